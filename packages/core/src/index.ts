@@ -1,1 +1,32 @@
-export {}
+export { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+export type { Decision, DecisionSource } from './decision.ts'
+export { type Duration, durationMs } from './duration.ts'
+export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
+export type { FailureMode } from './failure-mode.ts'
+export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
+export { type LimiterOptions, policyList } from './limiter-options.ts'
+export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
+export {
+  type MemoryStore,
+  type MemoryStoreOptions,
+  memoryStore,
+} from './memory-store/memory-store.ts'
+export {
+  type DecisionEvent,
+  type InvalidEvent,
+  notify,
+  type Observers,
+  observerFields,
+  type StoreErrorEvent,
+} from './observers.ts'
+export { flag, invalid, isWholeNumber, knownFields, oneOf, show, wholeNumber } from './options.ts'
+export {
+  type Policy,
+  type PolicyOptions,
+  policyFields,
+  type QuotaUnit,
+  unlimited,
+} from './policy.ts'
+export { Receipt } from './receipt.ts'
+export type { Check, Outcome, Store, StoreOp } from './store.ts'
+export { warnOnce } from './warn.ts'

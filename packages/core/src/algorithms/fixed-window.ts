@@ -1,0 +1,55 @@
+import { maxUnits } from '../policy.ts'
+import type { Check } from '../store.ts'
+import type { Algorithm } from './algorithm.ts'
+
+/** `startMs` is −1 when no window is open. */
+export interface FixedWindow {
+  startMs: number
+  count: number
+}
+
+/** A count since the window's first charge, or since a multiple of the window when aligned to the clock. */
+export const fixedWindow: Algorithm<FixedWindow> = {
+  create: () => ({ startMs: -1, count: 0 }),
+
+  settle(state, check, now) {
+    return state.startMs <= now ? state : { ...state, startMs: startAt(check, now) }
+  },
+
+  used: (state, check, now) => (isOpen(state, check, now) ? state.count : 0),
+
+  msUntil(state, check, { now, target }) {
+    return fixedWindow.used(state, check, now) <= target
+      ? 0
+      : state.startMs + check.policy.windowMs - now
+  },
+
+  resetMs(state, check, now) {
+    const { windowMs } = check.policy
+    return check.limit > 0 && isOpen(state, check, now) ? state.startMs + windowMs - now : windowMs
+  },
+
+  take(state, check, now) {
+    if (!isOpen(state, check, now)) {
+      state.startMs = startAt(check, now)
+      state.count = 0
+    }
+    state.count = Math.min(state.count + check.cost, maxUnits(check.policy.windowMs))
+    return state.startMs
+  },
+
+  giveBack(state, check, { now, at }) {
+    if (state.startMs !== at || !isOpen(state, check, now)) return
+    state.count = Math.max(0, state.count - check.cost)
+  },
+
+  endsAt: (state, check) => state.startMs + check.policy.windowMs,
+}
+
+function isOpen(state: FixedWindow, check: Check, now: number): boolean {
+  return state.startMs >= 0 && now < state.startMs + check.policy.windowMs
+}
+
+function startAt(check: Check, now: number): number {
+  return check.policy.clockAligned ? now - (now % check.policy.windowMs) : now
+}

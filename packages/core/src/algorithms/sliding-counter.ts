@@ -1,0 +1,94 @@
+import { maxUnits } from '../policy.ts'
+import type { Check } from '../store.ts'
+import type { Algorithm } from './algorithm.ts'
+import { effectiveWindowMs, nextUnitTarget } from './effective-window.ts'
+
+/** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
+export interface SlidingCounter {
+  startMs: number
+  current: number
+  previous: number
+}
+
+/**
+ * The previous window counts by the share of it that the rolling window still covers:
+ * `current + ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to rounding.
+ */
+export const slidingCounter: Algorithm<SlidingCounter> = {
+  create: () => ({ startMs: -1, current: 0, previous: 0 }),
+
+  settle(state, check, now) {
+    const startMs = windowStart(check, now)
+    return state.startMs <= startMs ? state : { ...state, startMs }
+  },
+
+  used(state, check, now) {
+    const { windowMs } = check.policy
+    const startMs = windowStart(check, now)
+    const left = windowMs - (now - startMs)
+    return (
+      currentAt(state, startMs) +
+      Math.floor((previousAt(state, startMs, windowMs) * left) / windowMs)
+    )
+  },
+
+  msUntil(state, check, { now, target }) {
+    const { windowMs } = check.policy
+    const startMs = windowStart(check, now)
+    const elapsedMs = now - startMs
+    if (slidingCounter.used(state, check, now) <= target) return 0
+    const current = currentAt(state, startMs)
+    if (current <= target) {
+      return (
+        elapsedUntil(windowMs, previousAt(state, startMs, windowMs), target - current) - elapsedMs
+      )
+    }
+    return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
+  },
+
+  resetMs(state, check, now) {
+    const used = slidingCounter.used(state, check, now)
+    if (used === 0) return check.policy.windowMs
+    const target = nextUnitTarget(check, used)
+    return effectiveWindowMs(check, used, slidingCounter.msUntil(state, check, { now, target }))
+  },
+
+  take(state, check, now) {
+    const { windowMs } = check.policy
+    const startMs = windowStart(check, now)
+    const previous = previousAt(state, startMs, windowMs)
+    state.current = Math.min(currentAt(state, startMs) + check.cost, maxUnits(windowMs))
+    state.previous = previous
+    state.startMs = startMs
+    return startMs
+  },
+
+  giveBack(state, check, { now, at }) {
+    if (state.startMs !== at || windowStart(check, now) !== at) return
+    state.current = Math.max(0, state.current - check.cost)
+  },
+
+  endsAt: (state, check) => state.startMs + 2 * check.policy.windowMs,
+}
+
+function windowStart(check: Check, now: number): number {
+  return now - (now % check.policy.windowMs)
+}
+
+function currentAt(state: SlidingCounter, startMs: number): number {
+  return state.startMs === startMs ? state.current : 0
+}
+
+function previousAt(state: SlidingCounter, startMs: number, windowMs: number): number {
+  if (state.startMs === startMs) return state.previous
+  return state.startMs >= 0 && state.startMs + windowMs === startMs ? state.current : 0
+}
+
+/**
+ * How far a window must have elapsed until at most `target` of the units of the window before it still count: the least e with
+ * `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) < (target + 1) · W`.
+ */
+function elapsedUntil(windowMs: number, units: number, target: number): number {
+  if (units <= target) return 0
+  return windowMs - Math.ceil(((target + 1) * windowMs) / units) + 1
+}

@@ -1,0 +1,26 @@
+import type { Outcome } from './store.ts'
+
+/** Who decided: the store; or, when it failed, the failure mode. */
+export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed'
+
+/** The answer for a request. A denial is a value, never thrown. */
+export interface Decision {
+  readonly allowed: boolean
+  /** One per policy, in the order of configuration; none when nothing was asked (`open`, `closed`). */
+  readonly outcomes: readonly Outcome[]
+  /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
+  readonly retryAfterMs: number
+  readonly source: DecisionSource
+}
+
+/** A request is allowed when every policy allows it, and has to wait for the slowest of those that do not. */
+export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource): Decision {
+  let retryAfterMs = 0
+  let allowed = true
+  for (const outcome of outcomes) {
+    if (outcome.allowed) continue
+    allowed = false
+    if (outcome.retryAfterMs > retryAfterMs) retryAfterMs = outcome.retryAfterMs
+  }
+  return { allowed, outcomes, retryAfterMs, source }
+}

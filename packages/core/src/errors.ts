@@ -1,0 +1,34 @@
+/**
+ * Every code that Sluice throws or reports, and what it means. `docs/errors.md` lists the same codes with what to
+ * do about each; a test keeps the two lists equal.
+ */
+export const errorCodes = {
+  SLUICE_OPTION_UNKNOWN: 'an option that does not exist',
+  SLUICE_OPTION_INVALID: 'an option whose value is out of its legal range',
+  SLUICE_POLICY_NAME: 'a policy name that no header can carry',
+  SLUICE_POLICY_DUPLICATE: 'two policies of one name in one limiter',
+  SLUICE_POLICY_CONFLICT: 'one policy name with two algorithms or two windows on one store',
+  SLUICE_POLICY_RANGE: 'a limit and a window whose product is beyond exact arithmetic',
+  SLUICE_LIMIT_INVALID: 'a limit that is not a whole number ≥ 0',
+  SLUICE_COST_INVALID: 'a cost that is not a whole number ≥ 0',
+  SLUICE_KEY_INVALID: 'a key that is not a non-empty string',
+  SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
+  SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
+  SLUICE_STORE_FAILED: 'a store that did not decide',
+  SLUICE_STORE_REPLY: 'a reply of the store that is not an answer to the call',
+  SLUICE_STORE_CLOSED: 'a check after the store was closed',
+  SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',
+} as const
+
+export type ErrorCode = keyof typeof errorCodes
+
+/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is never an error. */
+export class SluiceError extends Error {
+  override readonly name: string = 'SluiceError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}

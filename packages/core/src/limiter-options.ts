@@ -1,0 +1,89 @@
+import { SluiceError } from './errors.ts'
+import { type FailureMode, failureModes } from './failure-mode.ts'
+import { memoryStore } from './memory-store/memory-store.ts'
+import { type Observers, observerFields } from './observers.ts'
+import { invalid, knownFields, oneOf } from './options.ts'
+import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
+import { registerPolicies } from './policy-registry.ts'
+import type { Store } from './store.ts'
+
+/** `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. */
+export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
+  /** The quotas of every request: decided together, all or nothing. */
+  policies?: readonly PolicyOptions[]
+  /** Where counts live. @default memoryStore() */
+  store?: Store
+  /** What happens while the store fails. @default 'fallback' */
+  failureMode?: FailureMode
+}
+
+export interface LimiterSetup {
+  readonly policies: readonly Policy[]
+  readonly store: Store
+  readonly failureMode: FailureMode
+}
+
+const limiterFields: readonly (keyof LimiterOptions)[] = [
+  'policies',
+  'store',
+  'failureMode',
+  ...observerFields,
+  ...policyFields,
+]
+
+/** Checks the options of a limiter, and fills in the defaults. */
+export function setUpLimiter(options: LimiterOptions): LimiterSetup {
+  knownFields(options, 'createLimiter', limiterFields)
+  for (const field of observerFields) {
+    const observer = options[field]
+    if (observer !== undefined && typeof observer !== 'function') {
+      throw invalid({ option: field }, observer, 'a function')
+    }
+  }
+  const policies = policyList(options).map(([policy, where]) => definePolicy(policy, where))
+  const store = storeOf(options.store)
+  const failureMode = oneOf(
+    options.failureMode ?? 'fallback',
+    { option: 'failureMode' },
+    failureModes,
+  )
+  return { policies: registerPolicies(store, policies), store, failureMode }
+}
+
+/**
+ * The policies of options, each with the way to it for messages ('' at the top level): those listed, or the one that the top-level
+ * fields are shorthand for.
+ * @typeParam P the options of a policy, which a layer above may have widened
+ */
+export function policyList<P extends object>(
+  options: Partial<P> & { policies?: readonly P[] | undefined },
+  fields: readonly string[] = policyFields,
+): readonly (readonly [policy: P, where: string])[] {
+  const shorthand = Object.entries(options).filter(([field]) => fields.includes(field))
+  const { policies } = options
+  if (policies === undefined) {
+    if (shorthand.length === 0) {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        `no policy: give limit and window, as in { limit: 100, window: '1m' }, or a list of policies`,
+      )
+    }
+    return [[Object.fromEntries(shorthand) as P, '']]
+  }
+  if (!Array.isArray(policies) || policies.length === 0) {
+    throw invalid({ option: 'policies' }, policies, 'an array of at least one policy')
+  }
+  if (shorthand[0]) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${shorthand[0][0]} stands beside policies, but is shorthand for a single one: move it into a policy`,
+    )
+  }
+  return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
+}
+
+function storeOf(store: Store | undefined): Store {
+  if (store === undefined) return memoryStore()
+  if (typeof store === 'object' && store !== null && typeof store.apply === 'function') return store
+  throw invalid({ option: 'store' }, store, 'a store, such as memoryStore() or redisStore(client)')
+}

@@ -1,0 +1,169 @@
+import { type Decision, decisionOf } from './decision.ts'
+import { SluiceError } from './errors.ts'
+import { decideWithout, fallbackOf } from './failure-mode.ts'
+import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
+import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
+import { notify } from './observers.ts'
+import { knownFields, show, wholeNumber } from './options.ts'
+import type { Policy } from './policy.ts'
+import type { Check, Outcome, StoreOp } from './store.ts'
+
+export interface CostOptions {
+  /** Units that are asked for: a whole number ≥ 0. @default 1 */
+  cost?: number
+}
+
+/** Policies + store + failure mode, free of HTTP. */
+export interface Limiter {
+  readonly policies: readonly Policy[]
+  /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
+  consume(key: string, options?: CostOptions): Promise<Decision>
+  /** Answers as `consume` would, and changes nothing. */
+  peek(key: string, options?: CostOptions): Promise<Decision>
+  /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
+  charge(key: string, options?: CostOptions): Promise<Decision>
+  /**
+   * Gives back what a decision took, as far as it still counts: at most once, and not after a reset or in a later window.
+   * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
+   */
+  refund(decision: Decision): Promise<boolean>
+  /** Forgets all that `key` has taken. Rejects when the store failed, since nothing stands in for that. */
+  reset(key: string): Promise<void>
+  /**
+   * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
+   * The checks are trusted: build them from `policies`.
+   */
+  decide(checks: readonly Check[]): MaybePromise<Decision>
+  /** Closes the store. */
+  close(): Promise<void>
+}
+
+const refunded = new WeakSet<Decision>()
+
+/**
+ * Makes a limiter.
+ * @example
+ * const limiter = createLimiter({ limit: 100, window: '1m' })
+ * const decision = await limiter.consume('user:42')
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const { policies, store, failureMode } = setUpLimiter(options)
+
+  function ask(op: StoreOp, checks: readonly Check[]): MaybePromise<Decision> {
+    const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
+    if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
+    const failed = (error: unknown): Decision => {
+      notify(options.onStoreError, { op, error: storeError(error) })
+      return decideWithout(failureMode, store, { op, checks: limited })
+    }
+    const answered = (outcomes: readonly Outcome[]): Decision => decisionOf(outcomes, 'store')
+    const decision = attempt(() => store.apply(op, limited), answered, failed)
+    return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
+  }
+
+  function decide(checks: readonly Check[]): MaybePromise<Decision> {
+    const decision = ask('consume', checks)
+    if (!options.onDecision) return decision
+    return andThen(decision, (known) => {
+      notify(options.onDecision, { decision: known, checks })
+      return known
+    })
+  }
+
+  function checksOf(key: string, { cost = 1, ...rest }: CostOptions = {}): readonly Check[] {
+    knownFields(rest, 'options', ['cost'])
+    checkKey(key)
+    wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+    return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
+  }
+
+  return {
+    policies,
+    decide,
+    consume: async (key, costs) => decide(checksOf(key, costs)),
+    peek: async (key, costs) => ask('peek', checksOf(key, costs)),
+    charge: async (key, costs) => ({
+      ...(await ask('charge', checksOf(key, costs))),
+      allowed: true,
+      retryAfterMs: 0,
+    }),
+
+    async refund(decision) {
+      const checks = refundChecks(decision)
+      if (checks.length === 0 || refunded.has(decision)) return false
+      refunded.add(decision)
+      const holder = decision.source === 'fallback' ? fallbackOf(store) : store
+      try {
+        await holder.apply('refund', checks)
+        return true
+      } catch (error) {
+        notify(options.onStoreError, { op: 'refund', error: storeError(error) })
+        return false
+      }
+    },
+
+    async reset(key) {
+      const checks = checksOf(key).filter(isLimited)
+      fallbackOf(store).apply('reset', checks)
+      try {
+        if (checks.length > 0) await store.apply('reset', checks)
+      } catch (error) {
+        throw storeError(error)
+      }
+    },
+
+    async close() {
+      await store.close?.()
+    },
+  }
+}
+
+function attempt<T>(
+  call: () => MaybePromise<T>,
+  answered: (value: T) => Decision,
+  failed: (error: unknown) => Decision,
+): MaybePromise<Decision> {
+  try {
+    const value = call()
+    return isPromise(value) ? value.then(answered, failed) : answered(value)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+function checkKey(key: unknown): void {
+  if (typeof key === 'string' && key !== '') return
+  throw new SluiceError('SLUICE_KEY_INVALID', `key must be a non-empty string, but is ${show(key)}`)
+}
+
+function isLimited({ limit }: Check): boolean {
+  return limit !== Number.POSITIVE_INFINITY
+}
+
+function unlimitedOutcome({ policy, limit }: Check): Outcome {
+  return { policy, allowed: true, limit, remaining: limit, resetMs: undefined, retryAfterMs: 0 }
+}
+
+/** Puts the outcomes of unlimited policies, which no store was asked about, in their places. */
+function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
+  if (decision.outcomes.length === 0) return decision
+  const limited = decision.outcomes.values()
+  const outcomes = checks.map((check) => {
+    const outcome = isLimited(check) ? limited.next().value : undefined
+    return outcome ?? unlimitedOutcome(check)
+  })
+  return { ...decision, outcomes }
+}
+
+function refundChecks({ outcomes }: Decision): readonly Check[] {
+  return outcomes.flatMap(({ receipt }) => (receipt ? [{ ...receipt.check, receipt }] : []))
+}
+
+function storeError(error: unknown): SluiceError {
+  if (error instanceof SluiceError) return error
+  const reason = error instanceof Error ? error.message : show(error)
+  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${reason}`, {
+    cause: error,
+  })
+}

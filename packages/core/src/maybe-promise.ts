@@ -1,0 +1,14 @@
+/** A value now, or a promise of it: a store that answers synchronously costs no promise. */
+export type MaybePromise<T> = T | Promise<T>
+
+export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value
+}
+
+/** Goes on with a value at once when it is there, and when it comes otherwise. */
+export function andThen<T, U>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<U>,
+): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value)
+}

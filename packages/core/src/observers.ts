@@ -1,0 +1,47 @@
+import type { Decision } from './decision.ts'
+import type { ErrorCode, SluiceError } from './errors.ts'
+import type { Check, StoreOp } from './store.ts'
+import { warnOnce } from './warn.ts'
+
+/** A request that was decided. */
+export interface DecisionEvent {
+  readonly decision: Decision
+  /** What was asked. The keys are the identities themselves: redact them before they reach a log. */
+  readonly checks: readonly Check[]
+}
+
+/** A store that could not decide; the failure mode answered instead. */
+export interface StoreErrorEvent {
+  readonly op: StoreOp
+  readonly error: SluiceError
+}
+
+/** A value from outside that could not be used, and what stood in for it. */
+export interface InvalidEvent {
+  readonly code: ErrorCode
+  /** Names the place and the rule; never contains a key. */
+  readonly message: string
+}
+
+/** Called as things happen; what an observer throws is reported once as a warning, and changes no decision. */
+export interface Observers {
+  onDecision?(event: DecisionEvent): void
+  onStoreError?(event: StoreErrorEvent): void
+  onInvalid?(event: InvalidEvent): void
+}
+
+export const observerFields: readonly (keyof Observers)[] = [
+  'onDecision',
+  'onStoreError',
+  'onInvalid',
+]
+
+/** Tells one observer; an observer that throws must not change what a client is answered. */
+export function notify<Event>(observer: ((event: Event) => void) | undefined, event: Event): void {
+  if (!observer) return
+  try {
+    observer(event)
+  } catch (error) {
+    warnOnce(`an observer threw: ${error instanceof Error ? error.message : 'no Error'}`)
+  }
+}

@@ -1,0 +1,73 @@
+import { type ErrorCode, SluiceError } from './errors.ts'
+
+/** What an option is told about itself, so that its message names the place. */
+export interface Place {
+  /** The option as the user writes it: `limit`, `policies[1].window`. */
+  readonly option: string
+  readonly code?: ErrorCode
+}
+
+export interface Range {
+  readonly min: number
+  readonly max?: number
+}
+
+/** A value as it stands in a message: short, and never the text of a long secret. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'symbol') return 'a symbol'
+  if (value === null || value === undefined) return String(value)
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
+}
+
+export function isWholeNumber(
+  value: unknown,
+  { min, max = Number.MAX_SAFE_INTEGER }: Range,
+): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
+}
+
+/** Returns `value` when it is a whole number in `range`, else throws an error that names the option and the fix. */
+export function wholeNumber(value: unknown, place: Place, range: Range): number {
+  if (isWholeNumber(value, range)) return value
+  const { min, max = Number.MAX_SAFE_INTEGER } = range
+  throw invalid(place, value, `a whole number from ${min} to ${max}`)
+}
+
+export function oneOf<T extends string>(value: unknown, place: Place, legal: readonly T[]): T {
+  const found = legal.find((item) => item === value)
+  if (found !== undefined) return found
+  throw invalid(place, value, `one of ${legal.map((item) => `'${item}'`).join(', ')}`)
+}
+
+export function flag(value: unknown, place: Place, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise
+  if (typeof value === 'boolean') return value
+  throw invalid(place, value, 'true or false')
+}
+
+/** Throws when `options` is no object, or has a field outside of `known`; a near miss is proposed. */
+export function knownFields(options: unknown, where: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalid({ option: where }, options, 'an object')
+  }
+  for (const field of Object.keys(options)) {
+    if (known.includes(field)) continue
+    const near = known.find((name) =>
+      name.toLowerCase().startsWith(field.toLowerCase().slice(0, 4)),
+    )
+    throw new SluiceError(
+      'SLUICE_OPTION_UNKNOWN',
+      `${where}: there is no option '${field}'${near ? ` (did you mean '${near}'?)` : ''}; the options are ${known.join(', ')}`,
+    )
+  }
+}
+
+export function invalid(place: Place, value: unknown, legal: string): SluiceError {
+  return new SluiceError(
+    place.code ?? 'SLUICE_OPTION_INVALID',
+    `${place.option} must be ${legal}, but is ${show(value)}`,
+  )
+}

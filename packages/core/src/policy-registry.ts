@@ -1,0 +1,73 @@
+import { SluiceError } from './errors.ts'
+import type { Policy } from './policy.ts'
+import type { Store } from './store.ts'
+
+interface Registered {
+  readonly shape: string
+  uses: number
+}
+
+const registries = new WeakMap<Store, Map<string, Registered>>()
+
+/**
+ * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot mean two things; an unnamed
+ * policy is private, so the second one of a kind gets a number, which is the same in every process that
+ * runs the same code.
+ * @throws SluiceError when a name stands twice in the list, or already means something else on the store
+ */
+export function registerPolicies(store: Store, policies: readonly Policy[]): readonly Policy[] {
+  const registry = registries.get(store) ?? new Map<string, Registered>()
+  registries.set(store, registry)
+  for (const [index, policy] of policies.entries()) {
+    if (policy.named) checkName(policy, policies.slice(0, index), registry)
+  }
+  return distinctNames(policies.map((policy) => register(policy, registry)))
+}
+
+function register(policy: Policy, registry: Map<string, Registered>): Policy {
+  const known = registry.get(policy.id) ?? { shape: shapeOf(policy), uses: 0 }
+  registry.set(policy.id, known)
+  known.uses += 1
+  return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }
+}
+
+function checkName(
+  policy: Policy,
+  before: readonly Policy[],
+  registry: Map<string, Registered>,
+): void {
+  if (before.some(({ id }) => id === policy.id)) {
+    throw new SluiceError(
+      'SLUICE_POLICY_DUPLICATE',
+      `policies: the name '${policy.name}' stands twice in one limiter; give each policy a name of its own`,
+    )
+  }
+  const known = registry.get(policy.id)
+  if (known === undefined || known.shape === shapeOf(policy)) return
+  throw new SluiceError(
+    'SLUICE_POLICY_CONFLICT',
+    `policies: the name '${policy.name}' is one quota on this store, but is defined as ${known.shape} and as ` +
+      `${shapeOf(policy)}; use two names, or the same algorithm and window`,
+  )
+}
+
+/** All that must agree wherever a name is used. The limit may differ: it travels with every check. */
+function shapeOf({ algorithm, windowMs, resolutionMs, clockAligned }: Policy): string {
+  const details = [
+    resolutionMs > 1 ? ` at ${resolutionMs} ms` : '',
+    clockAligned ? ' aligned to the clock' : '',
+  ].join('')
+  return `${algorithm} over ${windowMs} ms${details}`
+}
+
+/** Unnamed policies are all shown as `default`; in one response each item needs a name of its own. */
+function distinctNames(policies: readonly Policy[]): readonly Policy[] {
+  const taken = new Set(policies.filter(({ named }) => named).map(({ name }) => name))
+  return policies.map((policy) => {
+    if (policy.named) return policy
+    let name = policy.name
+    for (let number = 2; taken.has(name); number += 1) name = `${policy.name}-${number}`
+    taken.add(name)
+    return { ...policy, name }
+  })
+}

@@ -1,0 +1,53 @@
+import type { MaybePromise } from './maybe-promise.ts'
+import type { Policy } from './policy.ts'
+import type { Receipt } from './receipt.ts'
+
+/** One policy applied to one key at one cost. The policy travels with every check, so a store needs no set-up. */
+export interface Check {
+  readonly policy: Policy
+  /** The identity that is counted: a non-empty string, as resolved. */
+  readonly key: string
+  /** Units, a whole number ≥ 0. */
+  readonly cost: number
+  /** The limit in force for this request: a whole number ≥ 0. */
+  readonly limit: number
+  /** For `refund`: the receipt that the outcome of `consume` carried. */
+  readonly receipt?: Receipt
+}
+
+/**
+ * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged)
+ * - `peek`: answers as `consume` would, and changes nothing
+ * - `charge`: takes the units without asking
+ * - `refund`: gives back what the receipts took, as far as it still counts
+ * - `reset`: forgets the keys
+ */
+export type StoreOp = 'consume' | 'peek' | 'charge' | 'refund' | 'reset'
+
+/** What one check came to. Whole milliseconds throughout. */
+export interface Outcome {
+  readonly policy: Policy
+  /** Whether this policy lets the request pass. */
+  readonly allowed: boolean
+  /** The limit that was applied; `Infinity` when the policy is unlimited. */
+  readonly limit: number
+  /** Units left: whole, never negative, never above the limit; `undefined` when unknown. */
+  readonly remaining: number | undefined
+  /** The effective window of what remains; `undefined` when the policy has none. */
+  readonly resetMs: number | undefined
+  /** 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help. */
+  readonly retryAfterMs: number
+  /** Opaque: what a refund gives back. Absent when nothing was taken. */
+  readonly receipt?: Receipt
+}
+
+/** All that a backend must do. One call carries one request's checks, and decides them in one atomic step. */
+export interface Store {
+  /**
+   * Outcomes stand in the order of the checks.
+   * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
+   */
+  apply(op: StoreOp, checks: readonly Check[]): MaybePromise<readonly Outcome[]>
+  /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */
+  close?(): Promise<void>
+}
