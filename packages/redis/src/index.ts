@@ -1,1 +1,7 @@
-export {}
+export type { IoredisLike } from './clients/ioredis.ts'
+export type { NodeRedisLike } from './clients/node-redis.ts'
+export type { UserClient } from './clients/recognise-client.ts'
+export type { RedisArgument } from './clients/redis-client.ts'
+export { type RedisStore, redisStore } from './redis-store.ts'
+export type { Clock, RedisStoreOptions } from './redis-store-options.ts'
+export type { Encoding } from './script.ts'

@@ -9,5 +9,5 @@ const longest = 256
  */
 export function boundedKey(key: string): string {
   if (key.length <= longest) return key
-  return bytesToHex(sha256(utf8ToBytes(key))).padStart(longest + 1, '#')
+  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(longest + 1, '#')
 }

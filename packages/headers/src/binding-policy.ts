@@ -1,0 +1,67 @@
+import {
+  countsRequests,
+  isViolated,
+  type PolicyState,
+  shownLimit,
+  shownRemaining,
+} from './policy-state.ts'
+import { effectiveResetMs, policyWaitMs } from './retry-after.ts'
+
+/** The one policy that the dialects before draft-8 have room for. */
+export interface BindingPolicy {
+  readonly name: string
+  readonly limit: number
+  readonly remaining: number
+  readonly resetMs: number | undefined
+  readonly violated: boolean
+  /** How long it makes the request wait; only when violated, `Infinity` when no wait helps. */
+  readonly waitMs: number | undefined
+  /** How many more requests of this cost it would let pass. */
+  readonly passes: number
+}
+
+/**
+ * The visible policy that will stop the client: of those that deny, the one that takes longest; else the one that lets
+ * the fewest requests of this cost pass, then the one that resets last, then the first.
+ */
+export function bindingPolicy(
+  states: readonly PolicyState[],
+  rejected: boolean,
+): BindingPolicy | undefined {
+  let binding: BindingPolicy | undefined
+  for (const state of states) {
+    const candidate = candidateOf(state, rejected)
+    if (candidate === undefined) continue
+    if (binding === undefined || bindsBefore(candidate, binding)) binding = candidate
+  }
+  return binding
+}
+
+function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | undefined {
+  const limit = countsRequests(state) ? shownLimit(state) : undefined
+  if (limit === undefined) return undefined
+  const remaining = shownRemaining(state, limit)
+  if (remaining === undefined) return undefined
+  const violated = isViolated(state, rejected)
+  return {
+    name: state.name,
+    limit,
+    remaining,
+    resetMs: effectiveResetMs(state, rejected),
+    violated,
+    waitMs: violated ? policyWaitMs(state) : undefined,
+    passes: Math.floor(remaining / chargedCost(state)),
+  }
+}
+
+/** Free requests are not stopped by what is left: they compare as if they cost 1. */
+function chargedCost({ cost }: PolicyState): number {
+  return cost !== undefined && cost >= 1 ? cost : 1
+}
+
+function bindsBefore(one: BindingPolicy, other: BindingPolicy): boolean {
+  if (one.violated !== other.violated) return one.violated
+  if (one.violated) return (one.waitMs ?? -1) > (other.waitMs ?? -1)
+  if (one.passes !== other.passes) return one.passes < other.passes
+  return (one.resetMs ?? -1) > (other.resetMs ?? -1)
+}

@@ -1,0 +1,36 @@
+import { type Dialect, isLegacy } from './dialect.ts'
+import { formats } from './formats/formats.ts'
+import { githubFieldNames } from './formats/legacy.ts'
+
+export interface ExposeOptions {
+  /** Whether `X-RateLimit-Used` and `X-RateLimit-Resource` are sent too. @default false */
+  readonly githubExtras?: boolean | undefined
+}
+
+/**
+ * The fields that a browser may read cross-origin only when Access-Control-Expose-Headers lists them: the IETF's, then
+ * the legacy ones, then Retry-After, which browsers hide as well.
+ */
+export function exposedHeaders(
+  dialects: readonly Dialect[],
+  { githubExtras = false }: ExposeOptions = {},
+): readonly string[] {
+  const ietf = dialects.filter((dialect) => !isLegacy(dialect))
+  const legacy = dialects.filter(isLegacy)
+  const names = [...ietf, ...legacy].flatMap((dialect) => formats[dialect].fieldNames)
+  if (githubExtras && legacy.length > 0) names.push(...githubFieldNames)
+  return [...new Set(names), 'Retry-After']
+}
+
+/**
+ * The application's Access-Control-Expose-Headers with our names after it, none of them twice in any case. A list with
+ * a `*` stays as it is: the application already exposes what the Fetch standard lets it.
+ */
+export function mergeExposed(existing: string | undefined, names: readonly string[]): string {
+  const listed = (existing ?? '').split(',').map((name) => name.trim())
+  const members = listed.filter((name) => name !== '')
+  if (members.includes('*')) return existing ?? ''
+  const known = new Set(members.map((name) => name.toLowerCase()))
+  const missing = names.filter((name) => !known.has(name.toLowerCase()))
+  return [...members, ...missing].join(', ')
+}

@@ -1,0 +1,31 @@
+import type { FormatOptions, HeaderLine } from './formats/dialect-format.ts'
+import { formats } from './formats/formats.ts'
+import type { PolicyState } from './policy-state.ts'
+import { formatRetryAfter, longestWaitMs } from './retry-after.ts'
+
+/**
+ * The header lines that tell a client where it stands: one line per field, the dialects in the given order, and one
+ * Retry-After at the end, when the request is rejected and waiting helps.
+ *
+ * @example
+ * formatHeaders([{ name: 'default', limit: 100, windowMs: 60_000, remaining: 99, resetMs: 60_000 }], {
+ *   dialects: ['draft-11', 'legacy'], nowMs: Date.now(), rejected: false,
+ * })
+ * // RateLimit-Policy: "default";q=100;w=60
+ * // RateLimit: "default";r=99;t=60
+ * // X-RateLimit-Limit: 100
+ * // X-RateLimit-Remaining: 99
+ * // X-RateLimit-Reset: 1795195861
+ */
+export function formatHeaders(
+  states: readonly PolicyState[],
+  options: FormatOptions,
+): HeaderLine[] {
+  const lines: HeaderLine[] = []
+  for (const dialect of options.dialects) formats[dialect].add(lines, states, options)
+  if (options.rejected) {
+    const retryAfter = formatRetryAfter(longestWaitMs(states), options.retryJitterMs)
+    if (retryAfter !== undefined) lines.push(['Retry-After', retryAfter])
+  }
+  return lines
+}

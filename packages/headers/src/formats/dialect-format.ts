@@ -1,0 +1,25 @@
+import type { Dialect } from '../dialect.ts'
+import type { PolicyState } from '../policy-state.ts'
+
+export type HeaderLine = readonly [name: string, value: string]
+
+export interface FormatOptions {
+  /** As `checkDialects` answers them; none: Retry-After alone. */
+  readonly dialects: readonly Dialect[]
+  /** Milliseconds since 1970, by the clock that clients compare `X-RateLimit-Reset` with. */
+  readonly nowMs: number
+  /** Whether the response refuses the request; Retry-After is sent only then. */
+  readonly rejected: boolean
+  /** Milliseconds added to Retry-After, and to nothing else. @default 0 */
+  readonly retryJitterMs?: number | undefined
+  /** `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them. @default false */
+  readonly githubExtras?: boolean | undefined
+}
+
+/** How one dialect is written. */
+export interface DialectFormat {
+  /** The fields it may write, in the order of Access-Control-Expose-Headers. */
+  readonly fieldNames: readonly string[]
+  /** Appends the lines of this dialect. */
+  add(lines: HeaderLine[], states: readonly PolicyState[], options: FormatOptions): void
+}

@@ -1,0 +1,27 @@
+import { bindingPolicy } from '../binding-policy.ts'
+import type { PolicyState } from '../policy-state.ts'
+import { wholeSeconds } from '../seconds.ts'
+import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+import { addIntegerPolicies } from './integer-policies.ts'
+
+/** Revisions 04 to 06: one policy, a field per number; a limit without a reset is forbidden. */
+export const draft6: DialectFormat = {
+  fieldNames: ['RateLimit-Limit', 'RateLimit-Policy', 'RateLimit-Remaining', 'RateLimit-Reset'],
+  add: addFields,
+}
+
+function addFields(
+  lines: HeaderLine[],
+  states: readonly PolicyState[],
+  { rejected }: FormatOptions,
+): void {
+  const binding = bindingPolicy(states, rejected)
+  const reset = wholeSeconds(binding?.resetMs)
+  if (binding === undefined || reset === undefined) return
+  addIntegerPolicies(lines, states)
+  lines.push(
+    ['RateLimit-Limit', `${binding.limit}`],
+    ['RateLimit-Remaining', `${binding.remaining}`],
+    ['RateLimit-Reset', `${reset}`],
+  )
+}

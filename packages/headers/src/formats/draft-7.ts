@@ -1,0 +1,26 @@
+import { bindingPolicy } from '../binding-policy.ts'
+import type { PolicyState } from '../policy-state.ts'
+import { wholeSeconds } from '../seconds.ts'
+import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+import { addIntegerPolicies } from './integer-policies.ts'
+
+/** Revision 07: one policy, as a dictionary whose `reset` is required. */
+export const draft7: DialectFormat = {
+  fieldNames: ['RateLimit', 'RateLimit-Policy'],
+  add: addDictionary,
+}
+
+function addDictionary(
+  lines: HeaderLine[],
+  states: readonly PolicyState[],
+  { rejected }: FormatOptions,
+): void {
+  const binding = bindingPolicy(states, rejected)
+  const reset = wholeSeconds(binding?.resetMs)
+  if (binding === undefined || reset === undefined) return
+  addIntegerPolicies(lines, states)
+  lines.push([
+    'RateLimit',
+    `limit=${binding.limit}, remaining=${binding.remaining}, reset=${reset}`,
+  ])
+}

@@ -1,0 +1,58 @@
+import { type BindingPolicy, bindingPolicy } from '../binding-policy.ts'
+import { policyNameProblem } from '../policy-name.ts'
+import type { PolicyState } from '../policy-state.ts'
+import { maxInteger, wholeSeconds } from '../seconds.ts'
+import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+
+const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+
+/** What the option `githubExtras` adds. */
+export const githubFieldNames: readonly string[] = ['X-RateLimit-Used', 'X-RateLimit-Resource']
+
+/** The reset in epoch seconds: Octokit reads nothing else, and retries at once when it is a delta. */
+export const legacy: DialectFormat = {
+  fieldNames,
+  add: (lines, states, options) =>
+    addFields(lines, { states, options, resetSeconds: epochSeconds }),
+}
+
+/** The reset in seconds from now. */
+export const legacyDelta: DialectFormat = {
+  fieldNames,
+  add: (lines, states, options) =>
+    addFields(lines, { states, options, resetSeconds: wholeSeconds }),
+}
+
+interface LegacyFields {
+  readonly states: readonly PolicyState[]
+  readonly options: FormatOptions
+  resetSeconds(resetMs: number, nowMs: number): number | undefined
+}
+
+function addFields(lines: HeaderLine[], { states, options, resetSeconds }: LegacyFields): void {
+  const binding = bindingPolicy(states, options.rejected)
+  if (binding === undefined) return
+  const { limit, resetMs } = binding
+  const remaining = legacyRemaining(binding)
+  const reset = resetMs === undefined ? undefined : resetSeconds(resetMs, options.nowMs)
+  lines.push(['X-RateLimit-Limit', `${limit}`], ['X-RateLimit-Remaining', `${remaining}`])
+  if (reset !== undefined) lines.push(['X-RateLimit-Reset', `${reset}`])
+  if (options.githubExtras !== true) return
+  lines.push(['X-RateLimit-Used', `${limit - remaining}`])
+  if (policyNameProblem(binding.name) !== 'illegal')
+    lines.push(['X-RateLimit-Resource', binding.name])
+}
+
+/**
+ * Octokit waits for the reset only when nothing remains, so a few units that were not enough read 0. Where no wait
+ * helps, nothing should be waited for, and the true number stays.
+ */
+function legacyRemaining({ violated, waitMs, remaining }: BindingPolicy): number {
+  return violated && waitMs !== Number.POSITIVE_INFINITY ? 0 : remaining
+}
+
+/** The instant itself is rounded up, not the delta: adding up two roundings would cost a client a second. */
+function epochSeconds(resetMs: number, nowMs: number): number | undefined {
+  const seconds = Math.ceil((nowMs + Math.max(0, resetMs)) / 1000)
+  return seconds >= 0 && seconds <= maxInteger ? seconds : undefined
+}

@@ -1,0 +1,26 @@
+import { parseRetryAfter } from './parsers/retry-after.ts'
+import { formatRetryAfter } from './retry-after.ts'
+
+export interface MergeRetryAfterOptions {
+  /** Milliseconds since 1970, to read an existing HTTP-date. @default Date.now() */
+  readonly nowMs?: number | undefined
+}
+
+/**
+ * The one Retry-After of a response that has one already: the later of the two, since whoever waits for it satisfies
+ * both. An existing HTTP-date is turned into seconds first, since two kinds of value cannot be compared and clients read
+ * a date up to a second early; a text that is neither is dropped, since no client could have used it. Like ours, the
+ * result is at most 1,728,000 (20 days).
+ *
+ * @param ours seconds, as `formatRetryAfter` answers them
+ */
+export function mergeRetryAfter(
+  existing: string | undefined,
+  ours: string,
+  { nowMs = Date.now() }: MergeRetryAfterOptions = {},
+): string {
+  const existingMs = existing === undefined ? undefined : parseRetryAfter(existing, nowMs)
+  if (existingMs === undefined) return ours
+  const oursMs = parseRetryAfter(ours, nowMs) ?? 0
+  return formatRetryAfter(Math.max(existingMs, oursMs)) ?? ours
+}

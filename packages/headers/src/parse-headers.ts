@@ -1,0 +1,46 @@
+import type { ParsedPolicy, ParsedRateLimit } from './parsed-rate-limit.ts'
+import { parseDraft6 } from './parsers/draft-6.ts'
+import { parseDraft7 } from './parsers/draft-7.ts'
+import { type FieldLookup, fieldLookup, type HeaderSource } from './parsers/header-source.ts'
+import { joinByLimit, joinByName } from './parsers/join-policies.ts'
+import { parseLegacy } from './parsers/legacy.ts'
+import { parseRateLimit } from './parsers/rate-limit.ts'
+import { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
+import { parseRetryAfter } from './parsers/retry-after.ts'
+
+export interface ParseOptions {
+  /** Milliseconds since 1970, against which epochs and dates are read. @default Date.now() */
+  readonly nowMs?: number | undefined
+}
+
+/**
+ * What a response says about rate limits, in any dialect. Of several dialects the richest wins: draft-8 to draft-11,
+ * then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then `X-Rate-Limit-*`. Malformed fields are ignored, as
+ * the drafts demand; nothing throws.
+ *
+ * @param source a `Headers`, or a record of header values such as Node's `message.headers`
+ * @example
+ * const { policies, retryAfterMs } = parseHeaders(response.headers)
+ */
+export function parseHeaders(
+  source: HeaderSource,
+  { nowMs = Date.now() }: ParseOptions = {},
+): ParsedRateLimit {
+  const field = fieldLookup(source)
+  return {
+    policies: parsePolicies(field, nowMs),
+    retryAfterMs: parseRetryAfter(field('Retry-After'), nowMs),
+  }
+}
+
+function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
+  const listed = parseRateLimitPolicy(field('RateLimit-Policy'))
+  const named = listed.filter(({ name }) => name !== undefined)
+  const states = parseRateLimit(field('RateLimit'))
+  if (named.length > 0 || states.length > 0) return joinByName(named, states)
+
+  const state = parseDraft7(field('RateLimit')) ?? parseDraft6(field) ?? parseLegacy(field, nowMs)
+  // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.
+  const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))
+  return joinByLimit(policies, state)
+}

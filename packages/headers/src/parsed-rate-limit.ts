@@ -1,0 +1,23 @@
+/** What a response tells about one policy. A field is `undefined` when the response does not tell. */
+export interface ParsedPolicy {
+  /** Dialects before draft-8 have no names. */
+  readonly name: string | undefined
+  /** Units per window. */
+  readonly limit?: number | undefined
+  /** Units left. */
+  readonly remaining?: number | undefined
+  /** Milliseconds from now until the effective window ends, never negative. */
+  readonly resetMs?: number | undefined
+  /** Length of the window in milliseconds. */
+  readonly windowMs?: number | undefined
+  /** What is counted; the draft's default is `requests`. */
+  readonly unit?: string | undefined
+  /** Partition key. */
+  readonly pk?: Uint8Array | undefined
+}
+
+export interface ParsedRateLimit {
+  readonly policies: readonly ParsedPolicy[]
+  /** Milliseconds to wait from now, never negative; it takes precedence over every reset. */
+  readonly retryAfterMs: number | undefined
+}

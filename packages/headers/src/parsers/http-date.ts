@@ -1,0 +1,43 @@
+// RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse reads many more texts, and
+// takes asctime for local time, so it cannot be used.
+const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
+const forms = [
+  /** `Sun, 06 Nov 1994 08:49:37 GMT` */
+  new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d\\d) (?<month>[A-Z][a-z]{2}) (?<year>\\d{4}) ${time} GMT$`),
+  /** `Sunday, 06-Nov-94 08:49:37 GMT` */
+  new RegExp(
+    `^[A-Z][a-z]{5,8}, (?<day>\\d\\d)-(?<month>[A-Z][a-z]{2})-(?<year>\\d\\d) ${time} GMT$`,
+  ),
+  /** `Sun Nov  6 08:49:37 1994`, in UTC */
+  new RegExp(`^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
+]
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** Milliseconds since 1970; `undefined` when the text is no HTTP-date or names a day that does not exist. */
+export function parseHttpDate(text: string, nowMs: number): number | undefined {
+  for (const form of forms) {
+    const groups = form.exec(text)?.groups
+    if (groups !== undefined) return instantOf(groups, nowMs)
+  }
+  return undefined
+}
+
+function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): number | undefined {
+  const { day, month = '', year = '', hour, minute, second } = groups
+  const fullYear = year.length === 2 ? nearYear(Number(year), nowMs) : Number(year)
+  const [hours, minutes, seconds] = [Number(hour), Number(minute), Number(second)]
+  // 60 is a leap second.
+  if (hours > 23 || minutes > 59 || seconds > 60) return undefined
+  const midnight = new Date(Date.UTC(fullYear, months.indexOf(month), Number(day)))
+  const exists = midnight.getUTCDate() === Number(day) && midnight.getUTCFullYear() === fullYear
+  if (!exists || !months.includes(month)) return undefined
+  return midnight.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000
+}
+
+/** Two digits that seem more than 50 years ahead mean the last such year in the past (RFC 9110 §5.6.7). */
+function nearYear(twoDigits: number, nowMs: number): number {
+  const thisYear = new Date(nowMs).getUTCFullYear()
+  const year = thisYear - (thisYear % 100) + twoDigits
+  return year > thisYear + 50 ? year - 100 : year
+}

@@ -1,0 +1,49 @@
+import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+
+/**
+ * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. Where two limiters sent one name twice,
+ * they wrote both fields in one order, so the first goes with the first.
+ */
+export function joinByName(
+  policies: readonly ParsedPolicy[],
+  states: readonly ParsedPolicy[],
+): ParsedPolicy[] {
+  const waiting = statesByName(states)
+  const joined = policies.map((policy) => {
+    const state = waiting.get(policy.name)?.shift()
+    return state === undefined
+      ? policy
+      : { ...policy, ...stateFields(state), pk: policy.pk ?? state.pk }
+  })
+  return [...joined, ...[...waiting.values()].flat()]
+}
+
+/** The one state of the older dialects with the policy of the same limit, which is where its window stands. */
+export function joinByLimit(
+  policies: readonly ParsedPolicy[],
+  state: ParsedPolicy | undefined,
+): ParsedPolicy[] {
+  if (state === undefined) return [...policies]
+  const index = policies.findIndex(({ limit }) => limit === state.limit)
+  if (index === -1) return [state, ...policies]
+  return policies.map((policy, at) =>
+    at === index ? { ...policy, ...stateFields(state) } : policy,
+  )
+}
+
+function statesByName(states: readonly ParsedPolicy[]): Map<string | undefined, ParsedPolicy[]> {
+  const byName = new Map<string | undefined, ParsedPolicy[]>()
+  for (const state of states) {
+    const sameName = byName.get(state.name)
+    if (sameName === undefined) byName.set(state.name, [state])
+    else sameName.push(state)
+  }
+  return byName
+}
+
+function stateFields({
+  remaining,
+  resetMs,
+}: ParsedPolicy): Pick<ParsedPolicy, 'remaining' | 'resetMs'> {
+  return { remaining, resetMs }
+}

@@ -1,0 +1,59 @@
+import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+import type { FieldLookup } from './header-source.ts'
+
+/**
+ * Resets from here on are epochs, smaller ones are deltas: 10^9 s is September 2001 as an instant and 31 years as a
+ * delay. No emitter says which of the two it sends.
+ */
+const firstEpochSeconds = 1_000_000_000
+
+/** Resets from here on are epochs in milliseconds: as seconds, 10^11 would be the year 5138. */
+const firstEpochMs = 100_000_000_000
+
+/** GitHub's spelling, then that of X. */
+const prefixes = ['X-RateLimit-', 'X-Rate-Limit-']
+
+/**
+ * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The reset is read as a delta
+ * (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord) or an ISO 8601 instant (Atlassian).
+ */
+export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
+  for (const prefix of prefixes) {
+    const limit = decimal(field(`${prefix}Limit`))
+    const remaining = decimal(field(`${prefix}Remaining`))
+    const resetMs = parseReset(field(`${prefix}Reset`), nowMs)
+    if (limit === undefined && remaining === undefined && resetMs === undefined) continue
+    return { name: undefined, limit: whole(limit), remaining: whole(remaining), resetMs }
+  }
+  return undefined
+}
+
+function parseReset(text: string | undefined, nowMs: number): number | undefined {
+  const value = decimal(text)
+  if (value === undefined) return untilInstant(text, nowMs)
+  if (value >= firstEpochMs) return untilMs(value, nowMs)
+  if (value >= firstEpochSeconds) return untilMs(value * 1000, nowMs)
+  return Math.ceil(value * 1000)
+}
+
+const iso8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/
+
+function untilInstant(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined || !iso8601.test(text.trim())) return undefined
+  const instantMs = Date.parse(text.trim())
+  return Number.isNaN(instantMs) ? undefined : untilMs(instantMs, nowMs)
+}
+
+function untilMs(instantMs: number, nowMs: number): number {
+  return Math.max(0, Math.ceil(instantMs - nowMs))
+}
+
+const decimalSyntax = /^\d{1,15}(\.\d{1,9})?$/
+
+function decimal(text: string | undefined): number | undefined {
+  return text !== undefined && decimalSyntax.test(text.trim()) ? Number(text) : undefined
+}
+
+function whole(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.floor(value)
+}

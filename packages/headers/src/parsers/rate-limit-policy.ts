@@ -1,0 +1,44 @@
+import type { ParsedPolicy } from '../parsed-rate-limit.ts'
+import {
+  bytesOf,
+  type FieldItem,
+  isInteger,
+  isOptionalBytes,
+  isOptionalInteger,
+  listItems,
+} from './structured-text.ts'
+
+/**
+ * `RateLimit-Policy` of any draft: items that are Strings are draft-8 to draft-11, and have a name; Integers are draft-4
+ * to draft-7, and have none. A malformed item is ignored, and so is a field that is no List.
+ */
+export function parseRateLimitPolicy(text: string | undefined): ParsedPolicy[] {
+  return text === undefined ? [] : listItems(text).flatMap(policyOf)
+}
+
+function policyOf({ value, parameters }: FieldItem): ParsedPolicy[] {
+  const window = parameters.get('w')
+  if (!isOptionalInteger(window, 1)) return []
+  const windowMs = window === undefined ? undefined : window * 1000
+  if (typeof value === 'string') return namedPolicy(value, windowMs, parameters)
+  // In the older drafts the window is required.
+  return isInteger(value, 0) && windowMs !== undefined
+    ? [{ name: undefined, limit: value, windowMs }]
+    : []
+}
+
+function namedPolicy(
+  name: string,
+  windowMs: number | undefined,
+  parameters: FieldItem['parameters'],
+): ParsedPolicy[] {
+  const limit = parameters.get('q')
+  const unit = parameters.get('qu')
+  const pk = parameters.get('pk')
+  if (!isInteger(limit, 0) || !isOptionalString(unit) || !isOptionalBytes(pk)) return []
+  return [{ name, limit, windowMs, unit, pk: bytesOf(pk) }]
+}
+
+function isOptionalString(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}

@@ -1,0 +1,64 @@
+import { maxInteger } from './seconds.ts'
+
+/**
+ * What headers tell about one policy, for one request: plain values, whoever decided them.
+ *
+ * Any number is safe: what a header cannot carry is clamped or left out, never written.
+ */
+export interface PolicyState {
+  /**
+   * Printable ASCII, not empty; see `policyNameProblem`. Such names are refused at configuration: a state that comes
+   * here with another name is left out of the fields that carry names, since altering it would invent a policy.
+   */
+  readonly name: string
+  /** Units per window. `Infinity`, or more than 15 digits: unlimited, not shown. 0 (or less): blocks everything. */
+  readonly limit: number
+  /** Length of the window in milliseconds; none for concurrency and for lifetime quotas. */
+  readonly windowMs?: number | undefined
+  /** Units left after this request; unknown when `undefined` or NaN, and then only the policy is shown. */
+  readonly remaining?: number | undefined
+  /** Milliseconds until the effective window of what remains ends; none for concurrency and for lifetime quotas. */
+  readonly resetMs?: number | undefined
+  /** Milliseconds until this cost would pass, read only when denied. `Infinity`: never. `undefined`: unknown. */
+  readonly retryAfterMs?: number | undefined
+  /** Whether this policy is one of those that deny the request. @default false */
+  readonly denied?: boolean | undefined
+  /** Units that this request asked for. @default 1 */
+  readonly cost?: number | undefined
+  /** Never listed, named or counted; only its Retry-After shows. @default false */
+  readonly hidden?: boolean | undefined
+  /** What is counted, a name of the draft's registry. @default 'requests' */
+  readonly unit?: string | undefined
+  /** Partition key, which clients see: never the key itself, nor a plain digest of it. */
+  readonly pk?: Uint8Array | undefined
+  /** Key of one parameter without a value on the policy's item, with a vendor prefix, such as `acme-shadow`. */
+  readonly vendor?: string | undefined
+}
+
+/** Whether nothing can ever pass: no wait helps, and there is no reset. */
+export function isBlocked(state: PolicyState): boolean {
+  return state.limit < 1
+}
+
+export function isViolated(state: PolicyState, rejected: boolean): boolean {
+  return rejected && state.denied === true
+}
+
+/** The limit that headers show; `undefined` when the policy is hidden or unlimited. */
+export function shownLimit(state: PolicyState): number | undefined {
+  if (state.hidden === true) return undefined
+  const limit = Math.max(0, Math.floor(state.limit))
+  return limit <= maxInteger ? limit : undefined
+}
+
+/** The units left that headers show, from 0 to `limit`; `undefined` when they are unknown. */
+export function shownRemaining(state: PolicyState, limit: number): number | undefined {
+  const { remaining } = state
+  if (remaining === undefined || Number.isNaN(remaining)) return undefined
+  return Math.min(Math.max(0, Math.floor(remaining)), limit)
+}
+
+/** The dialects before draft-8 know no units, so they tell only of requests. */
+export function countsRequests(state: PolicyState): boolean {
+  return state.unit === undefined || state.unit === 'requests'
+}

@@ -1,0 +1,44 @@
+// Serialisers of RFC 9651 §4.1. They answer undefined where the RFC says that serialisation fails, so that no byte
+// outside printable ASCII, and so no line break, can reach a header.
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** An sf-string; `undefined` when the text is empty or not printable ASCII. */
+export function serialiseString(text: string): string | undefined {
+  if (text === '') return undefined
+  let needsEscape = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x20 || code > 0x7e) return undefined
+    if (code === quote || code === backslash) needsEscape = true
+  }
+  return `"${needsEscape ? text.replace(/["\\]/g, '\\$&') : text}"`
+}
+
+const keySyntax = /^[a-z*][a-z0-9_.*-]*$/
+
+/** Whether a text may be the key of a parameter. */
+export function isKey(text: string): boolean {
+  return keySyntax.test(text)
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+/** A byte sequence: padded base64 (RFC 4648 §4) between colons. Written here since btoa takes text, not bytes. */
+export function serialiseBytes(bytes: Uint8Array): string {
+  let base64 = ''
+  for (let index = 0; index < bytes.length; index += 3) {
+    const left = bytes.length - index
+    const group =
+      (byteAt(bytes, index) << 16) | (byteAt(bytes, index + 1) << 8) | byteAt(bytes, index + 2)
+    base64 += alphabet.charAt(group >> 18) + alphabet.charAt((group >> 12) & 63)
+    base64 += left > 1 ? alphabet.charAt((group >> 6) & 63) : '='
+    base64 += left > 2 ? alphabet.charAt(group & 63) : '='
+  }
+  return `:${base64}:`
+}
+
+function byteAt(bytes: Uint8Array, index: number): number {
+  return bytes[index] ?? 0
+}

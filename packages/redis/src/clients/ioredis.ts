@@ -1,0 +1,20 @@
+import type { RedisArgument, RedisClient } from './redis-client.ts'
+
+/** What Sluice uses of an ioredis client, version 5 or 6. */
+export interface IoredisLike {
+  call(command: string, ...args: RedisArgument[]): Promise<unknown>
+  defineCommand(...args: never[]): unknown
+}
+
+/** An ioredis client by what it can do: `call` takes any command, and `defineCommand` is a method of no other client. */
+export function isIoredis(client: object): client is IoredisLike {
+  return has(client, 'call') && has(client, 'defineCommand')
+}
+
+export function ioredisClient(client: IoredisLike): RedisClient {
+  return { send: ([command, ...rest]) => client.call(command, ...rest) }
+}
+
+function has(client: object, method: string): boolean {
+  return typeof Reflect.get(client, method) === 'function'
+}

@@ -1,0 +1,19 @@
+import type { RedisArgument, RedisClient } from './redis-client.ts'
+
+/** What Sluice uses of a node-redis client, version 4, 5 or 6. */
+export interface NodeRedisLike {
+  sendCommand(args: RedisArgument[]): Promise<unknown>
+  readonly isOpen: boolean
+}
+
+/** A node-redis client by what it can do: it sends a command as one array, and knows whether it is open. */
+export function isNodeRedis(client: object): client is NodeRedisLike {
+  return (
+    typeof Reflect.get(client, 'sendCommand') === 'function' &&
+    typeof Reflect.get(client, 'isOpen') === 'boolean'
+  )
+}
+
+export function nodeRedisClient(client: NodeRedisLike): RedisClient {
+  return { send: (args) => client.sendCommand([...args]) }
+}

@@ -1,0 +1,87 @@
+import { createHmac, hash } from 'node:crypto'
+import type { Check, Policy } from '@sluice/core'
+import { LRUCache } from 'lru-cache'
+import type { Encoding } from './script.ts'
+import { tags } from './tags.ts'
+
+export interface KeyOptions {
+  readonly prefix: string
+  readonly secret: string | undefined
+  readonly digest: boolean
+  readonly encoding: Encoding
+}
+
+const digestBytes = 16
+const cachedKeys = 10_000
+/** Longer identities are not worth their room in the cache. */
+const longestCached = 256
+
+interface Identity {
+  readonly tag: string
+  readonly text: string
+}
+
+/**
+ * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. No part contains the colon that parts them, and the identity is
+ * digested (128 bits, base64url), so a key has a bounded length, tells no secret, and meets no other.
+ */
+export class KeyEncoder {
+  readonly #options: KeyOptions
+  readonly #policies = new WeakMap<Policy, string>()
+  readonly #identities = new LRUCache<string, Identity>({ max: cachedKeys })
+
+  constructor(options: KeyOptions) {
+    this.#options = options
+  }
+
+  keyOf({ policy, key }: Check): string {
+    const { tag, text } = this.#identityOf(key)
+    return `${this.#options.prefix}:{${tag}}:${this.#policyPart(policy)}:${text}`
+  }
+
+  #identityOf(key: string): Identity {
+    if (key.length > longestCached) return this.#digest(key)
+    const known = this.#identities.get(key)
+    if (known) return known
+    const identity = this.#digest(key)
+    this.#identities.set(key, identity)
+    return identity
+  }
+
+  #digest(key: string): Identity {
+    const { secret, digest } = this.#options
+    // UTF-8 would make one character of all lone surrogates, and one key of two.
+    const utf16 = Buffer.from(key, 'utf16le')
+    const bytes =
+      secret === undefined
+        ? hash('sha256', utf16, 'buffer')
+        : createHmac('sha256', secret).update(utf16).digest()
+    const tag = tags[(bytes[0] ?? 0) % tags.length] ?? ''
+    return { tag, text: digest ? bytes.toString('base64url', 0, digestBytes) : escapeKey(key) }
+  }
+
+  /** The policy with all that its stored value depends on, so that no value is read by an algorithm that did not write it. */
+  #policyPart(policy: Policy): string {
+    const known = this.#policies.get(policy)
+    if (known !== undefined) return known
+    const { id, algorithm, windowMs, resolutionMs, clockAligned } = policy
+    const shape = [
+      algorithm,
+      algorithm === 'sliding-log' && this.#options.encoding === 'sorted-set' ? 'zset' : '',
+      String(windowMs),
+      resolutionMs > 1 ? `r${resolutionMs}` : '',
+      clockAligned ? 'clock' : '',
+    ]
+    const part = `${id}~${shape.filter(Boolean).join('-')}`
+    this.#policies.set(policy, part)
+    return part
+  }
+}
+
+/** A readable, injective form for debugging: all but plain characters become %-escapes of their UTF-16 code. */
+function escapeKey(key: string): string {
+  return key.replace(
+    /[^A-Za-z0-9._@/-]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { RedisArgument, RedisClient } from './clients/redis-client.ts'
+
+/** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
+export type Encoding = 'packed' | 'sorted-set'
+
+/** A Lua script with the SHA-1 by which the server knows it. */
+export interface Script {
+  readonly text: string
+  readonly sha1: string
+}
+
+const slidingLogFile: { readonly [encoding in Encoding]: string } = {
+  packed: 'algorithms/sliding-log.lua',
+  'sorted-set': 'algorithms/sliding-log-sorted-set.lua',
+}
+
+/** Puts the script together from its files. */
+export function loadScript(encoding: Encoding): Script {
+  const files = [
+    'prelude.lua',
+    slidingLogFile[encoding],
+    'algorithms/sliding-counter.lua',
+    'algorithms/fixed-window.lua',
+    'decide.lua',
+  ]
+  const text = files
+    .map((file) => readFileSync(new URL(`../lua/${file}`, import.meta.url), 'utf8'))
+    .join('\n')
+  return { text, sha1: createHash('sha1').update(text).digest('hex') }
+}
+
+/**
+ * Runs the script by its SHA-1, and sends its text only to a server that says it does not know it. After any other error
+ * it is not run again: it may have counted.
+ */
+export async function runScript(
+  client: RedisClient,
+  script: Script,
+  { keys, args }: { keys: readonly string[]; args: readonly RedisArgument[] },
+): Promise<unknown> {
+  const rest = [String(keys.length), ...keys, ...args]
+  try {
+    return await client.send(['EVALSHA', script.sha1, ...rest])
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+    return client.send(['EVAL', script.text, ...rest])
+  }
+}

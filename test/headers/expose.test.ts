@@ -1,0 +1,56 @@
+import { type Dialect, exposedHeaders, mergeExposed } from '@sluice/headers'
+import { describe, expect, it } from 'vitest'
+
+const legacy = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset'
+
+describe('the fields that browsers must be told of', () => {
+  it.each<[string, readonly Dialect[], string]>([
+    ['H20: draft-11', ['draft-11'], 'RateLimit, RateLimit-Policy, Retry-After'],
+    ['H20: its alias draft-8', ['draft-8'], 'RateLimit, RateLimit-Policy, Retry-After'],
+    ['H21: draft-7', ['draft-7'], 'RateLimit, RateLimit-Policy, Retry-After'],
+    [
+      'H22: draft-6',
+      ['draft-6'],
+      'RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After',
+    ],
+    ['H23: legacy', ['legacy'], `${legacy}, Retry-After`],
+    ['H23: legacy-delta', ['legacy-delta'], `${legacy}, Retry-After`],
+    [
+      'the default dialects, in any order',
+      ['legacy', 'draft-11'],
+      `RateLimit, RateLimit-Policy, ${legacy}, Retry-After`,
+    ],
+    ['no dialect', [], 'Retry-After'],
+  ])('%s', (_, dialects, expected) => {
+    expect(exposedHeaders(dialects).join(', ')).toBe(expected)
+  })
+
+  it('include GitHub’s extras where these are sent', () => {
+    expect(exposedHeaders(['legacy'], { githubExtras: true }).join(', ')).toBe(
+      `${legacy}, X-RateLimit-Used, X-RateLimit-Resource, Retry-After`,
+    )
+    expect(exposedHeaders(['draft-11'], { githubExtras: true })).toHaveLength(3)
+  })
+})
+
+describe('an existing Access-Control-Expose-Headers', () => {
+  const names = exposedHeaders(['draft-11'])
+
+  it('H24: keeps its names, and gets ours behind them', () => {
+    expect(mergeExposed('ETag', names)).toBe('ETag, RateLimit, RateLimit-Policy, Retry-After')
+  })
+
+  it.each(['*', ' * ', 'ETag, *'])('H24: stays %j', (existing) => {
+    expect(mergeExposed(existing, names)).toBe(existing)
+  })
+
+  it('H24: does not repeat a name in another case', () => {
+    expect(mergeExposed('etag,ratelimit-POLICY , retry-after', names)).toBe(
+      'etag, ratelimit-POLICY, retry-after, RateLimit',
+    )
+  })
+
+  it.each([undefined, '', ' , '])('is ours alone when it was %j', (existing) => {
+    expect(mergeExposed(existing, names)).toBe('RateLimit, RateLimit-Policy, Retry-After')
+  })
+})

@@ -1,0 +1,287 @@
+import { type FormatOptions, formatHeaders, type PolicyState } from '@sluice/headers'
+import { describe, expect, it } from 'vitest'
+import { nowMs, statesOf, vectorOf } from './vectors.ts'
+
+const perMinute: PolicyState = {
+  name: 'default',
+  limit: 100,
+  windowMs: 60_000,
+  remaining: 50,
+  resetMs: 30_000,
+}
+
+function format(states: readonly PolicyState[], options: Partial<FormatOptions> = {}) {
+  const lines = formatHeaders(states, {
+    dialects: ['draft-11'],
+    nowMs,
+    rejected: states.some(({ denied }) => denied === true),
+    ...options,
+  })
+  return lines.map(([name, value]) => `${name}: ${value}`)
+}
+
+describe('the list of policies', () => {
+  it('H02: lists one item of a name, the one with less remaining', () => {
+    const tighter = { ...perMinute, limit: 10, remaining: 3 }
+
+    expect(format([perMinute, tighter, { ...perMinute, remaining: undefined }])).toEqual([
+      'RateLimit-Policy: "default";q=10;w=60',
+      'RateLimit: "default";r=3;t=30',
+    ])
+  })
+
+  it('lists the first of two equal items of a name', () => {
+    const longer = { ...perMinute, windowMs: 120_000 }
+
+    expect(format([perMinute, longer])[0]).toBe('RateLimit-Policy: "default";q=100;w=60')
+  })
+
+  it('does not let a hidden or unlimited policy stand in for a visible one of its name', () => {
+    const hidden = { ...perMinute, remaining: 0, hidden: true }
+    const unlimited = { ...perMinute, remaining: 0, limit: Number.POSITIVE_INFINITY }
+
+    expect(format([hidden, unlimited, perMinute])).toEqual(format([perMinute]))
+  })
+
+  it('writes q, qu, w, pk and the vendor parameter in this order', () => {
+    const state = { ...perMinute, unit: 'content-bytes', pk: Uint8Array.of(255), vendor: 'acme-x' }
+
+    expect(format([state])).toEqual([
+      'RateLimit-Policy: "default";q=100;qu="content-bytes";w=60;pk=:/w==:;acme-x',
+      'RateLimit: "default";r=50;t=30;pk=:/w==:',
+    ])
+  })
+
+  it.each(['Acme', '1x', '', 'a b', 'x\r\ny', 'q', 'w', 'pk'])(
+    'leaves out the vendor parameter %j, which is no key or not a vendor’s',
+    (vendor) => {
+      expect(format([{ ...perMinute, vendor }])).toEqual(format([perMinute]))
+    },
+  )
+
+  it.each(['naïve', 'tab\there', 'x\r\ny', '', '\u007f', 'snow ☃'])(
+    'leaves a policy called %j out of the fields that carry names, and keeps its numbers elsewhere',
+    (name) => {
+      const state = { ...perMinute, name }
+
+      expect(format([state])).toEqual([])
+      expect(format([state], { dialects: ['legacy'], githubExtras: true })).toEqual([
+        'X-RateLimit-Limit: 100',
+        'X-RateLimit-Remaining: 50',
+        'X-RateLimit-Reset: 1795195831',
+        'X-RateLimit-Used: 50',
+      ])
+    },
+  )
+
+  it('leaves out a policy whose unit cannot be written', () => {
+    expect(format([{ ...perMinute, unit: 'bytes\n' }])).toEqual([])
+  })
+})
+
+describe('the one policy of the older dialects', () => {
+  const daily: PolicyState = {
+    name: 'daily',
+    limit: 1000,
+    windowMs: 86_400_000,
+    remaining: 60,
+    resetMs: 3_600_000,
+  }
+
+  it('is the one that lets the fewest requests of this cost pass', () => {
+    const uploads = { ...daily, name: 'uploads', cost: 10 }
+
+    expect(format([perMinute, uploads], { dialects: ['legacy'] })[0]).toBe(
+      'X-RateLimit-Limit: 1000',
+    )
+  })
+
+  it('is the one that resets last when both let equally many pass', () => {
+    expect(format([perMinute, { ...daily, remaining: 50 }], { dialects: ['legacy'] })[0]).toBe(
+      'X-RateLimit-Limit: 1000',
+    )
+  })
+
+  it('is the first when nothing else tells them apart', () => {
+    expect(format([perMinute, { ...perMinute, limit: 200 }], { dialects: ['legacy'] })[0]).toBe(
+      'X-RateLimit-Limit: 100',
+    )
+  })
+
+  it('compares free requests as if they cost 1', () => {
+    const free = { ...daily, cost: 0 }
+
+    expect(format([free, perMinute], { dialects: ['legacy'] })[0]).toBe('X-RateLimit-Limit: 100')
+  })
+
+  it('is the violated one with the latest retry, whatever the others have left', () => {
+    const states = [
+      { ...perMinute, remaining: 0, resetMs: 1000 },
+      { ...perMinute, name: 'soon', limit: 7, remaining: 0, denied: true, retryAfterMs: 2000 },
+      { ...daily, denied: true, cost: 61, retryAfterMs: 9000 },
+    ]
+
+    expect(format(states, { dialects: ['draft-7'] })).toEqual([
+      'RateLimit-Policy: 100;w=60, 7;w=60, 1000;w=86400',
+      'RateLimit: limit=1000, remaining=60, reset=9',
+      'Retry-After: 9',
+    ])
+  })
+
+  it('tells the truth about a visible policy when only a hidden one denies', () => {
+    const hidden = { ...daily, hidden: true, denied: true, retryAfterMs: 600_000 }
+
+    expect(format([perMinute, hidden], { dialects: ['legacy'] })).toEqual([
+      'X-RateLimit-Limit: 100',
+      'X-RateLimit-Remaining: 50',
+      'X-RateLimit-Reset: 1795195831',
+      'Retry-After: 600',
+    ])
+  })
+
+  it('leaves a second policy of the same number, and one without a window, out of RateLimit-Policy', () => {
+    const states = [
+      perMinute,
+      { ...perMinute, name: 'hourly', windowMs: 3_600_000 },
+      { ...perMinute, name: 'trial', limit: 5000, remaining: 4000, windowMs: undefined },
+    ]
+
+    expect(format(states, { dialects: ['draft-6'] })[0]).toBe('RateLimit-Policy: 100;w=60')
+  })
+
+  it('has no RateLimit-Policy when no window is known', () => {
+    expect(format([{ ...perMinute, windowMs: undefined }], { dialects: ['draft-7'] })).toEqual([
+      'RateLimit: limit=100, remaining=50, reset=30',
+    ])
+  })
+})
+
+describe('GitHub’s extra fields', () => {
+  it('H31: tell what is used, and of which policy', () => {
+    const states = statesOf(vectorOf('V02'))
+
+    expect(format(states, { dialects: ['legacy'], githubExtras: true })).toEqual([
+      ...vectorOf('V02')['legacy-epoch'],
+      'X-RateLimit-Used: 50',
+      'X-RateLimit-Resource: default',
+    ])
+  })
+
+  it('are not sent unless asked for, nor without the legacy fields', () => {
+    expect(format([perMinute], { dialects: ['legacy'] })).toHaveLength(3)
+    expect(format([perMinute], { githubExtras: true })).toHaveLength(2)
+  })
+
+  it('add up with what the remaining says', () => {
+    const states = statesOf(vectorOf('V31'))
+
+    expect(format(states, { dialects: ['legacy'], githubExtras: true })).toContain(
+      'X-RateLimit-Used: 100',
+    )
+  })
+})
+
+describe('Retry-After', () => {
+  const denied: PolicyState = { ...perMinute, remaining: 0, denied: true, retryAfterMs: 30_000 }
+
+  it('H32: is jittered alone, upwards', () => {
+    const options = { retryJitterMs: 2400 }
+
+    expect(format(statesOf(vectorOf('V08')), options)).toEqual([
+      'RateLimit-Policy: "default";q=100;w=60',
+      'RateLimit: "default";r=0;t=30',
+      'Retry-After: 33',
+    ])
+  })
+
+  it.each([-5000, Number.NaN, Number.NEGATIVE_INFINITY])('ignores a jitter of %d', (jitter) => {
+    expect(format([denied], { retryJitterMs: jitter }).at(-1)).toBe('Retry-After: 30')
+  })
+
+  it('stays at its cap, whatever the jitter', () => {
+    const states = statesOf(vectorOf('V23'))
+
+    expect(format(states, { retryJitterMs: 99_999 }).at(-1)).toBe('Retry-After: 1728000')
+  })
+
+  it('is sent without any dialect', () => {
+    expect(format([denied], { dialects: [] })).toEqual(['Retry-After: 30'])
+  })
+
+  it('is not sent when the request passes all the same', () => {
+    expect(format([denied], { rejected: false })).toEqual([
+      'RateLimit-Policy: "default";q=100;w=60',
+      'RateLimit: "default";r=0;t=30',
+    ])
+  })
+
+  it('is not sent when one of two violated policies can never be satisfied', () => {
+    const never = { ...denied, name: 'never', retryAfterMs: Number.POSITIVE_INFINITY }
+
+    expect(format([denied, never])).toEqual([
+      'RateLimit-Policy: "default";q=100;w=60, "never";q=100;w=60',
+      'RateLimit: "default";r=0;t=30, "never";r=0;t=30',
+    ])
+  })
+
+  it('is not sent when no violated policy knows how long', () => {
+    expect(format([{ ...denied, retryAfterMs: undefined }])).toHaveLength(2)
+    expect(format([{ ...denied, retryAfterMs: Number.NaN }])).toHaveLength(2)
+  })
+
+  it('is never promised by a policy that blocks everything', () => {
+    expect(format([{ ...denied, limit: 0 }])).toEqual([
+      'RateLimit-Policy: "default";q=0;w=60',
+      'RateLimit: "default";r=0',
+    ])
+  })
+})
+
+describe('numbers that a header cannot carry', () => {
+  const max = 999_999_999_999_999
+
+  it.each([
+    ['a limit of 15 digits and a fraction', { limit: max + 0.5 }, `q=${max}`],
+    ['a negative limit', { limit: -3 }, 'q=0'],
+    ['a fractional limit', { limit: 2.9 }, 'q=2'],
+    ['a limit of -0', { limit: -0 }, 'q=0'],
+  ])('rounds %s', (_, change, expected) => {
+    expect(format([{ ...perMinute, ...change }])[0]).toBe(
+      `RateLimit-Policy: "default";${expected};w=60`,
+    )
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e15, 1e21])('shows no limit of %d', (limit) => {
+    const dialects = ['draft-11', 'draft-7', 'draft-6', 'legacy', 'legacy-delta'] as const
+
+    for (const dialect of dialects) {
+      expect(format([{ ...perMinute, limit }], { dialects: [dialect] })).toEqual([])
+    }
+  })
+
+  it.each([
+    [Number.POSITIVE_INFINITY, 100],
+    [101, 100],
+    [-1, 0],
+    [Number.NEGATIVE_INFINITY, 0],
+  ])('clamps a remaining of %d to %d', (remaining, shown) => {
+    expect(format([{ ...perMinute, remaining }])[1]).toBe(`RateLimit: "default";r=${shown};t=30`)
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e18])('leaves out a time of %d ms', (timeMs) => {
+    const state = { ...perMinute, windowMs: timeMs, resetMs: timeMs }
+
+    expect(format([state], { dialects: ['draft-11', 'legacy'] })).toEqual([
+      'RateLimit-Policy: "default";q=100',
+      'RateLimit: "default";r=50',
+      'X-RateLimit-Limit: 100',
+      'X-RateLimit-Remaining: 50',
+    ])
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1e15])('sends no epoch at a now of %d', (now) => {
+    const lines = format([perMinute], { dialects: ['legacy'], nowMs: now })
+
+    expect(lines).toEqual(['X-RateLimit-Limit: 100', 'X-RateLimit-Remaining: 50'])
+  })
+})

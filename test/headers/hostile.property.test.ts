@@ -1,0 +1,137 @@
+import {
+  formatHeaders,
+  mergeExposed,
+  mergeRetryAfter,
+  parseHeaders,
+  policyNameProblem,
+} from '@sluice/headers'
+import fc from 'fast-check'
+import { parseDictionary, parseList } from 'structured-headers'
+import { describe, expect, it } from 'vitest'
+import {
+  anyFieldValue,
+  anyTime,
+  hostileStates,
+  ietfDialects,
+  legacyDialects,
+} from './arbitraries.ts'
+
+const numRuns = 2000
+
+const fieldNames = [
+  'RateLimit',
+  'RateLimit-Policy',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'X-Rate-Limit-Reset',
+  'Retry-After',
+] as const
+
+describe('formatting whatever the types let through', () => {
+  const formatted = fc
+    .record({
+      states: hostileStates,
+      ietf: fc.constantFrom(...ietfDialects),
+      legacy: fc.constantFrom(...legacyDialects),
+      nowMs: anyTime,
+      rejected: fc.boolean(),
+      retryJitterMs: fc.option(anyTime, { nil: undefined }),
+      githubExtras: fc.boolean(),
+    })
+    .map(({ states, ietf, legacy, ...options }) => ({
+      states,
+      lines: formatHeaders(states, { ...options, dialects: [ietf, legacy] }),
+    }))
+
+  it('yields printable ASCII only, and each field once', () => {
+    fc.assert(
+      fc.property(formatted, ({ lines }) => {
+        for (const [name, value] of lines) {
+          expect(name).toMatch(/^[A-Za-z-]+$/)
+          expect(value).toMatch(/^[\x20-\x7e]+$/)
+        }
+        expect(new Set(lines.map(([name]) => name)).size).toBe(lines.length)
+      }),
+      { numRuns },
+    )
+  })
+
+  it('yields structured fields that parse, with integers of at most 15 digits', () => {
+    fc.assert(
+      fc.property(formatted, ({ lines }) => {
+        for (const [name, value] of lines) {
+          if (name === 'X-RateLimit-Resource') expect(policyNameProblem(value)).not.toBe('illegal')
+          else if (name === 'RateLimit-Policy') parseList(value)
+          else if (name !== 'RateLimit') expect(value).toMatch(/^\d{1,15}$/)
+          else if (value.startsWith('"')) parseList(value)
+          else parseDictionary(value)
+        }
+      }),
+      { numRuns },
+    )
+  })
+
+  it('yields a Retry-After from 1 to 1,728,000, if any', () => {
+    fc.assert(
+      fc.property(formatted, ({ lines }) => {
+        const retryAfter = lines.find(([name]) => name === 'Retry-After')?.[1] ?? '1'
+        expect(Number(retryAfter)).toBeGreaterThanOrEqual(1)
+        expect(Number(retryAfter)).toBeLessThanOrEqual(1_728_000)
+      }),
+      { numRuns },
+    )
+  })
+})
+
+describe('reading whatever a server sends', () => {
+  const record = fc.dictionary(fc.constantFrom(...fieldNames), anyFieldValue)
+
+  it('never throws, and yields numbers that are whole and not negative', () => {
+    fc.assert(
+      fc.property(record, anyTime, (source, nowMs) => {
+        const { policies, retryAfterMs } = parseHeaders(source, { nowMs })
+        for (const { limit, remaining, resetMs, windowMs } of policies) {
+          for (const number of [limit, remaining, resetMs, windowMs]) expectCount(number)
+        }
+        expectCount(retryAfterMs)
+      }),
+      { numRuns },
+    )
+  })
+
+  it('merges what is there already without throwing', () => {
+    fc.assert(
+      fc.property(anyFieldValue, (existing) => {
+        expect(mergeExposed(existing, ['RateLimit'])).toMatch(/ratelimit|\*/i)
+        expect(mergeRetryAfter(existing, '30')).toMatch(/^\d{1,7}$/)
+      }),
+      { numRuns },
+    )
+  })
+
+  it('takes no long time for a long field', () => {
+    const policies = Array.from({ length: 5000 }, (_, index) => `"x";q=1;w=1;n=${index}`).join(',')
+    const states = policies.replaceAll('q=1', 'r=1')
+    const startMs = performance.now()
+
+    parseHeaders({
+      'RateLimit-Policy': policies,
+      RateLimit: states,
+      'Retry-After': ' '.repeat(1e5),
+    })
+    parseHeaders({ 'Retry-After': `${'1 ,'.repeat(30_000)}x` })
+
+    expect(performance.now() - startMs).toBeLessThan(2000)
+  })
+})
+
+function expectCount(value: number | undefined): void {
+  if (value === undefined) return
+  expect(Object.is(value, -0)).toBe(false)
+  expect(value).toBeGreaterThanOrEqual(0)
+  expect(Number.isInteger(value)).toBe(true)
+}

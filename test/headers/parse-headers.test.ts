@@ -1,0 +1,213 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { formatHeaders, parseHeaders } from '@sluice/headers'
+import { describe, expect, it } from 'vitest'
+import { nowMs, statesOf, vectorOf } from './vectors.ts'
+
+describe('the source of the headers', () => {
+  const expected = { policies: [{ name: 'a', remaining: 1 }], retryAfterMs: 2000 }
+
+  it('may be a Headers', () => {
+    const headers = new Headers({ RateLimit: '"a";r=1', 'Retry-After': '2' })
+
+    expect(parseHeaders(headers)).toEqual(expected)
+  })
+
+  it('may be a record, with names in any case', () => {
+    expect(parseHeaders({ RATELIMIT: '"a";r=1', 'retry-After': '2' })).toEqual(expected)
+  })
+
+  it('may be the headers of a Node message', () => {
+    const headers: IncomingHttpHeaders = { ratelimit: '"a";r=1', 'retry-after': '2' }
+
+    expect(parseHeaders(headers)).toEqual(expected)
+  })
+
+  it('may have values that are no text', () => {
+    const values: Record<string, unknown> = { RateLimit: ['"a";r=1', undefined], 'Retry-After': 2 }
+    const source = { get: (name: string): unknown => values[name] ?? null }
+
+    expect(parseHeaders(source)).toEqual(expected)
+  })
+
+  it('may say nothing', () => {
+    expect(parseHeaders({})).toEqual({ policies: [], retryAfterMs: undefined })
+  })
+})
+
+describe('draft-8 to draft-11', () => {
+  it('joins policies and states by name', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Policy': '"burst";q=10;w=1;pk=:QQ==:, "daily";q=1000;w=86400',
+      RateLimit: '"daily";r=423;t=30211, "other";r=1, "burst";r=4;t=1',
+    })
+
+    expect(policies).toEqual([
+      {
+        name: 'burst',
+        limit: 10,
+        windowMs: 1000,
+        remaining: 4,
+        resetMs: 1000,
+        pk: Uint8Array.of(65),
+      },
+      { name: 'daily', limit: 1000, windowMs: 86_400_000, remaining: 423, resetMs: 30_211_000 },
+      { name: 'other', remaining: 1 },
+    ])
+  })
+
+  it('joins items of one name in their order', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Policy': '"x";q=10;w=1, "x";q=20;w=1',
+      RateLimit: '"x";r=4, "x";r=19',
+    })
+
+    expect(policies).toEqual([
+      { name: 'x', limit: 10, windowMs: 1000, remaining: 4 },
+      { name: 'x', limit: 20, windowMs: 1000, remaining: 19 },
+    ])
+  })
+
+  it('wins over the legacy fields beside it', () => {
+    const { policies } = parseHeaders({ RateLimit: '"x";r=4', 'X-RateLimit-Remaining': '3' })
+
+    expect(policies).toEqual([{ name: 'x', remaining: 4 }])
+  })
+
+  it('gives way to the legacy fields when it is malformed', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Policy': '"a"b"; q=2',
+      RateLimit: '"a"b"; r=1',
+      'X-RateLimit-Remaining': '3',
+    })
+
+    expect(policies).toEqual([{ name: undefined, remaining: 3 }])
+  })
+})
+
+describe('draft-3 to draft-7', () => {
+  it('finds the window in RateLimit-Policy', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Policy': '10;w=1, 1000;w=86400',
+      RateLimit: 'limit=1000, remaining=0, reset=30211',
+    })
+
+    expect(policies).toEqual([
+      { name: undefined, limit: 10, windowMs: 1000 },
+      { name: undefined, limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 30_211_000 },
+    ])
+  })
+
+  it('puts a state that matches no policy first', () => {
+    const { policies } = parseHeaders({ 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '5' })
+
+    expect(policies).toEqual([
+      { name: undefined, limit: 5 },
+      { name: undefined, limit: 10, windowMs: 1000 },
+    ])
+  })
+
+  it('H33: reads the form of draft-3, with the window behind the limit', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Limit': '100, 100;w=60',
+      'RateLimit-Remaining': '50',
+      'RateLimit-Reset': '30',
+    })
+
+    expect(policies).toEqual([
+      { name: undefined, limit: 100, windowMs: 60_000, remaining: 50, resetMs: 30_000 },
+    ])
+  })
+
+  it('ignores a malformed field alone', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Limit': '-100',
+      'RateLimit-Remaining': '5.5',
+      'RateLimit-Reset': '30',
+    })
+
+    expect(policies).toEqual([{ name: undefined, resetMs: 30_000 }])
+  })
+
+  it('keeps a policy that comes without any state', () => {
+    expect(parseHeaders({ 'RateLimit-Policy': '10;w=1' }).policies).toEqual([
+      { name: undefined, limit: 10, windowMs: 1000 },
+    ])
+  })
+})
+
+describe('the legacy fields', () => {
+  function resetMs(value: string): number | undefined {
+    return parseHeaders({ 'X-RateLimit-Reset': value }, { nowMs }).policies[0]?.resetMs
+  }
+
+  it.each(['X-RateLimit', 'X-Rate-Limit', 'x-ratelimit'])('are read as %s-*', (prefix) => {
+    const source = {
+      [`${prefix}-Limit`]: '100',
+      [`${prefix}-Remaining`]: '50',
+      [`${prefix}-Reset`]: '1795195831',
+    }
+
+    expect(parseHeaders(source, { nowMs }).policies).toEqual([
+      { name: undefined, limit: 100, remaining: 50, resetMs: 30_750 },
+    ])
+  })
+
+  it.each([
+    ['a delta', '30', 30_000],
+    ['a delta of zero', '0', 0],
+    ['a delta with a fraction', '0.5', 500],
+    ['the largest delta', '999999999', 999_999_999_000],
+    ['an epoch', '1795195831', 30_750],
+    ['an epoch with a fraction', '1795195831.5', 31_250],
+    ['an epoch in the past', '1000000000', 0],
+    ['an epoch in milliseconds', '1795195831000', 30_750],
+    ['an ISO 8601 instant', '2026-11-20T17:30:31Z', 30_750],
+    ['an ISO 8601 instant with an offset', '2026-11-20T18:30:31.5+01:00', 31_250],
+  ])('read a reset as %s', (_, value, expected) => {
+    expect(resetMs(value)).toBe(expected)
+  })
+
+  it.each([
+    '',
+    '-1',
+    'soon',
+    '1e9',
+    '0x5',
+    'NaN',
+    '2026-99-99T00:00:00Z',
+    '2026-11-20',
+    '9'.repeat(16),
+  ])('ignore a reset of %j', (value) => {
+    expect(resetMs(value)).toBeUndefined()
+  })
+
+  it('floor numbers with a fraction, as Reddit sends them', () => {
+    expect(parseHeaders({ 'x-ratelimit-remaining': '98.7' }).policies).toEqual([
+      { name: undefined, remaining: 98 },
+    ])
+  })
+
+  it('read times against the system clock unless told otherwise', () => {
+    const inAnHour = String(Math.ceil(Date.now() / 1000) + 3600)
+    const [policy] = parseHeaders({ 'X-RateLimit-Reset': inAnHour }).policies
+
+    expect(policy?.resetMs).toBeGreaterThan(3_590_000)
+    expect(policy?.resetMs).toBeLessThanOrEqual(3_601_000)
+  })
+})
+
+it('reads our default dialects back as one set of policies', () => {
+  const lines = formatHeaders(statesOf(vectorOf('V39')), {
+    dialects: ['draft-11', 'legacy'],
+    nowMs,
+    rejected: true,
+  })
+
+  expect(parseHeaders(Object.fromEntries(lines), { nowMs })).toEqual({
+    policies: [
+      { name: 'burst', limit: 10, windowMs: 1000, remaining: 0, resetMs: 1000 },
+      { name: 'daily', limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 30_211_000 },
+    ],
+    retryAfterMs: 30_211_000,
+  })
+})

@@ -1,0 +1,105 @@
+import { formatRetryAfter, mergeRetryAfter, parseRetryAfter } from '@sluice/headers'
+import { describe, expect, it } from 'vitest'
+
+const nowMs = Date.UTC(2026, 10, 20, 12, 0, 0, 250)
+
+describe('formatting Retry-After', () => {
+  it.each([
+    [0, '1'],
+    [1, '1'],
+    [1000, '1'],
+    [1001, '2'],
+    [-5, '1'],
+    [2_147_483_648_000, '1728000'],
+  ])('writes %d ms as %s', (retryAfterMs, expected) => {
+    expect(formatRetryAfter(retryAfterMs)).toBe(expected)
+  })
+
+  it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY])('writes nothing for %d', (wait) => {
+    expect(formatRetryAfter(wait)).toBeUndefined()
+  })
+})
+
+describe('parsing Retry-After', () => {
+  it.each([
+    ['2', 2000],
+    ['0', 0],
+    [' 60 ', 60_000],
+    ['007', 7000],
+    ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
+    ['2, 30', 30_000],
+  ])('reads %j as %d ms', (text, expected) => {
+    expect(parseRetryAfter(text, nowMs)).toBe(expected)
+  })
+
+  it.each([
+    'Fri, 20 Nov 2026 12:00:30 GMT',
+    'Friday, 20-Nov-26 12:00:30 GMT',
+    'Fri Nov 20 12:00:30 2026',
+  ])('reads the date %j', (text) => {
+    expect(parseRetryAfter(text, nowMs)).toBe(29_750)
+  })
+
+  it('reads a day of one digit in the asctime form', () => {
+    expect(parseRetryAfter('Sun Dec  6 00:00:00 2026', Date.UTC(2026, 11, 5))).toBe(86_400_000)
+  })
+
+  it('never answers a negative wait for a date that has passed', () => {
+    expect(parseRetryAfter('Sun, 06 Nov 1994 08:49:37 GMT', nowMs)).toBe(0)
+  })
+
+  it('takes two digits of a year for the past when they seem more than 50 years ahead', () => {
+    expect(parseRetryAfter('Sunday, 06-Nov-94 08:49:37 GMT', nowMs)).toBe(0)
+    expect(parseRetryAfter('Friday, 20-Nov-76 12:00:00 GMT', nowMs)).toBeGreaterThan(0)
+  })
+
+  it.each([
+    '',
+    '-5',
+    '+5',
+    '0.5',
+    '5s',
+    '1e3',
+    '0x10',
+    'soon',
+    'Infinity',
+    '2026-11-20T12:00:30Z',
+    'Fri, 20 Nov 2026 12:00:30',
+    'Fri, 20 Nov 2026 12:00:30 CET',
+    'Fri, 31 Feb 2026 12:00:30 GMT',
+    'Fri, 20 Nox 2026 12:00:30 GMT',
+    'Fri, 00 Nov 2026 12:00:30 GMT',
+    'Fri, 20 Nov 2026 24:00:30 GMT',
+    'Fri, 20 Nov 2026 12:60:30 GMT',
+    'Fri, 20 Nov 2026 12:00:61 GMT',
+  ])('ignores %j', (text) => {
+    expect(parseRetryAfter(text, nowMs)).toBeUndefined()
+  })
+
+  it('knows nothing when the field is absent', () => {
+    expect(parseRetryAfter(undefined, nowMs)).toBeUndefined()
+  })
+})
+
+describe('merging Retry-After', () => {
+  it.each([
+    ['60', '30', '60'],
+    ['30', '60', '60'],
+    ['0', '30', '30'],
+    [undefined, '30', '30'],
+    ['9999999', '30', '1728000'],
+  ])('H26: of %j and ours, %j, sends %j', (existing, ours, expected) => {
+    expect(mergeRetryAfter(existing, ours)).toBe(expected)
+  })
+
+  it('turns an existing date into seconds, and keeps the later', () => {
+    const existing = 'Fri, 20 Nov 2026 12:01:00 GMT'
+
+    expect(mergeRetryAfter(existing, '30', { nowMs })).toBe('60')
+    expect(mergeRetryAfter(existing, '90', { nowMs })).toBe('90')
+  })
+
+  it.each(['', 'soon', '0.5', '-1'])('replaces %j, which no client can read', (existing) => {
+    expect(mergeRetryAfter(existing, '30')).toBe('30')
+  })
+})
