@@ -1,0 +1,13 @@
+/** All that Sluice needs to know of a request, whatever the framework. */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string
+  /** The path without the query, as it was sent: for messages and rules, never for keys. */
+  readonly path: string
+  /** The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched (yet). */
+  readonly route: string | undefined
+  /** The client's address as the framework's own proxy settings give it. */
+  readonly ip: string | undefined
+  /** The value of a request header by its lower-case name. */
+  header(name: string): string | undefined
+}

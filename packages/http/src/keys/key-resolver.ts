@@ -1,0 +1,38 @@
+import type { MaybePromise } from '@sluice/core'
+import type { HttpRequest } from '../http-request.ts'
+
+/** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
+export type ResolvedKey = string | null | undefined
+
+/**
+ * Says who is asking. Any function of the framework's request is one; the ready-made ones read the neutral view that comes second.
+ * @typeParam Native the framework's request
+ */
+export type KeyResolver<Native> = (native: Native, request: HttpRequest) => MaybePromise<ResolvedKey>
+
+const readyMade = new WeakSet<object>()
+
+/** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
+export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
+  readyMade.add(resolver)
+  return resolver
+}
+
+/**
+ * The key of a request. What a user's function yields is taken as it is, so that it is the same key in
+ * `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must not reach the keys of
+ * another kind.
+ * @throws or rejects with what the resolver throws
+ */
+export function resolveKey<Native>(
+  resolver: KeyResolver<Native>,
+  native: Native,
+  request: HttpRequest,
+): MaybePromise<string | undefined> {
+  const accept = (key: ResolvedKey): string | undefined => {
+    if (typeof key !== 'string' || key === '') return undefined
+    return readyMade.has(resolver) || !key.startsWith('@') ? key : `@${key}`
+  }
+  const key = resolver(native, request)
+  return typeof key === 'object' && key !== null ? key.then(accept) : accept(key)
+}

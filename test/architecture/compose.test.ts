@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readManifest, readText } from '../support/workspace.ts'
+
+interface Compose {
+  services: Record<string, Service>
+}
+
+interface Service {
+  image: string
+  command: string | string[]
+  ports?: string[]
+  profiles?: string[]
+  network_mode?: string
+  healthcheck?: { test: string[]; interval: string; retries: number }
+  depends_on?: string[] | Record<string, { condition: string }>
+}
+
+interface Workflow {
+  jobs: Record<string, Job>
+}
+
+interface Job {
+  strategy: { matrix: { node: number[] } }
+  steps: { uses?: string; run?: string; with?: Record<string, string> }[]
+}
+
+const NODES = ['cluster-1', 'cluster-2', 'cluster-3']
+
+describe('docker-compose.yml', () => {
+  const { services } = readYaml<Compose>('docker-compose.yml')
+  const withProfile = (profile: string | undefined) =>
+    Object.keys(services).filter((name) => services[name]?.profiles?.[0] === profile)
+
+  it('starts Redis alone, on the port that everybody expects', () => {
+    expect(withProfile(undefined)).toEqual(['redis'])
+    expect(services.redis?.ports).toEqual(['6379:6379'])
+  })
+
+  it('has a profile for Valkey and one for a cluster', () => {
+    expect(withProfile('valkey')).toEqual(['valkey'])
+    expect(withProfile('cluster')).toEqual([...NODES, 'cluster-create'])
+    expect(services.valkey?.image).toMatch(/^valkey\//)
+  })
+
+  it('publishes no port of the host twice', () => {
+    const published = Object.values(services)
+      .flatMap(({ ports }) => ports ?? [])
+      .map((port) => port.split(':')[0])
+    expect(new Set(published).size).toBe(published.length)
+  })
+
+  it('checks the health of every server, at the port it listens on', () => {
+    const servers = Object.entries(services).filter(([name]) => name !== 'cluster-create')
+    for (const [name, { command, healthcheck }] of servers) {
+      expect(healthcheck, name).toMatchObject({ interval: '2s', retries: 15 })
+      expect(healthcheck?.test.at(-1), name).toBe('ping')
+      const port = /--port (\d+)/.exec(String(command))?.[1]
+      if (port !== undefined) expect(healthcheck?.test, name).toContain(port)
+    }
+  })
+
+  it('joins three masters once all of them are healthy', () => {
+    const { command, depends_on } = services['cluster-create'] ?? {}
+    const script = String(command)
+    expect(script).toContain(
+      'redis-cli --cluster create 127.0.0.1:7001 127.0.0.1:7002 127.0.0.1:7003 --cluster-replicas 0',
+    )
+    expect(depends_on).toEqual(
+      Object.fromEntries(NODES.map((name) => [name, { condition: 'service_healthy' }])),
+    )
+    for (const name of NODES) expect(services[name]?.command).toContain('--cluster-enabled yes')
+  })
+
+  it('gives all nodes of the cluster one network, where their announced addresses are right', () => {
+    const others = [...NODES.slice(1), 'cluster-create']
+    for (const name of others) expect(services[name]?.network_mode).toBe('service:cluster-1')
+    expect(services['cluster-1']?.ports).toEqual(['7001:7001', '7002:7002', '7003:7003'])
+  })
+})
+
+describe('the workflow', () => {
+  const job = readYaml<Workflow>('.github/workflows/ci.yml').jobs.test
+
+  it('runs on every Node that we support', () => {
+    expect(job?.strategy.matrix.node).toEqual([20, 22, 24])
+    const setup = job?.steps.find(({ uses }) => uses?.startsWith('actions/setup-node@'))
+    expect(setup?.with?.['node-version']).toBe('$' + '{{ matrix.node }}')
+  })
+
+  it('installs, builds, checks and tests, with scripts that exist', () => {
+    const commands = job?.steps.flatMap(({ run }) => run ?? [])
+    expect(commands).toEqual(['npm ci', 'npm run build', 'npm run check', 'npm test'])
+    expect(Object.keys(readManifest('.').scripts ?? {})).toEqual(
+      expect.arrayContaining(['build', 'check', 'test']),
+    )
+  })
+})
+
+function readYaml<Shape>(path: string): Shape {
+  return parse(readText(path), { merge: true }) as Shape
+}

@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { readText, root, type Workspace, workspaces } from '../support/workspace.ts'
+
+/** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
+const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[\w.-]+|\b[A-Z]:\\Users\\/
+
+describe('the lock file', () => {
+  it('names no registry host, so that installs use the registry of the machine', () => {
+    const { packages } = JSON.parse(readText('package-lock.json')) as {
+      packages: Record<string, { resolved?: string }>
+    }
+    const remote = Object.entries(packages)
+      .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/i.test(resolved))
+      .map(([path]) => path)
+    expect(remote).toEqual([])
+  })
+})
+
+describe('the workspaces', () => {
+  it('depend on each other at exactly the version that stands beside them', () => {
+    const all = workspaces()
+    const versions = new Map(all.map(({ manifest }) => [manifest.name, manifest.version]))
+    const stale = all.flatMap((workspace) =>
+      dependenciesOf(workspace)
+        .filter(([name, range]) => versions.has(name) && versions.get(name) !== range)
+        .map(([name, range]) => `${workspace.folder} wants ${name} ${range}`),
+    )
+    expect(stale).toEqual([])
+  })
+
+  it('carry one version, because they are released together', () => {
+    const published = workspaces().filter(({ manifest }) => manifest.private !== true)
+    expect(new Set(published.map(({ manifest }) => manifest.version)).size).toBe(1)
+  })
+})
+
+describe('the files', () => {
+  it('contain no path of the machine they were written on', () => {
+    const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    const guilty = [...new Set(listed.split('\0'))]
+      .filter((file) => file !== '')
+      .flatMap((file) => {
+        const match = MACHINE_PATH.exec(textOf(file))
+        return match ? [`${file}: ${match[0]}`] : []
+      })
+    expect(guilty).toEqual([])
+  })
+
+  it('would be found out', () => {
+    expect(MACHINE_PATH.test(['', 'home', 'ada', 'sluice'].join('/'))).toBe(true)
+    expect(MACHINE_PATH.test(`from '${['', 'work', 'main'].join('/')}'`)).toBe(true)
+    expect(MACHINE_PATH.test('GET /users/42 and /api/work/7')).toBe(false)
+  })
+})
+
+function dependenciesOf({ manifest }: Workspace): [string, string][] {
+  const { dependencies, devDependencies, peerDependencies, optionalDependencies } = manifest
+  return [dependencies, devDependencies, peerDependencies, optionalDependencies].flatMap((group) =>
+    Object.entries(group ?? {}),
+  )
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(root + file, 'utf8')
+  } catch {
+    // Listed by git and deleted in the working tree: nothing to read.
+    return ''
+  }
+}

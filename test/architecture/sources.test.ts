@@ -1,0 +1,61 @@
+import { parseSync } from 'oxc-parser'
+import { describe, expect, it } from 'vitest'
+import { filesUnder, packages, readText } from '../support/workspace.ts'
+
+const MAX_LINES = 300
+
+describe('source files', () => {
+  it(`have at most ${MAX_LINES} lines`, () => {
+    const files = ['packages', 'examples'].flatMap((folder) => [
+      ...filesUnder(folder, '.ts'),
+      ...filesUnder(folder, '.lua'),
+    ])
+    const long = files.filter((file) => countLines(readText(file)) > MAX_LINES)
+    expect(long).toEqual([])
+  })
+
+  it.each(packages())('are listed by an index of named re-exports: $folder', ({ folder }) => {
+    const file = `${folder}/src/index.ts`
+    expect(otherThanReExports(file, readText(file))).toEqual([])
+  })
+})
+
+describe('otherThanReExports', () => {
+  it('accepts named re-exports, types and the default under a name', () => {
+    const source = `
+      // A comment is no statement.
+      export { consume, plugin as default } from './a.ts'
+      export type { Options } from './b.ts'
+      export {}
+    `
+    expect(otherThanReExports('index.ts', source)).toEqual([])
+  })
+
+  it.each([
+    `export * from './a.ts'`,
+    `export * as all from './a.ts'`,
+    'export const a = 1',
+    'export default function () {}',
+    `import { a } from './a.ts'`,
+    'console.log(1)',
+    'const a = 1\nexport { a }',
+  ])('refuses %s', (source) => {
+    expect(otherThanReExports('index.ts', source)).not.toEqual([])
+  })
+})
+
+function otherThanReExports(fileName: string, source: string): string[] {
+  const { program } = parseSync(fileName, source)
+  return program.body
+    .filter((statement) => {
+      if (statement.type !== 'ExportNamedDeclaration') return true
+      // `export {}` is how an empty file says that it is a module.
+      const isEmpty = statement.specifiers.length === 0 && statement.declaration === null
+      return statement.source === null && !isEmpty
+    })
+    .map((statement) => source.slice(statement.start, statement.end))
+}
+
+function countLines(text: string): number {
+  return text.trimEnd().split('\n').length
+}

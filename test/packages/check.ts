@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import { run } from '../support/run.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { root } from '../support/workspace.ts'
+import { packAll, type Tarball } from './tarballs.ts'
+
+using home = temporaryFolder('check')
+for (const tarball of await packAll(home.path)) {
+  const problems = await problemsOf(tarball)
+  console.log(`${tarball.name}: ${problems.length === 0 ? 'ok' : `not ok\n${problems.join('\n')}`}`)
+  if (problems.length > 0) process.exitCode = 1
+}
+
+/** Asks publint whether a package is published well, and attw whether its types resolve for ESM users. */
+async function problemsOf({ path }: Tarball): Promise<string[]> {
+  const verdicts = await Promise.allSettled([
+    runTool('publint', ['run', path, '--strict']),
+    runTool('attw', [
+      path,
+      '--profile',
+      'esm-only',
+      '--format',
+      'ascii',
+      '--no-color',
+      '--no-emoji',
+    ]),
+  ])
+  return verdicts.flatMap((verdict) =>
+    verdict.status === 'rejected' ? [String(verdict.reason.message)] : [],
+  )
+}
+
+function runTool(name: string, args: readonly string[]): Promise<string> {
+  return run(join(root, 'node_modules/.bin', name), args, { cwd: root })
+}

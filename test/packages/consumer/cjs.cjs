@@ -1,0 +1,29 @@
+const assert = require('node:assert/strict')
+const { createLimiter, memoryStore } = require('@sluice/core')
+const { rateLimit } = require('@sluice/express')
+const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
+const headers = require('@sluice/headers')
+const http = require('@sluice/http')
+const { redisStore } = require('@sluice/redis')
+const express = require('express')
+const fastify = require('fastify')
+const proveLimits = require('./prove-limits.cjs')
+
+main()
+
+async function main() {
+  assert.equal(fastifyPlugin, rateLimitPlugin)
+  assert.equal(typeof redisStore, 'function')
+  assert.notDeepEqual(Object.keys(headers), [])
+  assert.notDeepEqual(Object.keys(http), [])
+
+  const limiter = createLimiter({
+    policies: [{ name: 'default', limit: 1, window: '1m' }],
+    store: memoryStore(),
+  })
+  assert.equal((await limiter.consume('user:42')).allowed, true)
+  assert.equal((await limiter.consume('user:42')).allowed, false)
+
+  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin })
+  console.log('cjs: ok')
+}

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import * as headers from '@sluice/headers'
+import * as http from '@sluice/http'
+import { redisStore } from '@sluice/redis'
+import express from 'express'
+import fastify from 'fastify'
+import proveLimits from './prove-limits.cjs'
+
+assert.equal(fastifyPlugin, rateLimitPlugin)
+assert.equal(typeof redisStore, 'function')
+assert.notDeepEqual(Object.keys(headers), [])
+assert.notDeepEqual(Object.keys(http), [])
+
+const limiter = createLimiter({
+  policies: [{ name: 'default', limit: 1, window: '1m' }],
+  store: memoryStore(),
+})
+assert.equal((await limiter.consume('user:42')).allowed, true)
+assert.equal((await limiter.consume('user:42')).allowed, false)
+
+await proveLimits({ express, rateLimit, fastify, rateLimitPlugin })
+console.log('esm: ok')

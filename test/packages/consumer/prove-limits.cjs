@@ -1,0 +1,42 @@
+const assert = require('node:assert/strict')
+const { once } = require('node:events')
+
+/** Allows one request a minute in both frameworks, with the memory store, and expects the second to be refused. */
+module.exports = async function proveLimits({ express, rateLimit, fastify, rateLimitPlugin }) {
+  assert.deepEqual(await askExpress(express, rateLimit), [200, 429], 'Express')
+  assert.deepEqual(await askFastify(fastify, rateLimitPlugin), [200, 429], 'Fastify')
+}
+
+async function askExpress(express, rateLimit) {
+  const app = express()
+  app.use(rateLimit({ limit: 1, window: '1m' }))
+  app.get('/', (_request, response) => {
+    response.send('hello')
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const statuses = await askTwice(`http://127.0.0.1:${server.address().port}/`)
+  server.close()
+  server.closeAllConnections()
+  return statuses
+}
+
+async function askFastify(fastify, rateLimitPlugin) {
+  const app = fastify({ forceCloseConnections: true })
+  await app.register(rateLimitPlugin, { limit: 1, window: '1m' })
+  app.get('/', async () => 'hello')
+  const statuses = await askTwice(await app.listen({ port: 0, host: '127.0.0.1' }))
+  await app.close()
+  return statuses
+}
+
+async function askTwice(url) {
+  const statuses = []
+  for (let request = 1; request <= 2; request++) {
+    const response = await fetch(url)
+    await response.text()
+    if (response.status === 429) assert.match(response.headers.get('retry-after') ?? '', /^[1-9]/)
+    statuses.push(response.status)
+  }
+  return statuses
+}

@@ -1,0 +1,11 @@
+import { createLimiter, memoryStore } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import { rateLimitPlugin } from '@sluice/fastify'
+import { redisStore } from '@sluice/redis'
+
+import express = require('express')
+
+const app = express()
+app.use(rateLimit({ limit: 100, window: '1m' }))
+
+export const seen: readonly unknown[] = [createLimiter, memoryStore, rateLimitPlugin, redisStore]

@@ -1,0 +1,51 @@
+import { createLimiter, memoryStore } from '@sluice/core'
+import { apiKey, rateLimit } from '@sluice/express'
+import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import { redisStore } from '@sluice/redis'
+import express from 'express'
+import fastify from 'fastify'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+
+const app = express()
+app.use(rateLimit({ limit: 100, window: '1m' }))
+app.use(
+  rateLimit({
+    store: redisStore(new Redis()),
+    key: apiKey(),
+    policies: [
+      { name: 'burst', limit: 10, window: '1s' },
+      { name: 'sustained', limit: 600, window: '1m' },
+    ],
+  }),
+)
+app.get('/', (request, response) => {
+  const allowed: boolean | undefined = request.rateLimit?.allowed
+  response.json({ allowed })
+})
+
+const service = fastify()
+await service.register(rateLimitPlugin, { limit: 100, window: '1m' })
+await service.register(fastifyPlugin, { store: redisStore(createClient()), limit: 5, window: 1000 })
+service.get('/search', { config: { rateLimit: { limit: 5, window: '1m' } } }, async (request) => {
+  const allowed: boolean | undefined = request.rateLimit?.allowed
+  return { allowed }
+})
+service.get('/health', { config: { rateLimit: false } }, async () => 'ok')
+
+const limiter = createLimiter({
+  policies: [{ name: 'default', limit: 100, window: '1m' }],
+  store: memoryStore(),
+})
+const decision = await limiter.consume('user:42', { cost: 5 })
+const waits: (number | undefined)[] = decision.outcomes.map((outcome) => outcome.retryAfterMs)
+await limiter.peek('user:42')
+await limiter.refund(decision)
+await limiter.reset('user:42')
+
+// @ts-expect-error A limit is a number or a function, never a text.
+rateLimit({ limit: '100', window: '1m' })
+// @ts-expect-error An option that does not exist is found by the compiler.
+rateLimit({ limit: 100, window: '1m', windowMs: 1000 })
+
+export const seen: readonly unknown[] = [decision.allowed, decision.retryAfterMs, waits]

@@ -1,0 +1,6 @@
+import { findOrInstallRedis } from './redis-binary.ts'
+
+/** Runs once per test run, before any worker, so that the workers find the binary and none installs in parallel. */
+export default function setup(): void {
+  process.env.REDIS_SERVER_BIN = findOrInstallRedis()
+}
