@@ -21,6 +21,7 @@ export {
 } from './observers.ts'
 export { flag, invalid, isWholeNumber, knownFields, oneOf, show, wholeNumber } from './options.ts'
 export {
+  maxUnits,
   type Policy,
   type PolicyOptions,
   policyFields,

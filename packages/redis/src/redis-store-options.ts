@@ -66,5 +66,5 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
 
 function clockOf(clock: unknown): Clock {
   if (typeof clock === 'function') return () => Number(clock())
-  return oneOf(clock, { option: 'clock' }, ['server', 'client'])
+  return oneOf<'server' | 'client'>(clock, { option: 'clock' }, ['server', 'client'])
 }

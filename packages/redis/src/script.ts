@@ -11,16 +11,16 @@ export interface Script {
   readonly sha1: string
 }
 
-const slidingLogFile: { readonly [encoding in Encoding]: string } = {
-  packed: 'algorithms/sliding-log.lua',
-  'sorted-set': 'algorithms/sliding-log-sorted-set.lua',
+const slidingLogFiles: { readonly [encoding in Encoding]: readonly string[] } = {
+  packed: ['algorithms/sliding-log-blocks.lua', 'algorithms/sliding-log.lua'],
+  'sorted-set': ['algorithms/sliding-log-sorted-set.lua'],
 }
 
 /** Puts the script together from its files. */
 export function loadScript(encoding: Encoding): Script {
   const files = [
     'prelude.lua',
-    slidingLogFile[encoding],
+    ...slidingLogFiles[encoding],
     'algorithms/sliding-counter.lua',
     'algorithms/fixed-window.lua',
     'decide.lua',

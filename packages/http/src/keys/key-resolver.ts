@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@sluice/core'
+import { andThen, invalid, type MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -8,7 +8,10 @@ export type ResolvedKey = string | null | undefined
  * Says who is asking. Any function of the framework's request is one; the ready-made ones read the neutral view that comes second.
  * @typeParam Native the framework's request
  */
-export type KeyResolver<Native> = (native: Native, request: HttpRequest) => MaybePromise<ResolvedKey>
+export type KeyResolver<Native> = (
+  native: Native,
+  request: HttpRequest,
+) => MaybePromise<ResolvedKey>
 
 const readyMade = new WeakSet<object>()
 
@@ -33,6 +36,16 @@ export function resolveKey<Native>(
     if (typeof key !== 'string' || key === '') return undefined
     return readyMade.has(resolver) || !key.startsWith('@') ? key : `@${key}`
   }
-  const key = resolver(native, request)
-  return typeof key === 'object' && key !== null ? key.then(accept) : accept(key)
+  return andThen(resolver(native, request), accept)
+}
+
+/** Throws unless `resolvers` is a list of at least one function. */
+export function checkResolvers(resolvers: readonly unknown[], option: string): void {
+  const wrong = resolvers.findIndex((resolver) => typeof resolver !== 'function')
+  if (resolvers.length > 0 && wrong === -1) return
+  throw invalid(
+    { option },
+    resolvers[wrong],
+    'at least one resolver: ip(), apiKey(), or a function of the request',
+  )
 }

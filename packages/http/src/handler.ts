@@ -1,0 +1,20 @@
+import type { MaybePromise } from '@sluice/core'
+import type { HttpRequest } from './http-request.ts'
+
+/** A request as a `Handler` sees it: `path` is relative to where the handler is mounted, and begins with a slash. */
+export interface HandlerRequest extends HttpRequest {
+  /** What follows the question mark. */
+  readonly query: URLSearchParams
+}
+
+export interface HandlerResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+
+/**
+ * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it under a path.
+ * `undefined` leaves the request to what comes after it.
+ */
+export type Handler = (request: HandlerRequest) => MaybePromise<HandlerResponse | undefined>

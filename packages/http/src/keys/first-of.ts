@@ -1,0 +1,20 @@
+import { andThen, type MaybePromise } from '@sluice/core'
+import type { HttpRequest } from '../http-request.ts'
+import { checkResolvers, defineKey, type KeyResolver, resolveKey } from './key-resolver.ts'
+
+/** The first identity that a request has, such as its API key, else its address. */
+export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {
+  checkResolvers(resolvers, 'firstOf(...)')
+  const from = (
+    index: number,
+    native: Native,
+    request: HttpRequest,
+  ): MaybePromise<string | undefined> => {
+    const resolver = resolvers[index]
+    if (!resolver) return undefined
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      return key ?? from(index + 1, native, request)
+    })
+  }
+  return defineKey((native, request) => from(0, native, request))
+}

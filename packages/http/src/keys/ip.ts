@@ -1,0 +1,42 @@
+import { knownFields, wholeNumber } from '@sluice/core'
+import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
+import { defineKey, type KeyResolver } from './key-resolver.ts'
+
+export interface IpOptions {
+  /** Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default 64 */
+  prefix6?: number
+  /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
+  prefix4?: number
+}
+
+/** The one key of all that is no address: not a key for each such text, which anybody could make up. */
+const invalidIp = '@ip/invalid'
+
+/**
+ * The client's address, as the framework's own proxy settings give it. Its key is `@ip/` and the canonical address, such as
+ * `@ip/203.0.113.9` or `@ip/2001:db8:1:2::/64`.
+ */
+export function ip(options: IpOptions = {}): KeyResolver<unknown> {
+  const prefixes = checkPrefixes(options)
+  return defineKey((_native, request) => {
+    return request.ip === undefined ? undefined : keyOfIp(request.ip, prefixes)
+  })
+}
+
+/** The key under which `ip()` with the same options counts an address, for `limiter.reset(ipKey('203.0.113.9'))`. */
+export function ipKey(address: string, options: IpOptions = {}): string {
+  return keyOfIp(address, checkPrefixes(options))
+}
+
+function keyOfIp(address: string, prefixes: IpPrefixes): string {
+  const canonical = canonicalIp(address, prefixes)
+  return canonical === undefined ? invalidIp : `@ip/${canonical}`
+}
+
+function checkPrefixes(options: IpOptions): IpPrefixes {
+  knownFields(options, 'ip', ['prefix6', 'prefix4'])
+  return {
+    prefix4: wholeNumber(options.prefix4 ?? 32, { option: 'prefix4' }, { min: 1, max: 32 }),
+    prefix6: wholeNumber(options.prefix6 ?? 64, { option: 'prefix6' }, { min: 1, max: 128 }),
+  }
+}

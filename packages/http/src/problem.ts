@@ -1,0 +1,35 @@
+import { STATUS_CODES } from 'node:http'
+
+/** The media type of RFC 9457. */
+export const problemMediaType = 'application/problem+json'
+
+/** A problem body of RFC 9457, in the order in which its members are written. */
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** Names of the visible policies whose quota was exceeded. The hyphen is the draft's. */
+  readonly 'violated-policies'?: readonly string[]
+}
+
+const registry = 'https://iana.org/assignments/http-problem-types'
+
+/**
+ * The body of a request over its quota: draft-11 §5 asks IANA to register the type. A refusal by hidden policies alone names no type and
+ * no policy.
+ * @param status the real status of the response
+ */
+export function quotaExceeded(violated: readonly string[], status = 429): Problem {
+  if (violated.length === 0) return plainProblem(status)
+  return {
+    type: `${registry}#quota-exceeded`,
+    title: 'Quota Exceeded',
+    status,
+    'violated-policies': violated,
+  }
+}
+
+/** A problem that the status says all about (RFC 9457 §4.2.1). */
+export function plainProblem(status: number): Problem {
+  return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status }
+}
