@@ -37,7 +37,6 @@ end
 
 -- The window in which no more than what remains may be used (core: effectiveWindowMs).
 local function effective_window(check, used, ms_to_next_unit)
-  if check.limit == 0 or used == 0 then return check.window end
   local remaining = max(0, check.limit - used)
   return max(ms_to_next_unit, ceil(remaining * check.window / check.limit))
 end

@@ -48,7 +48,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
   resetMs(state, check, now) {
     const used = slidingCounter.used(state, check, now)
-    if (used === 0) return check.policy.windowMs
+    if (used === 0 || check.limit === 0) return check.policy.windowMs
     const target = nextUnitTarget(check, used)
     return effectiveWindowMs(check, used, slidingCounter.msUntil(state, check, { now, target }))
   },

@@ -49,7 +49,7 @@ export const slidingLog: Algorithm<SlidingLog> = {
 
   resetMs(state, check, now) {
     const used = slidingLog.used(state, check, now)
-    if (used === 0) return check.policy.windowMs
+    if (used === 0 || check.limit === 0) return check.policy.windowMs
     const target = nextUnitTarget(check, used)
     return effectiveWindowMs(check, used, slidingLog.msUntil(state, check, { now, target }))
   },

@@ -9,9 +9,14 @@ export interface Cell {
   state: unknown
   /** The last check that was charged: the policy and limit by which the cell expires or is exhausted. */
   check: Check
-  /** Where it stands in the list that sweeping and sampling go through; −1 for an overflow bucket. */
+  /** Where it stands in the list that sweeping and sampling go through; or one of the two values below. */
   slot: number
 }
+
+/** The slot of an overflow bucket. */
+const shared = -1
+/** The slot of a cell that was dropped: what is taken from it would be lost. */
+const dropped = -2
 
 const sampleSize = 16
 const sweptPerAdd = 2
@@ -40,8 +45,12 @@ export class Cells {
     return this.#overflow.get(overflowKey(check))
   }
 
-  /** A new cell for a check that has none. */
-  add(check: Check, now: number): Cell {
+  /** The cell to charge: the one that was found, or a new one, also when room was made since by dropping it. */
+  toCharge(check: Check, now: number, found: Cell | undefined): Cell {
+    return found && found.slot !== dropped ? found : this.#add(check, now)
+  }
+
+  #add(check: Check, now: number): Cell {
     this.#sweep(now)
     if (this.#all.length >= this.#maxKeys) {
       const victim = this.#dispensable(now)
@@ -91,6 +100,7 @@ export class Cells {
       this.#all[cell.slot] = last
       last.slot = cell.slot
     }
+    cell.slot = dropped
     const { policy, key } = cell.check
     const table = this.#tables.get(policy.id)
     table?.delete(boundedKey(key))
@@ -105,7 +115,7 @@ export class Cells {
 
   #overflowCell(check: Check): Cell {
     const key = overflowKey(check)
-    const cell = this.#overflow.get(key) ?? newCell(check, -1)
+    const cell = this.#overflow.get(key) ?? newCell(check, shared)
     this.#overflow.set(key, cell)
     return cell
   }

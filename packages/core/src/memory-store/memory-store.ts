@@ -50,7 +50,7 @@ function consume(cells: Cells, checks: readonly Check[], now: number): readonly 
     if (!check.policy.countDenied || !leavesTrace(check)) {
       return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: waits[index] ?? 0 })
     }
-    const charged = cell ?? cells.add(check, now)
+    const charged = cells.toCharge(check, now, cell)
     take(charged, check, now)
     return outcomeOf(charged, check, { now, retryAfterMs: waitMs(charged, check, now) })
   })
@@ -98,7 +98,7 @@ function taken(
   { now, cell }: { now: number; cell: Cell | undefined },
 ): Outcome {
   if (!leavesTrace(check)) return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: 0 })
-  const charged = cell ?? cells.add(check, now)
+  const charged = cells.toCharge(check, now, cell)
   const receipt = new Receipt(check, take(charged, check, now), charged)
   return { ...outcomeOf(charged, check, { now, retryAfterMs: 0 }), receipt }
 }

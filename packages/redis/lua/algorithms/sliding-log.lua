@@ -49,7 +49,7 @@ do
 
   function sliding_log.reset_ms(cell, check, now)
     local used = sliding_log.used(cell, check, now)
-    if used == 0 then return check.window end
+    if used == 0 or check.limit == 0 then return check.window end
     local target = next_unit_target(check, used)
     return effective_window(check, used, sliding_log.ms_until(cell, check, now, target))
   end
