@@ -58,8 +58,8 @@ export const slidingLog: Algorithm<SlidingLog> = {
     const { times, totals } = state
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
-    const units = (totals.length > state.head ? lastOf(totals) : state.base) + check.cost
-    if (times.length > state.head && lastOf(times) === time) {
+    const units = lastOf(totals) + check.cost
+    if (times.length > 0 && lastOf(times) === time) {
       totals[totals.length - 1] = units
     } else {
       times.push(time)
@@ -80,11 +80,12 @@ export const slidingLog: Algorithm<SlidingLog> = {
     if (at(state.totals, index) === before) {
       state.times.splice(index, 1)
       state.totals.splice(index, 1)
+      clearWhenEmpty(state)
     }
   },
 
   endsAt(state, check) {
-    return state.times.length > state.head ? lastOf(state.times) + check.policy.windowMs : 0
+    return state.times.length > 0 ? lastOf(state.times) + check.policy.windowMs : 0
   },
 }
 
@@ -118,17 +119,22 @@ function dropUntil(state: SlidingLog, index: number): void {
     state.base = at(state.totals, index - 1)
     state.head = index
   }
-  if (state.head === state.times.length) {
-    state.times.length = 0
-    state.totals.length = 0
-    state.head = 0
-    state.base = 0
-  } else if (state.head >= 16 && state.head * 2 >= state.times.length) {
+  clearWhenEmpty(state)
+  if (state.head >= 16 && state.head * 2 >= state.times.length) {
     // Moving the live half over the dead one is paid for by as many entries that died.
     state.times.splice(0, state.head)
     state.totals.splice(0, state.head)
     state.head = 0
   }
+}
+
+/** A log without live entries is as new: what lies before `head` must not be taken for its end. */
+function clearWhenEmpty(state: SlidingLog): void {
+  if (state.head < state.times.length) return
+  state.times.length = 0
+  state.totals.length = 0
+  state.head = 0
+  state.base = 0
 }
 
 /** Units taken without asking may go beyond the limit: only the newest `limit` of them can ever matter. */

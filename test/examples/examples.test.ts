@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { type RunningExample, startExample } from './start-example.ts'
+
+const running: RunningExample[] = []
+
+function start(name: string, env: NodeJS.ProcessEnv): RunningExample {
+  const example = startExample(name, env)
+  running.push(example)
+  return example
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((example) => example.stop()))
+})
+
+async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
+  const found: number[] = []
+  for (let i = 0; i < count; i += 1) found.push((await fetch(url, init)).status)
+  return found
+}
+
+describe('examples/quickstart', () => {
+  it('refuses the sixth request in Express and in Fastify, in memory', async () => {
+    const port = await freePort()
+    const text = await start('quickstart', { PORT: String(port) }).printed(/Try:/)
+    expect(text).toContain('in the memory of this process')
+    expect(text).toContain(`curl -i http://localhost:${port}/`)
+    for (const url of [`http://localhost:${port}/`, `http://localhost:${port + 1}/`]) {
+      expect(await statuses(url, 6)).toEqual([200, 200, 200, 200, 200, 429])
+    }
+  })
+
+  it('counts in Redis with REDIS_URL, and never prints the password', async () => {
+    const redis = await startRedis({ args: ['--requirepass', 'hunter2'] })
+    try {
+      const port = await freePort()
+      const url = `redis://:hunter2@127.0.0.1:${redis.port}`
+      const text = await start('quickstart', { PORT: String(port), REDIS_URL: url }).printed(/Try:/)
+      expect(text).toContain(`in Redis at redis://127.0.0.1:${redis.port}`)
+      expect(text).not.toContain('hunter2')
+      expect(await statuses(`http://localhost:${port}/`, 6)).toEqual([200, 200, 200, 200, 200, 429])
+      expect(await statuses(`http://localhost:${port + 1}/`, 6)).toEqual([
+        200, 200, 200, 200, 200, 429,
+      ])
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('says which port is in use, and what to do', async () => {
+    const blocker = createServer().listen(0)
+    await once(blocker, 'listening')
+    const address = blocker.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const { code, errors } = await start('quickstart', { PORT: String(port) }).ended()
+    blocker.close()
+    expect(code).toBe(1)
+    expect(errors).toContain(`Port ${port} is in use. Choose two free ones in a row with PORT`)
+  })
+
+  it('says so when PORT is no port, and when no Redis answers', async () => {
+    const noPort = await start('quickstart', { PORT: 'http' }).ended()
+    expect(noPort).toMatchObject({ code: 1, errors: expect.stringContaining("but is 'http'") })
+    const url = `redis://127.0.0.1:${await freePort()}`
+    const noRedis = await start('quickstart', {
+      PORT: String(await freePort()),
+      REDIS_URL: url,
+    }).ended()
+    expect(noRedis).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('no Redis answers at'),
+    })
+  })
+})
+
+describe.each(['express', 'fastify'])('examples/%s', (name) => {
+  it.each(['memory', 'Redis'])(
+    'limits logins apart from everything, and searches by their cost, in %s',
+    async (where) => {
+      const redis = where === 'Redis' ? await startRedis() : undefined
+      try {
+        const port = await freePort()
+        const env = redis ? { PORT: String(port), REDIS_URL: redis.url } : { PORT: String(port) }
+        await start(name, env).printed(/listening on/)
+        const url = `http://localhost:${port}`
+        expect(await statuses(`${url}/login`, 6, { method: 'POST' })).toEqual([
+          401, 401, 401, 401, 401, 429,
+        ])
+        const search = { headers: { 'x-api-key': 'a' } }
+        const answer = await fetch(`${url}/api/search`, search)
+        expect(await answer.json()).toEqual({ left: [5, 595] })
+        expect(answer.headers.get('ratelimit')).toMatch(/"burst";r=5;t=1, "sustained";r=595;t=60$/)
+        const other = await fetch(`${url}/api/search`, { headers: { 'x-api-key': 'b' } })
+        expect(await other.json()).toEqual({ left: [5, 595] })
+        const unknown = await fetch(`${url}/nowhere`)
+        expect(unknown.status).toBe(404)
+        expect(unknown.headers.get('ratelimit')).toContain('"default"')
+      } finally {
+        await redis?.stop()
+      }
+    },
+  )
+})

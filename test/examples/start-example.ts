@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export interface RunningExample {
+  /** Resolves with all that was printed once a line matches; rejects when the example ends before. */
+  printed(line: RegExp): Promise<string>
+  /** Resolves with the exit code, and what was printed to the error stream. */
+  ended(): Promise<{ code: number | null; errors: string }>
+  stop(): Promise<void>
+}
+
+/** Starts an example as its script does, from the sources. */
+export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExample {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const { REDIS_URL: _, ...inherited } = process.env
+  const main = `examples/${name}/main.ts`
+  const child = spawn(process.execPath, ['--conditions=@sluice/source', '--import', 'tsx', main], {
+    cwd: root,
+    env: { ...inherited, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exit = once(child, 'close')
+  const output = { out: '', errors: '' }
+  child.stdout.on('data', (data) => {
+    output.out += data
+  })
+  child.stderr.on('data', (data) => {
+    output.errors += data
+  })
+  return {
+    printed: (line) => printed(child, line, output),
+    async ended() {
+      const [code] = await exit
+      return { code, errors: output.errors }
+    },
+    async stop() {
+      child.kill()
+      await exit
+    },
+  }
+}
+
+async function printed(
+  child: ChildProcess,
+  line: RegExp,
+  output: { out: string; errors: string },
+): Promise<string> {
+  while (!line.test(output.out)) {
+    const ended = once(child, 'close').then(() => 'ended' as const)
+    const more = once(child.stdout as NodeJS.ReadableStream, 'data')
+    if ((await Promise.race([ended, more])) === 'ended') {
+      throw new Error(`the example ended before it printed ${line}: ${output.errors}`)
+    }
+  }
+  return output.out
+}

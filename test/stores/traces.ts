@@ -1,0 +1,151 @@
+import {
+  type Check,
+  createLimiter,
+  memoryStore,
+  type Policy,
+  type PolicyOptions,
+  type StoreOp,
+} from '@sluice/core'
+import fc from 'fast-check'
+
+/** Several requests at one time, which a store that batches decides in one call. */
+export interface Step {
+  readonly elapsedMs: number
+  readonly requests: readonly Request[]
+}
+
+export interface Request {
+  readonly op: StoreOp
+  /** For a refund, which decision so far (modulo their number); else unused. */
+  readonly refunds: number
+  readonly checks: readonly Check[]
+}
+
+export interface Trace {
+  readonly startMs: number
+  readonly policies: readonly Policy[]
+  readonly steps: readonly Step[]
+}
+
+const windows = [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000]
+
+function policyOptions(index: number): fc.Arbitrary<PolicyOptions> {
+  return fc
+    .record({
+      algorithm: fc.constantFrom(
+        'sliding-log' as const,
+        'sliding-counter' as const,
+        'fixed-window' as const,
+      ),
+      limit: fc.constantFrom(0, 1, 2, 3, 5, 10, 50, 1_000),
+      window: fc.constantFrom(...windows),
+      countDenied: fc.boolean(),
+      aligned: fc.boolean(),
+      steps: fc.constantFrom(0, 0, 1, 3, 4),
+    })
+    .map(({ aligned, steps, ...rest }) => ({
+      ...rest,
+      name: `p${index}`,
+      ...(rest.algorithm === 'fixed-window' && aligned ? { align: 'clock' as const } : {}),
+      ...(rest.algorithm === 'sliding-log' && steps > 0
+        ? { resolution: Math.ceil(rest.window / steps) }
+        : {}),
+    }))
+}
+
+/** Policies as a limiter makes them. */
+export function policiesOf(options: readonly PolicyOptions[]): readonly Policy[] {
+  return createLimiter({ policies: options, store: memoryStore() }).policies
+}
+
+function elapsed(windowMs: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 4, arbitrary: fc.integer({ min: 0, max: 3 }) },
+    { weight: 4, arbitrary: fc.integer({ min: 0, max: windowMs }) },
+    {
+      weight: 3,
+      arbitrary: fc.integer({ min: windowMs - 1, max: windowMs + 1 }),
+    },
+    { weight: 1, arbitrary: fc.integer({ min: windowMs, max: 3 * windowMs }) },
+    { weight: 1, arbitrary: fc.integer({ min: -5, max: 5 }) },
+    { weight: 1, arbitrary: fc.constantFrom(-3_600_000, 3_600_000) },
+    { weight: 1, arbitrary: fc.integer({ min: -3_600_000, max: 0 }) },
+  )
+}
+
+function checkOf(policy: Policy): fc.Arbitrary<Check> {
+  return fc
+    .record({
+      key: fc.constantFrom('a', 'a', 'b', 'c'),
+      cost: fc.oneof(
+        { weight: 6, arbitrary: fc.constant(1) },
+        { weight: 3, arbitrary: fc.integer({ min: 0, max: policy.limit + 1 }) },
+      ),
+      limit: fc.oneof(
+        { weight: 8, arbitrary: fc.constant(policy.limit) },
+        {
+          weight: 1,
+          arbitrary: fc.integer({ min: 0, max: 2 * policy.limit + 1 }),
+        },
+      ),
+    })
+    .map((rest) => ({ policy, ...rest }))
+}
+
+function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
+  return fc.record({
+    op: fc.constantFrom<StoreOp>(
+      'consume',
+      'consume',
+      'consume',
+      'consume',
+      'peek',
+      'charge',
+      'refund',
+      'refund',
+      'reset',
+    ),
+    refunds: fc.nat(),
+    checks: fc
+      .subarray([...policies], { minLength: 1 })
+      .chain((some) => fc.tuple(...some.map(checkOf))),
+  })
+}
+
+/**
+ * Traces over a handful of keys and up to three policies: bursts, gaps, equal milliseconds, hits on the edge of a window, clocks that are
+ * set back and forth, requests of one call that share keys, limits that change under way.
+ */
+export const traces: fc.Arbitrary<Trace> = fc
+  .array(fc.nat(), { minLength: 1, maxLength: 3 })
+  .chain((seeds) => fc.tuple(...seeds.map((_seed, index) => policyOptions(index))))
+  .map((options) => policiesOf(options))
+  .chain((policies) => {
+    const step = fc.constantFrom(...policies.map(({ windowMs }) => windowMs)).chain((windowMs) =>
+      fc.record({
+        elapsedMs: elapsed(windowMs),
+        requests: fc.oneof(
+          {
+            weight: 2,
+            arbitrary: fc.array(requestOf(policies), {
+              minLength: 1,
+              maxLength: 1,
+            }),
+          },
+          {
+            weight: 1,
+            arbitrary: fc.array(requestOf(policies), {
+              minLength: 2,
+              maxLength: 6,
+            }),
+          },
+        ),
+      }),
+    )
+    return fc.record({
+      startMs: fc.integer({ min: 1_795_195_800_000, max: 1_795_199_400_000 }),
+      policies: fc.constant(policies),
+      steps: fc.array(step, { minLength: 1, maxLength: 40 }),
+    })
+  })
