@@ -43,7 +43,7 @@ function redisDriver(
       return {
         store,
         prefix,
-        close: async () => (await store.close(), close()),
+        close: () => store.close().then(close),
       }
     },
   }

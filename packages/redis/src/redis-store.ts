@@ -96,7 +96,7 @@ function rethrow(error: unknown): never {
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
-  if (process.env['NODE_ENV'] !== 'production' || (secret !== undefined && digest)) return
+  if (process.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
   warnOnce(
     `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
   )

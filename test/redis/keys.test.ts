@@ -1,0 +1,137 @@
+import { createLimiter, type PolicyOptions } from '@sluice/core'
+import { type RedisStoreOptions, redisStore } from '@sluice/redis'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { tags } from '../../packages/redis/src/tags.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.url)
+})
+
+afterEach(async () => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+  await client.flushall()
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+async function keysOf(
+  identities: readonly string[],
+  options: RedisStoreOptions = {},
+  policy: PolicyOptions = { name: 'p', limit: 5, window: '1h' },
+): Promise<string[]> {
+  const limiter = createLimiter({ store: redisStore(client, options), policies: [policy] })
+  for (const identity of identities) await limiter.consume(identity)
+  return client.keys('*')
+}
+
+describe('a key', () => {
+  it('has a prefix, a hash tag, the policy with its shape, and a digest of 128 bits', async () => {
+    const [key] = await keysOf(['user:42'])
+    expect(key).toMatch(/^sluice:\{[0-9a-z]{3,4}\}:p~sliding-log-3600000:[A-Za-z0-9_-]{22}$/)
+  })
+
+  it('has the same length for a megabyte as for a letter, and contains no secret', async () => {
+    const secret = 'sk_live_51HxQ'
+    const keys = await keysOf(['a', secret, secret.repeat(80_000)])
+    expect(new Set(keys.map((key) => key.replace(/\{\w+\}/, '{}').length)).size).toBe(1)
+    expect(keys.join()).not.toContain('sk_live')
+  })
+
+  it('depends on the secret', async () => {
+    const [plain] = await keysOf(['203.0.113.9'])
+    await client.flushall()
+    const [first] = await keysOf(['203.0.113.9'], { secret: 'one' })
+    await client.flushall()
+    const [second] = await keysOf(['203.0.113.9'], { secret: 'two' })
+    expect(new Set([plain, first, second].map((key) => key?.split(':').at(-1))).size).toBe(3)
+  })
+
+  it('is readable and escaped on request', async () => {
+    const [key] = await keysOf(['user:{42}*é'], { digest: false, prefix: 'my.app' })
+    expect(key).toMatch(/^my\.app:\{\w+\}:p~sliding-log-3600000:user%003a%007b42%007d%002a%00e9$/)
+  })
+
+  it('escapes the name of a policy', async () => {
+    const [key] = await keysOf(['a'], {}, { name: 'per user: {v2}', limit: 1, window: '1m' })
+    expect(key).toContain(':per%20user%3a%20%7bv2%7d~sliding-log-60000:')
+  })
+
+  it('never counts two identities as one, whatever they contain', { timeout: 60_000 }, async () => {
+    const odd = fc.string({
+      unit: fc.constantFrom(
+        'a',
+        'b',
+        ':',
+        '|',
+        '-',
+        '{',
+        '}',
+        '*',
+        '\0',
+        '%',
+        '\ud800',
+        '\udc01',
+        'é',
+      ),
+    })
+    const texts = fc.uniqueArray(
+      fc.oneof(odd, fc.string()).filter((text) => text !== ''),
+      { minLength: 2, maxLength: 30 },
+    )
+    await fc.assert(
+      fc.asyncProperty(texts, fc.boolean(), async (identities, digest) => {
+        await client.flushall()
+        expect(await keysOf(identities, { digest })).toHaveLength(identities.length)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('is under one of 64 tags whose slots are evenly spaced', () => {
+    expect(tags).toHaveLength(64)
+    expect(tags.map(slotOf)).toEqual(tags.map((_tag, index) => 256 * index + 128))
+  })
+
+  it('has one tag for all policies of an identity', async () => {
+    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }))
+    await createLimiter({ store: redisStore(client), policies }).consume('user:42')
+    const found = await client.keys('*')
+    expect(found).toHaveLength(3)
+    expect(new Set(found.map((key) => /\{(\w+)\}/.exec(key)?.[1])).size).toBe(1)
+  })
+})
+
+describe('redisStore in production', () => {
+  it('warns once that identities can be guessed when it has no secret', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    vi.stubEnv('NODE_ENV', 'production')
+    redisStore(client, { secret: 'a secret' })
+    expect(warn).not.toHaveBeenCalled()
+    redisStore(client)
+    redisStore(client)
+    expect(warn).toHaveBeenCalledTimes(1)
+    expect(warn.mock.calls[0]?.[0]).toMatch(/secret/)
+  })
+})
+
+/** The slot that Redis Cluster gives a hash tag: CRC16 (XMODEM) modulo 16384. */
+function slotOf(tag: string): number {
+  let crc = 0
+  for (const char of tag) {
+    crc ^= char.charCodeAt(0) << 8
+    for (let bit = 0; bit < 8; bit += 1)
+      crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff
+  }
+  return crc % 16_384
+}

@@ -1,0 +1,203 @@
+import { createLimiter, type InvalidEvent, type StoreErrorEvent } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeEach(async () => {
+  server = await startRedis()
+  client = new Redis(server.url, { maxRetriesPerRequest: 0, retryStrategy: () => null })
+  // A cut connection is part of what is tested here.
+  client.on('error', () => undefined)
+})
+
+afterEach(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+async function calls(command: string): Promise<number> {
+  const stats = String(await server.cli('INFO', 'commandstats'))
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
+}
+
+describe('the script', () => {
+  it('is sent whole once, and by its SHA-1 from then on', async () => {
+    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    for (let i = 0; i < 5; i += 1) await limiter.consume('k')
+    expect(await calls('eval')).toBe(1)
+    expect(await calls('evalsha')).toBe(5)
+  })
+
+  it('is sent whole again after the server forgot it, and counts once', async () => {
+    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    await limiter.consume('k')
+    await server.cli('SCRIPT', 'FLUSH')
+    const decision = await limiter.consume('k')
+    expect(decision).toMatchObject({ allowed: true, source: 'store' })
+    expect(decision.outcomes[0]?.remaining).toBe(8)
+  })
+
+  it('is not run again after another error', async () => {
+    const errors: StoreErrorEvent[] = []
+    const limiter = createLimiter({
+      store: redisStore(client),
+      limit: 10,
+      window: '1m',
+      onStoreError: (event) => errors.push(event),
+    })
+    await limiter.consume('k')
+    await server.cli('CONFIG', 'SET', 'maxmemory', '1')
+    const decision = await limiter.consume('k')
+    await server.cli('CONFIG', 'SET', 'maxmemory', '0')
+    expect(decision).toMatchObject({ allowed: true, source: 'fallback' })
+    expect(errors).toMatchObject([{ op: 'consume', error: { code: 'SLUICE_STORE_FAILED' } }])
+    expect(errors[0]?.error.message).toMatch(/OOM/)
+    expect(await calls('eval')).toBe(1)
+  })
+
+  it('is called once for all requests of a tick', async () => {
+    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    await limiter.consume('warm')
+    const before = await calls('evalsha')
+    await Promise.all(Array.from({ length: 100 }, (_, index) => limiter.consume(`k${index}`)))
+    expect((await calls('evalsha')) - before).toBe(1)
+  })
+
+  it("takes the time from Redis, not from this process' clock", async () => {
+    const limiter = createLimiter({
+      store: redisStore(client),
+      limit: 2,
+      window: '1h',
+      algorithm: 'fixed-window',
+      align: 'clock',
+    })
+    const [seconds] = await client.time()
+    const { outcomes } = await limiter.consume('k')
+    const expected = 3_600_000 - ((Number(seconds) * 1_000) % 3_600_000)
+    expect(Math.abs((outcomes[0]?.resetMs ?? 0) - expected)).toBeLessThanOrEqual(2_000)
+    expect(await calls('time')).toBeGreaterThanOrEqual(2)
+  })
+
+  it("asks for no time with clock: 'client'", async () => {
+    const limiter = createLimiter({
+      store: redisStore(client, { clock: 'client' }),
+      limit: 2,
+      window: '1h',
+    })
+    expect((await limiter.consume('k')).source).toBe('store')
+    expect(await calls('time')).toBe(0)
+  })
+
+  it.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)(
+    'counts what it cannot read as empty, and reports it (%s)',
+    async (algorithm) => {
+      const events: InvalidEvent[] = []
+      for (const encoding of ['packed', 'sorted-set'] as const) {
+        for (const garbage of [['SET'], ['RPUSH'], ['ZADD', '1']]) {
+          await client.flushall()
+          events.length = 0
+          const store = redisStore(client, { encoding, onInvalid: (event) => events.push(event) })
+          const limiter = createLimiter({ store, name: 'p', limit: 5, window: '1h', algorithm })
+          await limiter.consume('k')
+          const [key = ''] = await client.keys('*')
+          await client.del(key)
+          const [command = '', ...score] = garbage
+          await server.cli(command, key, ...score, 'garbage')
+          const decision = await limiter.consume('k')
+          expect(decision).toMatchObject({ allowed: true, source: 'store' })
+          expect(decision.outcomes[0]?.remaining).toBe(4)
+          expect(events.map(({ code }) => code)).toEqual(['SLUICE_STATE_UNREADABLE'])
+          expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(3)
+        }
+      }
+    },
+  )
+
+  it('keeps a log of a limit beyond 2^24, and one whose limit is raised across it', async () => {
+    const store = redisStore(client)
+    const limiters = [5, 20_000_000].map((limit) =>
+      createLimiter({ store, name: 'p', limit, window: '1h' }),
+    )
+    const [small, large] = limiters
+    await small?.consume('k', { cost: 3 })
+    expect((await large?.consume('k', { cost: 17_000_000 }))?.outcomes[0]?.remaining).toBe(
+      2_999_997,
+    )
+    expect((await large?.consume('k', { cost: 2_999_998 }))?.allowed).toBe(false)
+    expect((await large?.consume('k', { cost: 2_999_997 }))?.allowed).toBe(true)
+    expect((await small?.peek('k'))?.outcomes[0]).toMatchObject({ allowed: false, remaining: 0 })
+  })
+
+  it('keeps at most ten bytes a request in a packed log', async () => {
+    let now = 1_795_195_800_000
+    const limiter = createLimiter({
+      store: redisStore(client, { clock: () => now }),
+      limit: 1_000,
+      window: '1h',
+    })
+    for (let i = 0; i < 1_000; i += 1) {
+      now += 1
+      await limiter.consume('k')
+    }
+    const [key = ''] = await client.keys('*')
+    const bytes = Number(await client.memory('USAGE', key, 'SAMPLES', 0))
+    expect(bytes / 1_000).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('a store that is closed', () => {
+  it('answers what is under way and refuses what comes after', async () => {
+    const store = redisStore(client)
+    const errors: StoreErrorEvent[] = []
+    const limiter = createLimiter({
+      store,
+      limit: 1,
+      window: '1m',
+      failureMode: 'closed',
+      onStoreError: (event) => errors.push(event),
+    })
+    const underWay = limiter.consume('k')
+    await limiter.close()
+    expect(await underWay).toMatchObject({ allowed: true, source: 'store' })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, source: 'closed' })
+    expect(errors.map(({ error }) => error.code)).toEqual(['SLUICE_STORE_CLOSED'])
+    await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_CLOSED' })
+    expect(client.status).toBe('ready')
+  })
+})
+
+describe('a Redis that is gone', () => {
+  it('is reported, and the failure mode decides', async () => {
+    const errors: StoreErrorEvent[] = []
+    const options = {
+      store: redisStore(client),
+      limit: 1,
+      window: '1m',
+      onStoreError: (event: StoreErrorEvent) => errors.push(event),
+    }
+    const fallback = createLimiter(options)
+    const decision = await fallback.consume('k')
+    await server.kill()
+    expect(await fallback.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
+    expect(await fallback.consume('k')).toMatchObject({ allowed: false, source: 'fallback' })
+    expect(await createLimiter({ ...options, failureMode: 'open' }).consume('k')).toMatchObject({
+      allowed: true,
+      source: 'open',
+      outcomes: [],
+    })
+    expect(await createLimiter({ ...options, failureMode: 'closed' }).consume('k')).toMatchObject({
+      allowed: false,
+      source: 'closed',
+      retryAfterMs: 5_000,
+    })
+    expect(await fallback.refund(decision)).toBe(false)
+    await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    expect(errors.length).toBe(5)
+    for (const { error } of errors)
+      expect(error).toMatchObject({ code: 'SLUICE_STORE_FAILED', cause: expect.any(Error) })
+  })
+})

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createLimiter, type PolicyOptions } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(async () => {
+  await redis.stop()
+})
+
+/** How many of 8 × 500 requests, all at once, a fleet of 8 processes admits. */
+async function admittedByFleet(policies: readonly PolicyOptions[]): Promise<number> {
+  const fleet = Array.from({ length: 8 }, () => startWorker(redis.url, policies))
+  for (const worker of fleet) expect((await worker.lines.next()).value).toBe('ready')
+  for (const worker of fleet) worker.child.stdin.write('go\n')
+  const counts = await Promise.all(
+    fleet.map(async ({ child, lines }) => {
+      const line = await lines.next()
+      if (child.exitCode === null) await once(child, 'exit')
+      return Number(line.value)
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+function startWorker(url: string, policies: readonly PolicyOptions[]) {
+  const script = fileURLToPath(new URL('atomicity-worker.ts', import.meta.url))
+  const child = spawn(
+    process.execPath,
+    ['--conditions=@sluice/source', '--import', 'tsx', script, url, JSON.stringify(policies)],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  )
+  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+}
+
+describe('8 processes with 500 requests each on one key', () => {
+  it.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)(
+    'admit exactly the limit by %s',
+    { timeout: 60_000 },
+    async (algorithm) => {
+      expect(
+        await admittedByFleet([{ name: algorithm, limit: 1_234, window: '1h', algorithm }]),
+      ).toBe(1_234)
+    },
+  )
+
+  it('admit exactly the tighter of two limits, and charge the other exactly that', {
+    timeout: 60_000,
+  }, async () => {
+    const policies: PolicyOptions[] = [
+      { name: 'tight', limit: 777, window: '1h' },
+      { name: 'loose', limit: 3_000, window: '1d' },
+    ]
+    expect(await admittedByFleet(policies)).toBe(777)
+    const client = new Redis(redis.url)
+    const limiter = createLimiter({ store: redisStore(client), policies })
+    const { outcomes } = await limiter.peek('everybody')
+    expect(outcomes.map(({ remaining }) => remaining)).toEqual([0, 3_000 - 777])
+    client.disconnect()
+  })
+})
