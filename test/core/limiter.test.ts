@@ -1,0 +1,188 @@
+import {
+  createLimiter,
+  type DecisionEvent,
+  memoryStore,
+  type Store,
+  type StoreErrorEvent,
+  unlimited,
+} from '@sluice/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+const start = 1_795_195_800_000
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: start })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+describe('consume, peek and charge', () => {
+  it.each([Number.NaN, -1, 0.5, '1', Number.POSITIVE_INFINITY, 2 ** 53, null])(
+    'reject a cost of %j, and take nothing',
+    async (cost) => {
+      const limiter = createLimiter({ limit: 5, window: '1m' })
+      for (const method of ['consume', 'peek', 'charge'] as const) {
+        await expect(limiter[method]('k', { cost: cost as number })).rejects.toMatchObject({
+          code: 'SLUICE_COST_INVALID',
+        })
+      }
+      expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
+    },
+  )
+
+  it.each(['', undefined, null, 42, {}])('reject the key %j', async (key) => {
+    const limiter = createLimiter({ limit: 5, window: '1m' })
+    await expect(limiter.consume(key as string)).rejects.toMatchObject({
+      code: 'SLUICE_KEY_INVALID',
+    })
+  })
+
+  it('reject an option that does not exist', async () => {
+    const limiter = createLimiter({ limit: 5, window: '1m' })
+    await expect(
+      limiter.consume('k', Object.assign({ cost: 1 }, { weight: 5 })),
+    ).rejects.toMatchObject({ code: 'SLUICE_OPTION_UNKNOWN' })
+  })
+})
+
+describe('a decision', () => {
+  it('has the longest wait of the policies that deny', async () => {
+    const limiter = createLimiter({
+      policies: [
+        { name: 'burst', limit: 1, window: '1s' },
+        { name: 'daily', limit: 1, window: '1d' },
+      ],
+    })
+    await limiter.consume('k')
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 86_400_000 })
+  })
+
+  it('shows an unlimited policy in its place', async () => {
+    const limiter = createLimiter({
+      policies: [
+        { name: 'a', limit: unlimited, window: '1m' },
+        { name: 'b', limit: 2, window: '1m' },
+        { name: 'c', limit: unlimited, window: '1m' },
+      ],
+    })
+    const { outcomes } = await limiter.consume('k')
+    expect(outcomes.map(({ policy, remaining }) => [policy.name, remaining])).toEqual([
+      ['a', Number.POSITIVE_INFINITY],
+      ['b', 1],
+      ['c', Number.POSITIVE_INFINITY],
+    ])
+  })
+
+  it('tells no key when it is written as JSON', async () => {
+    const limiter = createLimiter({ limit: 2, window: '1m' })
+    expect(JSON.stringify(await limiter.consume('sk_live_secret'))).not.toContain('sk_live')
+  })
+})
+
+describe('observers', () => {
+  it('are told each decision with what was asked', async () => {
+    const events: DecisionEvent[] = []
+    const limiter = createLimiter({
+      limit: 1,
+      window: '1m',
+      onDecision: (event) => events.push(event),
+    })
+    await limiter.consume('k')
+    await limiter.consume('k')
+    await limiter.peek('k')
+    expect(events.map(({ decision }) => decision.allowed)).toEqual([true, false])
+    expect(events[0]?.checks).toMatchObject([{ key: 'k', cost: 1, limit: 1 }])
+  })
+
+  it('that throw change no decision, and are reported once', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const limiter = createLimiter({
+      limit: 5,
+      window: '1m',
+      onDecision: () => {
+        throw new Error('an observer of a test')
+      },
+    })
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(3)
+    expect(warn.mock.calls).toEqual([['sluice: an observer threw: an observer of a test']])
+  })
+})
+
+describe.each([
+  [
+    'throws',
+    (): never => {
+      throw new Error('down')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('down'))],
+  ['rejects with no error', () => Promise.reject('down')],
+])('a store that %s', (_how, fail) => {
+  const store = (): Store => ({ apply: fail })
+
+  it('is stood in for by local memory, shared by the limiters of the store', async () => {
+    const errors: StoreErrorEvent[] = []
+    const broken = store()
+    const [one, two] = [1, 2].map(() => {
+      return createLimiter({
+        store: broken,
+        name: 'p',
+        limit: 2,
+        window: '1m',
+        onStoreError: (event) => errors.push(event),
+      })
+    })
+    const first = await one?.consume('k')
+    expect(first).toMatchObject({ allowed: true, source: 'fallback' })
+    expect(await two?.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
+    expect(await one?.consume('k')).toMatchObject({ allowed: false, source: 'fallback' })
+    if (first) expect(await one?.refund(first)).toBe(true)
+    expect(await two?.consume('k')).toMatchObject({ allowed: true })
+    expect(errors).toHaveLength(4)
+    expect(errors[0]).toMatchObject({
+      op: 'consume',
+      error: { name: 'SluiceError', code: 'SLUICE_STORE_FAILED' },
+    })
+    expect(errors[0]?.error.message).toContain('down')
+  })
+
+  it('lets everything pass when open, and nothing when closed', async () => {
+    const open = createLimiter({ store: store(), limit: 0, window: '1m', failureMode: 'open' })
+    expect(await open.consume('k')).toEqual({
+      allowed: true,
+      outcomes: [],
+      retryAfterMs: 0,
+      source: 'open',
+    })
+    const closed = createLimiter({ store: store(), limit: 5, window: '1m', failureMode: 'closed' })
+    expect(await closed.consume('k')).toEqual({
+      allowed: false,
+      outcomes: [],
+      retryAfterMs: 5_000,
+      source: 'closed',
+    })
+  })
+
+  it('makes a reset reject, since nothing stands in for that', async () => {
+    const limiter = createLimiter({ store: store(), limit: 5, window: '1m' })
+    await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+  })
+})
+
+describe('decide', () => {
+  it('answers at once with a memory store, and never with a promise', () => {
+    const limiter = createLimiter({ limit: 1, window: '1m', store: memoryStore() })
+    const checks = limiter.policies.map((policy) => ({
+      policy,
+      key: 'k',
+      cost: 1,
+      limit: policy.limit,
+    }))
+    expect(limiter.decide(checks)).toMatchObject({ allowed: true })
+    expect(limiter.decide(checks)).toMatchObject({ allowed: false })
+  })
+})

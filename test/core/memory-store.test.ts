@@ -1,0 +1,171 @@
+import { algorithmNames, createLimiter, memoryStore, Receipt } from '@sluice/core'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { policiesOf } from '../stores/traces.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('a flood of keys', () => {
+  it.each(algorithmNames)(
+    'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',
+    async (algorithm) => {
+      const store = memoryStore({ maxKeys: 1_000 })
+      const limiter = createLimiter({ store, limit: 2, window: '1h', algorithm })
+      await limiter.consume('victim', { cost: 2 })
+      for (let i = 0; i < 10_000; i += 1) {
+        await limiter.consume(`flood-${i}`)
+        expect(store.size).toBeLessThanOrEqual(1_000)
+      }
+      expect((await limiter.consume('victim')).allowed).toBe(false)
+    },
+  )
+
+  it('that are all exhausted shares the overflow buckets, and evicts none', async () => {
+    const store = memoryStore({ maxKeys: 100 })
+    const limiter = createLimiter({ store, limit: 1, window: '1h' })
+    for (let i = 0; i < 100; i += 1) await limiter.consume(`held-${i}`)
+    let admitted = 0
+    for (let i = 0; i < 5_000; i += 1)
+      if ((await limiter.consume(`new-${i}`)).allowed) admitted += 1
+    expect(admitted).toBe(64)
+    expect(store.size).toBe(100)
+    for (let i = 0; i < 100; i += 1)
+      expect((await limiter.consume(`held-${i}`)).allowed).toBe(false)
+  })
+
+  it('evicts the expired before any other, and the little used before the much used', async () => {
+    const store = memoryStore({ maxKeys: 10 })
+    const brief = createLimiter({ store, name: 'brief', limit: 10, window: '1s' })
+    const long = createLimiter({ store, name: 'long', limit: 10, window: '1h' })
+    for (let i = 0; i < 5; i += 1) await brief.consume(`brief-${i}`)
+    for (let i = 0; i < 5; i += 1) await long.consume(`long-${i}`, { cost: 9 })
+    vi.advanceTimersByTime(2_000)
+    for (let i = 0; i < 200; i += 1) await long.consume(`light-${i}`)
+    for (let i = 0; i < 5; i += 1)
+      expect((await long.peek(`long-${i}`)).outcomes[0]?.remaining).toBe(1)
+  })
+
+  it('is swept away as others come, without a timer', async () => {
+    const store = memoryStore()
+    const limiter = createLimiter({ store, limit: 5, window: '1s' })
+    for (let i = 0; i < 1_000; i += 1) await limiter.consume(`old-${i}`)
+    vi.advanceTimersByTime(1_001)
+    for (let i = 0; i < 1_000; i += 1) await limiter.consume(`new-${i}`)
+    expect(store.size).toBeLessThanOrEqual(1_100)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('leaves nothing of requests that were denied, or cost nothing', async () => {
+    const store = memoryStore()
+    const limiter = createLimiter({ store, limit: 5, window: '1h' })
+    for (let i = 0; i < 100; i += 1) {
+      await limiter.consume(`dear-${i}`, { cost: 6 })
+      await limiter.consume(`free-${i}`, { cost: 0 })
+      await limiter.peek(`seen-${i}`)
+    }
+    expect(store.size).toBe(0)
+  })
+})
+
+describe('keys', () => {
+  it('of a megabyte are told apart, and take no more room than their digest', async () => {
+    const store = memoryStore()
+    const limiter = createLimiter({ store, limit: 1, window: '1h' })
+    const long = 'k'.repeat(1_000_000)
+    expect((await limiter.consume(`${long}a`)).allowed).toBe(true)
+    expect((await limiter.consume(`${long}b`)).allowed).toBe(true)
+    expect((await limiter.consume(`${long}a`)).allowed).toBe(false)
+  })
+
+  it('never meet, whatever their lengths around the bound', async () => {
+    const texts = fc.uniqueArray(
+      fc.string({
+        minLength: 250,
+        maxLength: 262,
+        unit: fc.constantFrom('a', '#', '\ud800', '\udc00'),
+      }),
+      { minLength: 2 },
+    )
+    await fc.assert(
+      fc.asyncProperty(texts, async (keys) => {
+        const limiter = createLimiter({ limit: 1, window: '1h' })
+        for (const key of keys) expect((await limiter.consume(key)).allowed).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('time', () => {
+  it('may be 0', async () => {
+    vi.setSystemTime(0)
+    for (const algorithm of algorithmNames) {
+      const limiter = createLimiter({ limit: 1, window: '1s', algorithm })
+      expect((await limiter.consume('k')).allowed).toBe(true)
+      expect((await limiter.consume('k')).allowed).toBe(false)
+    }
+  })
+
+  it('is asked of Date.now at each call, and nothing else of the runtime is', () => {
+    vi.setSystemTime(5_000)
+    for (const scheduler of [
+      'queueMicrotask',
+      'setImmediate',
+      'setTimeout',
+      'setInterval',
+    ] as const) {
+      vi.stubGlobal(scheduler, () => expect.unreachable(scheduler))
+    }
+    const nextTick = vi.spyOn(process, 'nextTick')
+    const store = memoryStore()
+    const [policy] = policiesOf([{ name: 'p', limit: 1, window: '1s' }])
+    if (!policy) throw new Error('one policy')
+    const consume = (): boolean | undefined =>
+      store.apply('consume', [{ policy, key: 'k', cost: 1, limit: 1 }])[0]?.allowed
+    expect([consume(), consume()]).toEqual([true, false])
+    vi.setSystemTime(6_000)
+    expect(consume()).toBe(true)
+    expect(nextTick).not.toHaveBeenCalled()
+    vi.unstubAllGlobals()
+  })
+})
+
+describe('several checks in one request', () => {
+  it('are all charged, also when a swept key is among them', () => {
+    const store = memoryStore()
+    const [a, b] = policiesOf([
+      { name: 'a', limit: 5, window: '1s' },
+      { name: 'b', limit: 5, window: '1h' },
+    ])
+    if (!a || !b) throw new Error('two policies')
+    for (let round = 0; round < 50; round += 1) {
+      const checks = [
+        { policy: b, key: `new-${round}`, cost: 1, limit: 5 },
+        { policy: a, key: 'k', cost: 1, limit: 5 },
+      ]
+      expect(store.apply('consume', checks).map(({ remaining }) => remaining)).toEqual([4, 4])
+      expect(store.apply('peek', checks).map(({ remaining }) => remaining)).toEqual([4, 4])
+      vi.advanceTimersByTime(1_500)
+    }
+  })
+
+  it('give back what a trimmed log holds, and no more, when the clock is set back', () => {
+    const store = memoryStore()
+    const [policy] = policiesOf([{ name: 'p', limit: 5, window: '1m', resolution: '1m' }])
+    if (!policy) throw new Error('one policy')
+    const check = { policy, key: 'k', cost: 1, limit: 5 }
+    store.apply('charge', [check])
+    vi.advanceTimersByTime(1)
+    const [charged] = store.apply('charge', [{ ...check, cost: 6 }])
+    expect(charged?.receipt).toBeInstanceOf(Receipt)
+    if (charged?.receipt)
+      store.apply('refund', [{ ...charged.receipt.check, receipt: charged.receipt }])
+    vi.setSystemTime(Date.now() - 60_007)
+    expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(5)
+  })
+})

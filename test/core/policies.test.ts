@@ -1,0 +1,230 @@
+import {
+  createLimiter,
+  durationMs,
+  type LimiterOptions,
+  memoryStore,
+  unlimited,
+} from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+
+const good = { limit: 5, window: '1m' }
+
+function make(options: unknown): unknown {
+  return createLimiter(options as LimiterOptions)
+}
+
+describe('a window', () => {
+  it.each([
+    ['500ms', 500],
+    ['10s', 10_000],
+    ['15m', 900_000],
+    ['1h', 3_600_000],
+    ['1d', 86_400_000],
+    ['2w', 1_209_600_000],
+    [1, 1],
+    [250, 250],
+  ])('%j is %i ms', (window, ms) => {
+    expect(durationMs(window, 'window')).toBe(ms)
+  })
+
+  it.each([
+    '5',
+    '-1s',
+    '1.5h',
+    ' 10s',
+    '10 s',
+    '',
+    '1e3s',
+    '0s',
+    '01s',
+    '10S',
+    '1y',
+    '1 day',
+    's',
+    '10s\n',
+    '9999999999999999d',
+    0,
+    -1,
+    0.5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    2 ** 53,
+    null,
+    {},
+    [],
+    true,
+  ])('%j is refused with its name, its value and the legal form', (window) => {
+    expect(() => make({ limit: 5, window })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_OPTION_INVALID',
+        message: expect.stringMatching(/^window must be .*'10s'.*but is /),
+      }),
+    )
+  })
+})
+
+describe('a limit', () => {
+  it.each([
+    -1,
+    Number.NaN,
+    0.5,
+    '5',
+    2 ** 53,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    null,
+    undefined,
+    true,
+    {},
+  ])('%j is refused with the legal range', (limit) => {
+    expect(() => make({ limit, window: '1m' })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_LIMIT_INVALID',
+        message: expect.stringMatching(/^limit must be a whole number from 0 to \d+, but is /),
+      }),
+    )
+  })
+
+  it('can be 0, which blocks everything, and unlimited, which counts nothing', async () => {
+    const blocked = createLimiter({ limit: 0, window: '1m' })
+    expect(await blocked.consume('k')).toMatchObject({
+      allowed: false,
+      retryAfterMs: Number.POSITIVE_INFINITY,
+    })
+    const store = memoryStore()
+    const open = createLimiter({ limit: unlimited, window: '1m', store })
+    const decision = await open.consume('k', { cost: 1_000_000 })
+    expect(decision).toMatchObject({
+      allowed: true,
+      outcomes: [{ allowed: true, limit: Number.POSITIVE_INFINITY }],
+    })
+    expect(store.size).toBe(0)
+  })
+
+  it('must leave its product with the window exact, and the message says how far it can go', () => {
+    expect(() => make({ limit: 2 ** 50, window: 8 })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_POLICY_RANGE',
+        message: expect.stringContaining('can be 1125899906842623 at most'),
+      }),
+    )
+    expect(() => make({ limit: 1_125_899_906_842_623, window: 8 })).not.toThrow()
+  })
+})
+
+describe('a name', () => {
+  it.each(['naïve', 'tab\there', 'x\r\ny', '', 'x'.repeat(257), 5, null])(
+    '%j is refused, since no header can carry it',
+    (name) => {
+      expect(() => make({ ...good, name })).toThrow(
+        expect.objectContaining({ code: 'SLUICE_POLICY_NAME' }),
+      )
+    },
+  )
+
+  it('stands once in a limiter', () => {
+    const policies = [
+      { name: 'a', ...good },
+      { name: 'a', limit: 9, window: '1h' },
+    ]
+    expect(() => make({ policies })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_POLICY_DUPLICATE',
+        message: expect.stringContaining("'a'"),
+      }),
+    )
+  })
+
+  it('means one algorithm and one window on a store, and any limit', () => {
+    const store = memoryStore()
+    createLimiter({ store, name: 'a', ...good })
+    expect(() => make({ store, name: 'a', limit: 99, window: 60_000 })).not.toThrow()
+    for (const other of [{ window: '2m' }, { algorithm: 'fixed-window' }, { resolution: '1s' }]) {
+      expect(() => make({ store, name: 'a', ...good, ...other })).toThrow(
+        expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }),
+      )
+    }
+    expect(() => make({ name: 'a', limit: 5, window: '2m' })).not.toThrow()
+  })
+
+  it('is one quota for all limiters of a store; policies without one share nothing', async () => {
+    const store = memoryStore()
+    const named = [1, 2].map(() => createLimiter({ store, name: 'shared', limit: 2, window: '1m' }))
+    const unnamed = [1, 2].map(() => createLimiter({ store, limit: 2, window: '1m' }))
+    for (const limiter of [...named, ...unnamed]) await limiter.consume('k')
+    const left = async (limiters: typeof named): Promise<unknown> => {
+      return Promise.all(
+        limiters.map(async (limiter) => (await limiter.peek('k')).outcomes[0]?.remaining),
+      )
+    }
+    expect(await left(named)).toEqual([0, 0])
+    expect(await left(unnamed)).toEqual([1, 1])
+  })
+
+  it('is derived, and distinct in one limiter, for policies without one', () => {
+    const { policies } = createLimiter({
+      policies: [good, { name: 'default-2', ...good }, { limit: 9, window: '1h' }, good],
+    })
+    expect(policies.map(({ name }) => name)).toEqual([
+      'default',
+      'default-2',
+      'default-3',
+      'default-4',
+    ])
+    expect(new Set(policies.map(({ id }) => id)).size).toBe(4)
+  })
+
+  it('gives the same identity in every process that runs the same code', () => {
+    const ids = (): string[] => {
+      const store = memoryStore()
+      return [good, { limit: 9, window: '1h' }, good].flatMap((options) =>
+        createLimiter({ store, ...options }).policies.map(({ id }) => id),
+      )
+    }
+    expect(ids()).toEqual(ids())
+  })
+})
+
+describe('options', () => {
+  it.each([
+    [{ ...good, windows: 1 }, "there is no option 'windows' (did you mean 'window'?)"],
+    [{ ...good, max: 5 }, "there is no option 'max'"],
+    [{ policies: [{ ...good, nmae: 'a' }] }, "policies[0]: there is no option 'nmae'"],
+    [{ policies: [good, { limit: 5, window: '5' }] }, 'policies[1].window must be'],
+    [{ policies: [] }, 'policies must be an array of at least one policy'],
+    [{ policies: good }, 'policies must be an array'],
+    [{ policies: [good], limit: 5 }, 'limit stands beside policies'],
+    [{}, 'no policy: give limit and window'],
+    [undefined, 'createLimiter must be an object'],
+    [
+      { ...good, algorithm: 'gcra' },
+      "algorithm must be one of 'sliding-log', 'sliding-counter', 'fixed-window'",
+    ],
+    [{ ...good, align: 'clock' }, "only 'fixed-window' has it"],
+    [{ ...good, algorithm: 'fixed-window', align: 'utc' }, "align must be one of 'clock'"],
+    [{ ...good, algorithm: 'fixed-window', resolution: '1s' }, "only 'sliding-log' has it"],
+    [{ ...good, resolution: '2m' }, 'resolution must be at most the window (60000 ms)'],
+    [{ ...good, countDenied: 'yes' }, 'countDenied must be true or false'],
+    [{ ...good, hidden: 1 }, 'hidden must be true or false'],
+    [{ ...good, unit: 'tokens' }, "unit must be one of 'requests'"],
+    [{ ...good, store: {} }, 'store must be a store, such as memoryStore()'],
+    [{ ...good, store: Map }, 'store must be a store'],
+    [{ ...good, failureMode: 'ignore' }, "failureMode must be one of 'fallback', 'open', 'closed'"],
+    [{ ...good, onDecision: true }, 'onDecision must be a function'],
+  ])('%j: %s', (options, message) => {
+    expect(() => make(options)).toThrow(message)
+  })
+
+  it.each([0, -1, 0.5, Number.NaN, '5', Number.POSITIVE_INFINITY])(
+    'maxKeys %j of the memory store is refused',
+    (maxKeys) => {
+      expect(() => memoryStore({ maxKeys: maxKeys as number })).toThrow(
+        /^maxKeys must be a whole number from 1 to/,
+      )
+    },
+  )
+
+  it('never shows more of a value than it takes to recognise it', () => {
+    expect(() => make({ ...good, name: `é${'s'.repeat(5_000)}` })).toThrow(/but is 'és{39}…'$/)
+  })
+})
