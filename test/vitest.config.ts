@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 // Tests run from the sources: the condition makes every @sluice import resolve to src, without a build.
-const conditions = ['@sluice/source', 'node', 'import', 'module', 'default']
+// Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
+const conditions = ['@sluice/source', 'node']
 
 export default defineConfig({
   root: import.meta.dirname,

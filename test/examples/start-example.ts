@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { root } from '../support/workspace.ts'
 
 export interface RunningExample {
   /** Resolves with all that was printed once a line matches; rejects when the example ends before. */
@@ -12,9 +12,12 @@ export interface RunningExample {
 
 /** Starts an example as its script does, from the sources. */
 export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExample {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
+  return startScript(`examples/${name}/main.ts`, env)
+}
+
+/** Starts a program from the sources, without a REDIS_URL of the surroundings. */
+export function startScript(main: string, env: NodeJS.ProcessEnv): RunningExample {
   const { REDIS_URL: _, ...inherited } = process.env
-  const main = `examples/${name}/main.ts`
   const child = spawn(process.execPath, ['--conditions=@sluice/source', '--import', 'tsx', main], {
     cwd: root,
     env: { ...inherited, ...env },

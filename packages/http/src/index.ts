@@ -1,1 +1,57 @@
-export {}
+export {
+  andThen,
+  createLimiter,
+  type Decision,
+  flag,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+  memoryStore,
+  oneOf,
+  SluiceError,
+  type Store,
+  unlimited,
+  warnOnce,
+} from '@sluice/core'
+export {
+  createGuard,
+  type Exchange,
+  type Guard,
+  type GuardPlace,
+} from './guard.ts'
+export type { GuardOptions, Message } from './guard-options.ts'
+export { shorthandFields } from './guard-setup.ts'
+export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
+export type {
+  HttpPolicyOptions,
+  LimitValue,
+  PerRequest,
+} from './http-policy.ts'
+export type { HttpRequest } from './http-request.ts'
+export {
+  type HttpResponse,
+  type ResponseField,
+  setFields,
+} from './http-response.ts'
+export { all } from './keys/all.ts'
+export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
+export { bearer } from './keys/bearer.ts'
+export { firstOf } from './keys/first-of.ts'
+export { header } from './keys/header.ts'
+export { type IpOptions, ip, ipKey } from './keys/ip.ts'
+export {
+  defineKey,
+  type KeyResolver,
+  type ResolvedKey,
+} from './keys/key-resolver.ts'
+export { route } from './keys/route.ts'
+export type { MissingKey } from './missing-key.ts'
+export type { Pass, Passage, Reject, RejectBody, Verdict } from './passage.ts'
+export {
+  type Problem,
+  plainProblem,
+  problemMediaType,
+  quotaExceeded,
+} from './problem.ts'
+export { fieldsOnHead } from './response-fields.ts'
+export { routeScope, type Scope } from './scope.ts'

@@ -1,0 +1,60 @@
+import {
+  andThen,
+  type Handler,
+  type HandlerRequest,
+  type HandlerResponse,
+  isPromise,
+  type MaybePromise,
+} from '@sluice/http'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { RequestView } from './request-view.ts'
+
+/**
+ * Middleware that serves a handler under a path.
+ * @example
+ * app.use('/limits', mount(handler))
+ */
+export function mount(handler: Handler): RequestHandler {
+  /** Whether the handler leaves the request to what comes after it. */
+  function serve(req: Request, res: Response): MaybePromise<boolean> {
+    return andThen(handler(new MountedRequest(req)), (reply) => {
+      if (reply) send(res, reply)
+      return reply === undefined
+    })
+  }
+
+  return function sluiceHandler(req: Request, res: Response, next: NextFunction): void {
+    let left: MaybePromise<boolean>
+    try {
+      left = serve(req, res)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isPromise(left)) left.then((isLeft) => isLeft && next(), next)
+    else if (left) next()
+  }
+}
+
+class MountedRequest extends RequestView implements HandlerRequest {
+  readonly #native: Request
+
+  constructor(native: Request) {
+    super(native)
+    this.#native = native
+  }
+
+  override get path(): string {
+    return this.#native.path
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#native.url.split('?').slice(1).join('?'))
+  }
+}
+
+function send(res: Response, { status, headers = {}, body }: HandlerResponse): void {
+  res.status(status)
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  res.end(body)
+}

@@ -1,0 +1,105 @@
+import {
+  andThen,
+  createGuard,
+  type Decision,
+  fieldsOnHead,
+  type GuardOptions,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+  type Reject,
+  setFields,
+} from '@sluice/http'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { RequestView, scopeOf } from './request-view.ts'
+
+declare global {
+  // biome-ignore lint/style/noNamespace: how Express has its types extended
+  namespace Express {
+    interface Request {
+      /** What `rateLimit` decided last on this request; `undefined` when it was skipped. */
+      rateLimit?: Decision | undefined
+    }
+  }
+}
+
+/** Replies to a refused request; status and headers are set already. */
+export type RateLimitHandler = (
+  request: Request,
+  response: Response,
+  next: NextFunction,
+  decision: Decision,
+) => unknown
+
+export type RateLimitOptions = GuardOptions<Request, RateLimitHandler>
+
+export interface RateLimit extends RequestHandler {
+  /** What counts: to reset or peek at a key, or to refund `req.rateLimit`. */
+  readonly limiter: Limiter
+}
+
+/**
+ * Middleware that limits requests.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  const guard = createGuard<Request, RateLimitHandler>(options, {
+    where: 'rateLimit',
+  })
+
+  /** Whether the request goes on; if not, it was replied to. */
+  function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
+    const exchange = {
+      native: req,
+      request: new RequestView(req),
+      response: res,
+      scope: scopeOf(sluiceRateLimit, req),
+    }
+    return andThen(guard.check(exchange), ({ decision, verdict }) => {
+      if (decision) req.rateLimit = decision
+      setFields(res, verdict.fields)
+      if (options.hideOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
+      if (verdict.action === 'pass') return true
+      if (res.headersSent) return false
+      const handle = guard.handler
+      return andThen(
+        refuse(res, verdict, () => handle?.(req, res, next, verdict.decision)),
+        () => false,
+      )
+    })
+  }
+
+  function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
+    let admitted: MaybePromise<boolean>
+    try {
+      admitted = admit(req, res, next)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isPromise(admitted)) admitted.then((goesOn) => goesOn && next(), next)
+    else if (admitted) next()
+  }
+
+  return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+}
+
+/** Replies with the body of a refusal, or leaves that to a handler of the user's. */
+function refuse(res: Response, { status, body }: Reject, handle: () => unknown): unknown {
+  res.status(status)
+  if (!body) return handle()
+  // Not `send`, which would add a charset: problem+json does not have one.
+  return void res.setHeader('Content-Type', body.contentType).end(body.text)
+}
+
+/** Calls `change` just before the head is written, when its fields can be changed for the last time. */
+function onHead(response: Response, change: (status: number) => void): void {
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]) => {
+    response.writeHead = writeHead
+    change(Number(args[0]))
+    return Reflect.apply(writeHead, response, args)
+  }
+}

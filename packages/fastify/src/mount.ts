@@ -1,0 +1,42 @@
+import type { Handler, HandlerRequest } from '@sluice/http'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { RequestView } from './request-view.ts'
+
+/**
+ * A plugin that serves a handler under a path.
+ * @example
+ * app.register(mount(handler), { prefix: '/limits' })
+ */
+export function mount(handler: Handler): FastifyPluginAsync {
+  return async function sluiceHandler(fastify) {
+    for (const url of ['/', '/*']) {
+      fastify.all(url, async (request, reply) => {
+        const answer = await handler(new MountedRequest(request, fastify.prefix))
+        if (!answer) return reply.callNotFound()
+        return reply
+          .code(answer.status)
+          .headers(answer.headers ?? {})
+          .send(answer.body)
+      })
+    }
+  }
+}
+
+class MountedRequest extends RequestView implements HandlerRequest {
+  readonly #native: FastifyRequest
+  readonly #prefix: string
+
+  constructor(native: FastifyRequest, prefix: string) {
+    super(native)
+    this.#native = native
+    this.#prefix = prefix
+  }
+
+  override get path(): string {
+    return super.path.slice(this.#prefix.length) || '/'
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#native.url.split('?').slice(1).join('?'))
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  andThen,
+  createGuard,
+  fieldsOnHead,
+  flag,
+  isPromise,
+  type MaybePromise,
+  oneOf,
+  type Reject,
+  setFields,
+} from '@sluice/http'
+import type {
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+} from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import { hooks, type RateLimitPluginOptions } from './options.ts'
+import { ReplyView, RequestView, scopeOf } from './request-view.ts'
+import { type RateLimitGuard, RouteGuards } from './route-guards.ts'
+
+/** The guards of the last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
+const nearest = new WeakMap<FastifyInstance, RouteGuards>()
+
+const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
+  const hook = oneOf(options.hook ?? 'onRequest', { option: 'hook' }, hooks)
+  const isGlobal = flag(options.global, { option: 'global' }, true)
+  const routes = new RouteGuards(options)
+  const everywhere = isGlobal
+    ? createGuard(options, { where: 'rateLimitPlugin', adapterFields: ['hook', 'global'] })
+    : undefined
+
+  function guardOf(request: FastifyRequest): RateLimitGuard | undefined {
+    const own = request.routeOptions.config.rateLimit
+    if (own === undefined) return everywhere
+    return own === false || nearest.get(request.server) !== routes ? undefined : routes.of(own)
+  }
+
+  /** Whether the request goes on; if not, it was replied to. */
+  function admit(request: FastifyRequest, reply: FastifyReply): MaybePromise<boolean> {
+    const guard = guardOf(request)
+    if (!guard) return true
+    const response = new ReplyView(reply)
+    const scope = guard === everywhere ? fastify.prefix : scopeOf(request)
+    const passage = guard.check({
+      native: request,
+      request: new RequestView(request),
+      response,
+      scope,
+    })
+    return andThen(passage, ({ decision, verdict }) => {
+      if (decision) request.rateLimit = decision
+      setFields(response, verdict.fields)
+      if (verdict.action === 'pass') return true
+      if (response.headersSent) return false
+      const handle = guard.handler
+      return andThen(
+        refuse(reply, verdict, () => handle?.(request, reply, verdict.decision)),
+        () => false,
+      )
+    })
+  }
+
+  function limit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    goOn: HookHandlerDoneFunction,
+  ): void {
+    const admitted = admit(request, reply)
+    if (isPromise(admitted)) admitted.then((goesOn) => goesOn && goOn(), goOn)
+    else if (admitted) goOn()
+  }
+
+  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
+
+  nearest.set(fastify, routes)
+  fastify.addHook('onRegister', (child) => {
+    nearest.set(child, routes)
+  })
+  fastify.addHook('onRoute', function checkRateLimit({ config }) {
+    const own = config?.rateLimit
+    if (own && nearest.get(this) === routes) routes.of(own)
+  })
+  if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
+  else fastify.addHook(hook, limit)
+  fastify.addHook('onSend', (request, reply, _payload, goOn) => {
+    setFields(new ReplyView(reply), fieldsOnHead(request, reply.statusCode))
+    goOn()
+  })
+}
+
+/** Replies with the body of a refusal, or with what a handler of the user's makes of it. */
+function refuse(
+  reply: FastifyReply,
+  { status, body }: Reject,
+  handle: () => unknown,
+): MaybePromise<void> {
+  reply.code(status)
+  if (!body) {
+    return andThen(handle(), (payload) => {
+      if (payload !== undefined && !reply.sent) reply.send(payload)
+    })
+  }
+  // To a text Fastify would add a charset, which problem+json does not have.
+  reply.type(body.contentType).send(Buffer.from(body.text))
+}
+
+/**
+ * Limits the requests of the instance that it is registered on.
+ * @example
+ * await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
+ * app.get('/search', { config: { rateLimit: { limit: 5, window: '1m' } } }, search)
+ * app.get('/health', { config: { rateLimit: false } }, health)
+ */
+export const rateLimitPlugin: FastifyPluginAsync<RateLimitPluginOptions> = fastifyPlugin(register, {
+  fastify: '5.x',
+  name: '@sluice/fastify',
+})

@@ -1,0 +1,74 @@
+import { type HttpRequest, type HttpResponse, routeScope, type Scope, warnOnce } from '@sluice/http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** What Sluice sees of a Fastify request. */
+export class RequestView implements HttpRequest {
+  readonly #native: FastifyRequest
+
+  constructor(native: FastifyRequest) {
+    this.#native = native
+  }
+
+  get method(): string {
+    return this.#native.method
+  }
+
+  get path(): string {
+    return this.#native.url.split('?', 1)[0] ?? ''
+  }
+
+  get route(): string | undefined {
+    return this.#native.routeOptions.url
+  }
+
+  get ip(): string | undefined {
+    warnAboutProxy(this.#native)
+    return this.#native.ip
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#native.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
+
+/** What Sluice sees of a Fastify reply, which keeps its fields to itself until it is sent. */
+export class ReplyView implements HttpResponse {
+  readonly #native: FastifyReply
+
+  constructor(native: FastifyReply) {
+    this.#native = native
+  }
+
+  get headersSent(): boolean {
+    return this.#native.sent || this.#native.raw.headersSent
+  }
+
+  getHeader(name: string): ReturnType<HttpResponse['getHeader']> {
+    return this.#native.getHeader(name)
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#native.header(name, value)
+  }
+
+  removeHeader(name: string): void {
+    this.#native.removeHeader(name)
+  }
+}
+
+/** The route of a request, where it has limits of its own. A route for several methods is one place. */
+export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
+  const { method: methods, url = '' } = routeOptions
+  return routeScope(Array.isArray(methods) ? undefined : method, url)
+}
+
+/** Behind a proxy all clients would share its address; without one, anybody could send the header. Only the user knows. */
+function warnAboutProxy(request: FastifyRequest): void {
+  // `ips` is there if and only if `trustProxy` is on.
+  if (request.headers['x-forwarded-for'] === undefined || request.ips) return
+  warnOnce(
+    `a request came with X-Forwarded-For, but 'trustProxy' is off, so the address of the connection is counted; behind a ` +
+      `proxy write fastify({ trustProxy: '<address of the proxy>' }), and with none have the header removed`,
+  )
+}

@@ -1,0 +1,51 @@
+import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { Dialect } from '@sluice/headers'
+import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
+import type { KeyResolver } from './keys/key-resolver.ts'
+import type { MissingKey } from './missing-key.ts'
+
+/** What a client reads when it is refused: a text, or an object that is sent as JSON. */
+export type Message = string | object
+
+/**
+ * `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what HTTP adds. Functions
+ * may be async; what they throw or reject with goes to the error handling of the framework.
+ * @typeParam Native the framework's request
+ * @typeParam Handler how the framework has somebody reply
+ */
+export interface GuardOptions<Native, Handler = never>
+  extends Partial<HttpPolicyOptions<Native>>,
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
+  /** The quotas of every request: decided together, all or nothing. */
+  policies?: readonly HttpPolicyOptions<Native>[]
+  /**
+   * Who is counted: a resolver such as `apiKey()`, or a function of the request.
+   * @default ip()
+   */
+  key?: KeyResolver<Native>
+  /** What happens to a request that has no key. @default 'ip' */
+  onMissingKey?: MissingKey
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
+  cost?: PerRequest<Native, number>
+  /** Requests that pass uncounted, without headers. @default none */
+  skip?: (native: Native) => MaybePromise<boolean>
+  /** The rate-limit headers to send; `[]` for Retry-After alone. @default ['draft-11', 'legacy'] */
+  headers?: readonly Dialect[]
+  /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
+  exposeHeaders?: boolean
+  /** Takes the headers off a redirect, which some clients would wait before following. @default false */
+  hideOnRedirect?: boolean
+  /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
+  githubExtras?: boolean
+  /**
+   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back all at once: 0 to 1.
+   * @default 0
+   */
+  retryJitter?: number
+  /** The status of a refused request, 400 to 599. A store that failed is always 503. @default 429 */
+  statusCode?: number
+  /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
+  message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)
+  /** Replies to a refused request in our stead; status and headers are set already. */
+  handler?: Handler
+}

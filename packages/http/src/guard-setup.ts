@@ -1,0 +1,168 @@
+import {
+  createLimiter,
+  flag,
+  invalid,
+  knownFields,
+  type Limiter,
+  type LimiterOptions,
+  notify,
+  observerFields,
+  oneOf,
+  type Policy,
+  policyFields,
+  policyList,
+  SluiceError,
+  show,
+  warnOnce,
+  wholeNumber,
+} from '@sluice/core'
+import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
+import type { GuardPlace } from './guard.ts'
+import type { GuardOptions } from './guard-options.ts'
+import type { HttpPolicyOptions } from './http-policy.ts'
+import { ip } from './keys/ip.ts'
+import { type MissingKey, missingKeyModes } from './missing-key.ts'
+import { checkRule, corePolicy, type Report, type Rule, ruleFields, ruleOf } from './rule.ts'
+
+/** The checked options of a guard, with the defaults filled in. */
+export interface GuardSetup<Native> {
+  readonly limiter: Limiter
+  readonly rules: readonly Rule<Native>[]
+  readonly onMissingKey: MissingKey
+  readonly report: Report
+  readonly dialects: readonly Dialect[]
+  readonly exposeHeaders: boolean
+  readonly hideOnRedirect: boolean
+  readonly githubExtras: boolean
+  readonly retryJitter: number
+  readonly statusCode: number
+}
+
+/** What may stand at the top level for the only policy; key and cost stand there anyway. */
+export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
+
+const limiterFields: readonly string[] = ['store', 'failureMode', ...observerFields]
+
+const guardFields: readonly string[] = [
+  'policies',
+  ...ruleFields,
+  'onMissingKey',
+  'skip',
+  'headers',
+  'exposeHeaders',
+  'hideOnRedirect',
+  'githubExtras',
+  'retryJitter',
+  'statusCode',
+  'message',
+  'handler',
+  ...limiterFields,
+]
+
+/**
+ * Checks the options of a guard.
+ * @throws SluiceError that names the option, its value, the legal range and the fix
+ */
+export function setUpGuard<Native, Handler>(
+  options: GuardOptions<Native, Handler>,
+  { where, adapterFields = [], identifiedByScope = false }: GuardPlace,
+): GuardSetup<Native> {
+  knownFields(options, where, [...guardFields, ...adapterFields])
+  checkFunctions(options)
+  const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
+  for (const [policy, at] of listed) checkRule(policy, at)
+  const limiter = createLimiter(
+    limiterOptions(
+      options,
+      listed.map(([policy]) => corePolicy(policy)),
+    ),
+  )
+  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1 }
+  for (const { name } of limiter.policies) checkName(name)
+  return {
+    limiter,
+    rules: limiter.policies.map((policy, index) => {
+      const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
+      return ruleOf(identified, { ...defaults, ...listed[index]?.[0] })
+    }),
+    onMissingKey: oneOf(options.onMissingKey ?? 'ip', { option: 'onMissingKey' }, missingKeyModes),
+    report: reporter(options),
+    dialects: dialects(options.headers),
+    exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),
+    hideOnRedirect: flag(options.hideOnRedirect, { option: 'hideOnRedirect' }, false),
+    githubExtras: flag(options.githubExtras, { option: 'githubExtras' }, false),
+    retryJitter: share(options.retryJitter ?? 0, 'retryJitter'),
+    statusCode: wholeNumber(
+      options.statusCode ?? 429,
+      { option: 'statusCode' },
+      { min: 400, max: 599 },
+    ),
+  }
+}
+
+/** The limiter's part of the options, in the form that the user chose, so that its messages name what the user wrote. */
+function limiterOptions<Native, Handler>(
+  options: GuardOptions<Native, Handler>,
+  policies: readonly ReturnType<typeof corePolicy>[],
+): LimiterOptions {
+  const own = Object.fromEntries(
+    Object.entries(options).filter(([field]) => limiterFields.includes(field)),
+  )
+  return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
+}
+
+function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {
+  if (skip !== undefined && typeof skip !== 'function') {
+    throw invalid({ option: 'skip' }, skip, 'a function of the request')
+  }
+  if (handler !== undefined && typeof handler !== 'function') {
+    throw invalid({ option: 'handler' }, handler, 'a function that replies')
+  }
+  const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof message)
+  if (isMessage && message !== null) return
+  throw invalid({ option: 'message' }, message, 'a text, an object, or a function that finds one')
+}
+
+/** Core tells private policies of one shape apart by a number, in the order in which they were made. */
+function scopedPolicy(policy: Policy, index: number): Policy {
+  if (policy.named) return policy
+  const { algorithm, limit, windowMs } = policy
+  return {
+    ...policy,
+    id: `~scoped-${algorithm}-${limit}-${windowMs}-${index}`,
+  }
+}
+
+/** Core refuses what no header can carry; this is about names that a later draft, or a metrics system, may not like. */
+function checkName(name: string): void {
+  if (policyNameProblem(name) === undefined) return
+  warnOnce(
+    `the policy name '${name}' is legal, but not everywhere: best are letters, digits, '.', '_' and '-', a letter ` +
+      `first, 64 at most`,
+  )
+}
+
+/** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
+function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
+  return (code, place, detail) => {
+    if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
+    else
+      warnOnce(
+        `${place} yielded a value that is not legal; its default stood in (onInvalid tells more)`,
+      )
+  }
+}
+
+function dialects(value: GuardOptions<never>['headers']): readonly Dialect[] {
+  try {
+    return checkDialects(value ?? ['draft-11', 'legacy'])
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : show(value)
+    throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })
+  }
+}
+
+function share(value: unknown, option: string): number {
+  if (typeof value === 'number' && value >= 0 && value <= 1) return value
+  throw invalid({ option }, value, 'a number from 0 to 1')
+}

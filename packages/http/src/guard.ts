@@ -1,0 +1,131 @@
+import { andThen, type Check, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
+import { formatRetryAfter } from '@sluice/headers'
+import type { GuardOptions } from './guard-options.ts'
+import { setUpGuard } from './guard-setup.ts'
+import type { HttpRequest } from './http-request.ts'
+import type { HttpResponse } from './http-response.ts'
+import { deniedWithoutKey } from './missing-key.ts'
+import { type Passage, untouched } from './passage.ts'
+import { refusalBody, refusalStatus } from './refusal.ts'
+import { RequestChecks } from './request-checks.ts'
+import { responseFields } from './response-fields.ts'
+import type { Scope } from './scope.ts'
+
+/** One request and its response, as an adapter shows them. */
+export interface Exchange<Native extends object> {
+  /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
+  readonly native: Native
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  /** Where the guard stands; '' for the whole application. */
+  readonly scope: Scope
+}
+
+/** Limiter + key resolution + headers: an HTTP request in, a passage out. */
+export interface Guard<Native extends object, Handler = never> {
+  readonly limiter: Limiter
+  /** Who replies to a request that is refused, in place of the body. */
+  readonly handler: Handler | undefined
+  /**
+   * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
+   * @throws or rejects with what a function of the user throws
+   */
+  check(exchange: Exchange<Native>): MaybePromise<Passage>
+}
+
+export interface GuardPlace {
+  /** What the user calls the guard, for messages. */
+  readonly where: string
+  /** Options of the adapter's own, which the guard leaves alone. */
+  readonly adapterFields?: readonly string[]
+  /**
+   * The scope alone, and not the order in which guards are made, tells its private policies from those of others: for guards that
+   * are made on first use, in another order in each process.
+   * @default false
+   */
+  readonly identifiedByScope?: boolean
+}
+
+/**
+ * Makes a guard.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardOptions<Native, Handler>,
+  place: GuardPlace,
+): Guard<Native, Handler> {
+  const setup = setUpGuard(options, place)
+  const { limiter } = setup
+  const requestChecks = new RequestChecks(setup)
+
+  function check(exchange: Exchange<Native>): MaybePromise<Passage> {
+    if (isPreflight(exchange.request)) return untouched
+    if (!options.skip) return limit(exchange)
+    return andThen(options.skip(exchange.native), (skipped) =>
+      skipped ? untouched : limit(exchange),
+    )
+  }
+
+  function limit(exchange: Exchange<Native>): MaybePromise<Passage> {
+    return andThen(requestChecks.of(exchange), (checks) => {
+      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
+      if (checks.length === 0) return untouched
+      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
+    })
+  }
+
+  function answer(
+    { native, response, scope }: Exchange<Native>,
+    decision: Decision,
+    checks: readonly Check[],
+  ): MaybePromise<Passage> {
+    if (decision.source === 'open') return { ...untouched, decision }
+    const fields = responseFields(native)
+    const costs = new Map(checks.map(({ policy, cost }) => [policy, cost]))
+    fields.ledger.add({ decision, scope, costs, dialects: setup.dialects })
+    fields.hideOnRedirect ||= setup.hideOnRedirect
+
+    const render = (): ReturnType<typeof fields.render> =>
+      fields.render(response, {
+        rejected: !decision.allowed,
+        retryAfter: decision.allowed ? undefined : retryAfter(decision, setup.retryJitter),
+        nowMs: Date.now(),
+        exposeHeaders: setup.exposeHeaders,
+        githubExtras: setup.githubExtras,
+      })
+    if (decision.allowed) return { decision, verdict: { action: 'pass', fields: render() } }
+
+    const status = refusalStatus(decision, setup.statusCode)
+    const violated = fields.ledger.violated()
+    const body = options.handler
+      ? undefined
+      : refusalBody(options.message, { native, decision, status, violated })
+    return andThen(body, (known) => ({
+      decision,
+      verdict: {
+        action: 'reject',
+        decision,
+        status,
+        fields: [...render(), ['Cache-Control', 'no-store']],
+        body: known,
+      },
+    }))
+  }
+
+  return { limiter, handler: options.handler, check }
+}
+
+/** A browser asks whether it may ask; a refusal would be a network error to it. */
+function isPreflight(request: HttpRequest): boolean {
+  return (
+    request.method === 'OPTIONS' &&
+    request.header('origin') !== undefined &&
+    request.header('access-control-request-method') !== undefined
+  )
+}
+
+/** Jitter only ever adds: whoever waits longer than needed is let in. */
+function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
+  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
+  return formatRetryAfter(retryAfterMs, jitterMs)
+}

@@ -1,0 +1,29 @@
+import { isPromise, type MaybePromise } from '@sluice/core'
+
+/**
+ * Asks about one item after the other. There is a promise only where an answer is one, and never two at once: the
+ * rejection of one could go unhandled while another throws.
+ */
+export function inOrder<Item, Answer>(
+  items: readonly Item[],
+  ask: (item: Item) => MaybePromise<Answer>,
+): MaybePromise<readonly Answer[]> {
+  const answers: Answer[] = []
+  const remaining = items.values()
+
+  function goOn(): MaybePromise<readonly Answer[]> {
+    for (const item of remaining) {
+      const answer = ask(item)
+      if (isPromise(answer)) return answer.then(take)
+      answers.push(answer)
+    }
+    return answers
+  }
+
+  function take(answer: Answer): MaybePromise<readonly Answer[]> {
+    answers.push(answer)
+    return goOn()
+  }
+
+  return goOn()
+}

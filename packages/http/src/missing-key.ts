@@ -1,0 +1,48 @@
+import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
+import type { HttpRequest } from './http-request.ts'
+import { ip, ipKey } from './keys/ip.ts'
+import { resolveKey } from './keys/key-resolver.ts'
+
+/**
+ * What happens to a request for which no key could be resolved:
+ * - `ip`: its address is counted instead
+ * - `deny`: it is refused
+ * - `skip`: the policy is left out for it; one that no policy is left for passes without headers
+ * - `error`: `SLUICE_KEY_MISSING` goes to the error handling of the framework
+ */
+export type MissingKey = 'ip' | 'deny' | 'skip' | 'error'
+
+export const missingKeyModes: readonly MissingKey[] = ['ip', 'deny', 'skip', 'error']
+
+/** Policies are left out of a request, or the whole of it is refused. */
+export type KeyOrMode = { readonly key: string } | 'deny' | 'skip'
+
+const anyIp = ip()
+
+/** One bucket for all that have no address, such as clients of a socket file. */
+const addressless = ipKey('')
+
+/** The key that stands in for a missing one, or what is to be done without. */
+export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromise<KeyOrMode> {
+  if (mode === 'error') throw keyMissing(request)
+  if (mode !== 'ip') return mode
+  return andThen(resolveKey(anyIp, undefined, request), (key) => ({
+    key: key ?? addressless,
+  }))
+}
+
+/** The decision on a request that is refused since nobody can say whose it is: no policy was asked, and no wait helps. */
+export const deniedWithoutKey: Decision = {
+  allowed: false,
+  outcomes: [],
+  retryAfterMs: Number.POSITIVE_INFINITY,
+  source: 'store',
+}
+
+function keyMissing({ method, route }: HttpRequest): SluiceError {
+  return new SluiceError(
+    'SLUICE_KEY_MISSING',
+    `key: none could be resolved for ${method} ${route ?? 'where no route is matched'}; add a fallback with ` +
+      `firstOf(…, ip()), or set onMissingKey to 'ip', 'deny' or 'skip'`,
+  )
+}

@@ -1,0 +1,83 @@
+import { andThen, type Check, type MaybePromise } from '@sluice/core'
+import type { GuardSetup } from './guard-setup.ts'
+import type { PerRequest } from './http-policy.ts'
+import type { HttpRequest } from './http-request.ts'
+import { inOrder } from './in-order.ts'
+import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
+import { insteadOfKey, type KeyOrMode } from './missing-key.ts'
+import { legalCost, legalLimit, type Rule } from './rule.ts'
+import { type Scope, scopedKey } from './scope.ts'
+
+export interface Asking<Native> {
+  readonly native: Native
+  readonly request: HttpRequest
+  readonly scope: Scope
+}
+
+/** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
+export class RequestChecks<Native> {
+  readonly #setup: GuardSetup<Native>
+  readonly #keys: readonly KeyResolver<Native>[]
+  readonly #costs: readonly PerRequest<Native, number>[]
+
+  constructor(setup: GuardSetup<Native>) {
+    this.#setup = setup
+    this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
+    this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
+  }
+
+  /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
+  of(asking: Asking<Native>): MaybePromise<readonly Check[] | 'deny'> {
+    const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
+    return andThen(keys, (found) => {
+      if (found.includes('deny')) return 'deny'
+      const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
+      return rules.length === 0 ? [] : this.#checks(rules, found, asking)
+    })
+  }
+
+  #checks(
+    rules: readonly Rule<Native>[],
+    keys: readonly KeyOrMode[],
+    { native, scope }: Asking<Native>,
+  ): MaybePromise<readonly Check[]> {
+    const { report } = this.#setup
+    const costs = inOrder(this.#costs, (cost) => {
+      if (typeof cost !== 'function') return cost
+      return andThen(cost(native), (value) => legalCost(value, report))
+    })
+    const limits = (): MaybePromise<readonly number[]> =>
+      inOrder(rules, ({ policy, limitOf }) => {
+        if (!limitOf) return policy.limit
+        return andThen(limitOf(native), (value) => legalLimit(value, policy, report))
+      })
+    return andThen(costs, (foundCosts) =>
+      andThen(limits(), (foundLimits) =>
+        rules.map((rule, index) => {
+          const { policy, cost } = rule
+          const key = this.#keyOf(rule, keys) ?? ''
+          return {
+            policy,
+            key: policy.named ? key : scopedKey(scope, key),
+            cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
+            limit: foundLimits[index] ?? policy.limit,
+          }
+        }),
+      ),
+    )
+  }
+
+  #key(
+    resolver: KeyResolver<Native>,
+    { native, request }: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    return andThen(resolveKey(resolver, native, request), (key) =>
+      key === undefined ? insteadOfKey(this.#setup.onMissingKey, request) : { key },
+    )
+  }
+
+  #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
+    const key = found[this.#keys.indexOf(resolver)]
+    return typeof key === 'object' ? key.key : undefined
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  type ErrorCode,
+  invalid,
+  isWholeNumber,
+  knownFields,
+  type MaybePromise,
+  type Policy,
+  type PolicyOptions,
+  policyFields,
+  show,
+  unlimited,
+  wholeNumber,
+} from '@sluice/core'
+import type { HttpPolicyOptions, LimitValue, PerRequest } from './http-policy.ts'
+import type { KeyResolver } from './keys/key-resolver.ts'
+
+/** A policy, and how a request becomes a check of it. */
+export interface Rule<Native> {
+  readonly policy: Policy
+  readonly key: KeyResolver<Native>
+  readonly cost: PerRequest<Native, number>
+  /** Where the limit depends on the request. */
+  readonly limitOf: ((native: Native) => MaybePromise<LimitValue>) | undefined
+}
+
+/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
+export type Report = (code: ErrorCode, place: string, detail: string) => void
+
+export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', 'key', 'cost']
+
+/** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
+export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
+  knownFields(options, where || 'rateLimit', ruleFields)
+  const at = (field: string): string => (where ? `${where}.${field}` : field)
+  const { key, cost, limit, defaultLimit } = options
+  if (key !== undefined && typeof key !== 'function') {
+    throw invalid(
+      { option: at('key') },
+      key,
+      'a resolver such as apiKey(), or a function of the request',
+    )
+  }
+  if (cost !== undefined && typeof cost !== 'function') {
+    wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
+  }
+  if (typeof limit === 'function') {
+    const place = {
+      option: at('defaultLimit'),
+      code: 'SLUICE_LIMIT_INVALID',
+    } as const
+    if (isWholeNumber(defaultLimit, { min: 0 })) return
+    throw invalid(
+      place,
+      defaultLimit,
+      `a whole number ≥ 0 beside a limit function, for when that yields none`,
+    )
+  }
+  if (defaultLimit === undefined) return
+  throw invalid({ option: at('defaultLimit') }, defaultLimit, 'left out unless limit is a function')
+}
+
+/** The options of a policy as core takes them; the default limit stands for a function's. */
+export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
+  const { key: _key, cost: _cost, defaultLimit = 0, limit, ...rest } = options
+  return { ...rest, limit: typeof limit === 'function' ? defaultLimit : limit }
+}
+
+export function ruleOf<Native>(
+  policy: Policy,
+  {
+    key,
+    cost,
+    limit,
+  }: Pick<Rule<Native>, 'key' | 'cost'> & {
+    limit?: PerRequest<Native, LimitValue>
+  },
+): Rule<Native> {
+  return {
+    policy,
+    key,
+    cost,
+    limitOf: typeof limit === 'function' ? limit : undefined,
+  }
+}
+
+/** The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers never open the gate. */
+export function legalCost(cost: unknown, report: Report): number {
+  if (isWholeNumber(cost, { min: 0 })) return cost
+  report(
+    'SLUICE_COST_INVALID',
+    'cost',
+    `its function must yield a whole number ≥ 0, but yielded ${show(cost)}; 1 stood in`,
+  )
+  return 1
+}
+
+/** The limit in force: `Infinity` for `unlimited`, the declared default where a function yields what is no limit. */
+export function legalLimit(
+  limit: unknown,
+  { limit: otherwise, name, windowMs }: Policy,
+  report: Report,
+): number {
+  if (limit === unlimited) return Number.POSITIVE_INFINITY
+  const max = Math.floor(Number.MAX_SAFE_INTEGER / windowMs)
+  if (isWholeNumber(limit, { min: 0, max })) return limit
+  report(
+    'SLUICE_LIMIT_INVALID',
+    `limit of '${name}'`,
+    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(limit)}; ` +
+      `defaultLimit (${otherwise}) stood in`,
+  )
+  return otherwise
+}

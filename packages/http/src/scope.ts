@@ -1,0 +1,53 @@
+/**
+ * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
+ * pattern. Never text that a client can vary. '' stands for the whole application.
+ */
+export type Scope = string
+
+/** The scope of a route: HEAD counts as GET, and a route that answers every method is one place. */
+export function routeScope(method: string | undefined, pattern: string): Scope {
+  if (method === undefined) return pattern
+  return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
+}
+
+/** Injective: keys that users choose never begin with a single `@`, and a scope ends where its length says. */
+export function scopedKey(scope: Scope, key: string): string {
+  return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
+}
+
+const longestName = 64
+const mostNames = 1_000
+const namesByScope = new Map<string, string>()
+const takenNames = new Set<string>()
+
+/**
+ * What a private policy is called in headers: `default` in `GET /search/:q` is `default-GET-search-q`. Two scopes never
+ * get one name. Scopes are as many as routes; should a caller make them up as it goes, the names begin anew.
+ */
+export function scopedName(scope: Scope, name: string): string {
+  if (scope === '') return name
+  const place = `${name} ${scope}`
+  const known = namesByScope.get(place)
+  if (known !== undefined) return known
+  if (namesByScope.size >= mostNames) {
+    namesByScope.clear()
+    takenNames.clear()
+  }
+  const derived = derivedName(name, scope)
+  namesByScope.set(place, derived)
+  takenNames.add(derived)
+  return derived
+}
+
+function derivedName(name: string, scope: Scope): string {
+  const readable = `${name}-${scope}`.replace(/[^A-Za-z0-9._]+/g, '-').replace(/-$/, '')
+  if (readable.length <= longestName && !takenNames.has(readable)) return readable
+  const digest = fnv1a(scope).toString(36)
+  return `${readable.slice(0, longestName - digest.length - 1)}-${digest}`
+}
+
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
+}

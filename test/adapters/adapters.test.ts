@@ -1,0 +1,32 @@
+import express from 'express'
+import express4 from 'express4'
+import { describeAdapter } from './adapter-conformance.ts'
+import { basics } from './behaviours/basics.ts'
+import { chains } from './behaviours/chains.ts'
+import { keys } from './behaviours/keys.ts'
+import { proxies } from './behaviours/proxies.ts'
+import { refusals } from './behaviours/refusals.ts'
+import { requestValues } from './behaviours/request-values.ts'
+import { responseHeaders } from './behaviours/response-headers.ts'
+import { sharing } from './behaviours/sharing.ts'
+import { storeFailures } from './behaviours/store-failures.ts'
+import { contractVectors } from './behaviours/vectors.ts'
+import { expressDriver } from './drivers/express-driver.ts'
+import { fastifyDriver } from './drivers/fastify-driver.ts'
+
+const behaviours = {
+  basics,
+  requestValues,
+  keys,
+  proxies,
+  refusals,
+  responseHeaders,
+  chains,
+  sharing,
+  storeFailures,
+  contractVectors,
+}
+
+describeAdapter(expressDriver('Express 4', express4), behaviours)
+describeAdapter(expressDriver('Express 5', express), behaviours)
+describeAdapter(fastifyDriver, behaviours)

@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Decision, MaybePromise } from '@sluice/core'
+import type { GuardOptions } from '@sluice/http'
+
+/** What the requests of all frameworks have in common. */
+export interface NativeRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export type Limits = GuardOptions<NativeRequest> & {
+  /** Replies with 418 and this text. */
+  reply?: (decision: Decision) => MaybePromise<string>
+}
+
+export interface Route {
+  readonly method?: 'GET' | 'POST' | 'PUT'
+  readonly path: string
+  /** Limits of the route's own: in Fastify they replace those of the application. */
+  readonly limits?: Limits
+  /** What the route answers. @default 200, 'hello' */
+  readonly answer?: { readonly status?: number; readonly location?: string }
+  /** Called when a request gets to the route. */
+  readonly reached?: () => void
+}
+
+export interface AppSetup {
+  /** Limits of the whole application, in the order in which they are asked. */
+  readonly limits?: readonly Limits[]
+  /** @default GET / */
+  readonly routes?: readonly Route[]
+  /** Response headers that are there before the limits are asked. */
+  readonly before?: Readonly<Record<string, string | string[]>>
+  /** The address of a proxy to trust. @default none */
+  readonly trustProxy?: string
+  /** Whether the head of every response goes out before the limits are asked. @default false */
+  readonly startsEarly?: boolean
+  /** Told of what reaches the error handling of the framework, which replies 500 with the message. */
+  readonly onError?: (error: Error) => void
+}
+
+export interface RunningApp {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/** How the behaviours are tried on a framework. */
+export interface Driver {
+  readonly name: 'Express 4' | 'Express 5' | 'Fastify 5'
+  start(setup: AppSetup): Promise<RunningApp>
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { type RateLimit, rateLimit } from '@sluice/express'
+import type express from 'express'
+import type { NextFunction, Request, Response } from 'express'
+import type { AppSetup, Driver, Limits, Route, RunningApp } from './driver.ts'
+
+export function expressDriver(name: Driver['name'], framework: typeof express): Driver {
+  return { name, start: (setup) => start(framework(), setup) }
+}
+
+async function start(app: express.Express, setup: AppSetup): Promise<RunningApp> {
+  const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
+  app.set('trust proxy', trustProxy)
+  app.use((_req, res, next) => {
+    for (const [field, value] of Object.entries(before)) res.setHeader(field, value)
+    if (setup.startsEarly) res.write('early ')
+    next()
+  })
+  for (const options of limits) app.use(middleware(options))
+  for (const route of routes) addRoute(app, route)
+  app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
+    setup.onError?.(error)
+    res.status(500).send(error.message)
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+function addRoute(
+  app: express.Express,
+  { method = 'GET', path, limits, answer = {}, reached }: Route,
+): void {
+  const verb = method.toLowerCase() as 'get' | 'post' | 'put'
+  app[verb](path, ...(limits ? [middleware(limits)] : []), (_req, res) => {
+    reached?.()
+    if (res.headersSent) {
+      res.end('hello')
+      return
+    }
+    if (answer.location) res.location(answer.location)
+    res.status(answer.status ?? 200).send('hello')
+  })
+}
+
+function middleware({ reply, ...options }: Limits): RateLimit {
+  if (!reply) return rateLimit(options)
+  return rateLimit({
+    ...options,
+    handler: async (_req, res, _next, decision) => {
+      res.status(418).send(await reply(decision))
+    },
+  })
+}

@@ -1,0 +1,60 @@
+import {
+  type RateLimitPluginOptions,
+  type RouteRateLimitOptions,
+  rateLimitPlugin,
+} from '@sluice/fastify'
+import fastify, { type FastifyInstance } from 'fastify'
+import type { AppSetup, Driver, Limits, Route, RunningApp } from './driver.ts'
+
+export const fastifyDriver: Driver = { name: 'Fastify 5', start }
+
+async function start(setup: AppSetup): Promise<RunningApp> {
+  const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
+  const app: FastifyInstance = fastify({ forceCloseConnections: true, trustProxy })
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers(before)
+    if (setup.startsEarly) reply.raw.write('early ')
+  })
+  app.setErrorHandler((error: Error, _request, reply) => {
+    setup.onError?.(error)
+    reply.code(500).type('text/plain').send(error.message)
+  })
+  for (const options of limits) await app.register(rateLimitPlugin, pluginOptions(options))
+  if (limits.length === 0) await app.register(rateLimitPlugin, { global: false })
+  for (const route of routes) addRoute(app, route)
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { port: Number(new URL(url).port), close: () => app.close() }
+}
+
+function addRoute(
+  app: FastifyInstance,
+  { method = 'GET', path, limits, answer = {}, reached }: Route,
+): void {
+  app.route({
+    method,
+    url: path,
+    config: limits ? { rateLimit: pluginOptions(limits) } : {},
+    handler: async (_request, reply) => {
+      reached?.()
+      if (reply.raw.headersSent) {
+        reply.hijack().raw.end('hello')
+        return
+      }
+      if (answer.location) reply.header('location', answer.location)
+      return reply.code(answer.status ?? 200).send(answer.status === 304 ? undefined : 'hello')
+    },
+  })
+}
+
+function pluginOptions({
+  reply,
+  ...options
+}: Limits): RateLimitPluginOptions & RouteRateLimitOptions {
+  if (!reply) return options
+  return {
+    ...options,
+    handler: async (_request, response, decision) => {
+      await response.code(418).send(await reply(decision))
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { memoryStore, SluiceError } from '@sluice/core'
+import { mount, type RateLimitOptions, rateLimit } from '@sluice/express'
+import express, { type NextFunction, type Request, type Response } from 'express'
+import express4 from 'express4'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ask, type Question } from './ask.ts'
+
+const one: RateLimitOptions = { limit: 1, window: '1m' }
+
+describe.each([
+  ['Express 4', express4],
+  ['Express 5', express],
+])('rateLimit in %s', (_, framework) => {
+  it('passes a request on before it returns, where nothing is async', () => {
+    const next = vi.fn<NextFunction>()
+    const limit = rateLimit({ limit: 2, window: '1m', key: () => 'ada' })
+    const request = { method: 'GET', get: () => undefined } as unknown as Request
+    const response = { headersSent: true } as Response
+
+    limit(request, response, next)
+
+    expect(next).toHaveBeenCalledExactlyOnceWith()
+    expect(request.rateLimit?.outcomes[0]?.remaining).toBe(1)
+  })
+
+  it('has a name in stack traces', () => {
+    expect(rateLimit(one).name).toBe('sluiceRateLimit')
+  })
+
+  it('leaves the decision on the request, and the limiter on the middleware', async () => {
+    const app = framework()
+    const limit = rateLimit({ ...one, key: () => 'ada' })
+    app.use(limit)
+    app.get('/', async (req, res) => {
+      res.json({ allowed: req.rateLimit?.allowed, refunded: await refund(req) })
+    })
+    const refund = ({ rateLimit: decision }: Request) =>
+      decision === undefined ? false : limit.limiter.refund(decision)
+    const get = await serve(app)
+
+    expect((await get()).body).toBe('{"allowed":true,"refunded":true}')
+    expect((await get()).status).toBe(200)
+    await limit.limiter.consume('ada')
+    expect((await get()).status).toBe(429)
+    await limit.limiter.reset('ada')
+    expect((await get()).status).toBe(200)
+  })
+
+  it('counts one middleware on two routes apart, and on one route for every method together', async () => {
+    const app = framework()
+    const limit = rateLimit({ ...one, limit: 2 })
+    const ok = (_req: Request, res: Response) => void res.send('ok')
+    app.get('/a/:id', limit, ok)
+    app.post('/a/:id', limit, ok)
+    app.all('/all', limit, ok)
+    app.route('/route').all(limit).get(ok).put(ok)
+    const get = await serve(app)
+    const statuses = async (path: string, methods: readonly string[]) => {
+      const found: number[] = []
+      for (const method of methods) found.push((await get(path, { method })).status)
+      return found
+    }
+
+    expect(await statuses('/a/1', ['GET', 'HEAD', 'GET'])).toEqual([200, 200, 429])
+    expect(await statuses('/a/2', ['GET', 'POST', 'POST', 'POST'])).toEqual([429, 200, 200, 429])
+    expect(await statuses('/all', ['GET', 'POST', 'DELETE'])).toEqual([200, 200, 429])
+    expect(await statuses('/route', ['GET', 'PUT', 'GET'])).toEqual([200, 200, 429])
+  })
+
+  it('is not told apart by a route that has handed on, nor by the text that a router was reached by', async () => {
+    const app = framework()
+    const limit = rateLimit({ ...one, limit: 2 })
+    const router = framework.Router()
+    router.use(limit)
+    router.get('/x', (_req, res) => void res.send('ok'))
+    app.get('/:first/x', (_req, _res, next) => next())
+    app.use('/:tenant', router)
+    const get = await serve(app)
+
+    expect((await get('/a/x')).status).toBe(200)
+    expect((await get('/b/x')).status).toBe(200)
+    expect((await get('/c/x')).status).toBe(429)
+    expect((await get('/d/x', { method: 'POST' })).status).toBe(429)
+  })
+
+  it('gives a handler all that middleware has', async () => {
+    const app = framework()
+    app.use(rateLimit({ ...one, handler: (_req, _res, next) => next(new Error('mine')) }))
+    app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
+      res.send(error.message)
+    })
+    const get = await serve(app)
+    await get()
+    const answer = await get()
+
+    expect([answer.status, answer.body]).toEqual([429, 'mine'])
+    expect(answer.field('retry-after')).toBe('60')
+  })
+
+  it('limits what a proxy-aware application sees behind two proxies', async () => {
+    const app = framework()
+    app.set('trust proxy', 2)
+    app.use(rateLimit(one))
+    const get = await serve(app)
+    const via = (list: string) => get('/', { headers: { 'x-forwarded-for': list } })
+
+    expect((await via('9.9.9.9, 203.0.113.1, 10.0.0.1')).status).toBe(404)
+    expect((await via('8.8.8.8, 203.0.113.1, 10.0.0.1')).status).toBe(429)
+    expect((await via('8.8.8.8, 203.0.113.2, 10.0.0.1')).status).toBe(404)
+  })
+
+  it('serves a handler under a path, and hands on what it leaves', async () => {
+    const app = framework()
+    app.use(
+      '/limits',
+      mount(async ({ method, path, query }) => {
+        if (path === '/boom') throw new Error('boom')
+        if (path === '/nothing') return undefined
+        const body = `${method} ${path} ${query.get('q')}`
+        return { status: 201, headers: { 'x-handled': 'yes' }, body }
+      }),
+    )
+    app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
+      res.send(error.message)
+    })
+    const get = await serve(app)
+
+    const answer = await get('/limits/a?q=1')
+    expect([answer.status, answer.body]).toEqual([201, 'GET /a 1'])
+    expect(answer.field('x-handled')).toBe('yes')
+    expect((await get('/limits')).body).toBe('GET / null')
+    expect((await get('/limits/nothing')).status).toBe(404)
+    expect((await get('/limits/boom')).body).toBe('boom')
+  })
+
+  async function serve(app: express.Express) {
+    const server = app.listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close().closeAllConnections())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    return (path?: string, question?: Question) => ask(port, path, question)
+  }
+})
+
+describe('rateLimit', () => {
+  it('throws at construction what no request should have to find out', () => {
+    expect(() => rateLimit({} as RateLimitOptions)).toThrow(SluiceError)
+    expect(() => rateLimit({ ...one, windw: 1 } as RateLimitOptions)).toThrow(
+      /rateLimit: there is no option 'windw' \(did you mean 'window'\?\)/,
+    )
+    expect(() => rateLimit({ ...one, handler: 'x' as never })).toThrow(/handler must be a function/)
+  })
+
+  it('counts what is private apart, though two middlewares on one store are alike', () => {
+    const store = memoryStore()
+    const ids = [rateLimit({ ...one, store }), rateLimit({ ...one, store })].map(
+      ({ limiter }) => limiter.policies[0]?.id,
+    )
+    expect(new Set(ids).size).toBe(2)
+  })
+})

@@ -1,0 +1,26 @@
+import type { Outcome, Store } from '@sluice/core'
+
+/** A store that is gone, in the two ways in which stores go. */
+export function failingStore(how: 'throws' | 'rejects'): Store {
+  return {
+    apply() {
+      const error = new Error('connection refused')
+      if (how === 'throws') throw error
+      return Promise.reject(error)
+    },
+  }
+}
+
+export type Scripted = Omit<Outcome, 'policy' | 'limit'>
+
+/** A store that answers what it is told to, a list of outcomes for each request. */
+export function scriptedStore(outcomes: readonly Scripted[]): Store {
+  return {
+    apply: (_op, checks) =>
+      checks.map(({ policy, limit }, index) => {
+        const outcome = outcomes[index]
+        if (!outcome) throw new Error(`no outcome for check ${index}`)
+        return { ...outcome, policy, limit }
+      }),
+  }
+}

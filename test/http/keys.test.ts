@@ -1,0 +1,241 @@
+import {
+  all,
+  apiKey,
+  bearer,
+  firstOf,
+  type HttpRequest,
+  header,
+  ip,
+  ipKey,
+  type KeyResolver,
+  route,
+} from '@sluice/http'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { resolveKey } from '../../packages/http/src/keys/key-resolver.ts'
+
+interface Given {
+  ip?: string | undefined
+  route?: string
+  method?: string
+  headers?: Record<string, string>
+}
+
+function request({
+  ip: address,
+  route: pattern,
+  method = 'GET',
+  headers = {},
+}: Given): HttpRequest {
+  return { method, path: '/raw', route: pattern, ip: address, header: (name) => headers[name] }
+}
+
+function keyOf(resolver: KeyResolver<unknown>, given: Given): unknown {
+  return resolveKey(resolver, undefined, request(given))
+}
+
+const octet = fc.integer({ min: 0, max: 255 })
+const group = fc.integer({ min: 0, max: 0xffff })
+const ipv6 = fc.tuple(group, group, group, group, group, group, group, group)
+
+/** Several ways to write one IPv6 address. */
+function spellings(groups: readonly number[]): string[] {
+  const full = groups.map((value) => value.toString(16).padStart(4, '0')).join(':')
+  const short = groups.map((value) => value.toString(16)).join(':')
+  const compressed = new URL(`http://[${short}]/`).hostname
+  return [
+    full,
+    full.toUpperCase(),
+    short,
+    compressed,
+    compressed.slice(1, -1),
+    `[${short}]:8080`,
+    `${short}%eth0`,
+  ]
+}
+
+describe('ip()', () => {
+  it.each([
+    ['203.0.113.9', '@ip/203.0.113.9'],
+    ['203.0.113.9:5555', '@ip/203.0.113.9'],
+    ['::ffff:203.0.113.9', '@ip/203.0.113.9'],
+    ['::ffff:cb00:7109', '@ip/203.0.113.9'],
+    ['[::ffff:203.0.113.9]:80', '@ip/203.0.113.9'],
+    ['0:0:0:0:0:FFFF:203.0.113.9', '@ip/203.0.113.9'],
+    ['2001:db8:1:2:3:4:5:6', '@ip/2001:db8:1:2::/64'],
+    ['[2001:DB8:1:2::1]:443', '@ip/2001:db8:1:2::/64'],
+    ['fe80::1%eth0', '@ip/fe80::/64'],
+    ['::1', '@ip/::/64'],
+    ['1', '@ip/invalid'],
+    ['010.0.0.1', '@ip/invalid'],
+    ['0x7f.1', '@ip/invalid'],
+    ['256.1.1.1', '@ip/invalid'],
+    ['1.2.3', '@ip/invalid'],
+    ['', '@ip/invalid'],
+    ['unknown', '@ip/invalid'],
+    ['203.0.113.9, 10.0.0.1', '@ip/invalid'],
+    ['1.2.3.4\r\nX: y', '@ip/invalid'],
+    [':'.repeat(1_000_000), '@ip/invalid'],
+  ])('counts %s as %s', (address, key) => {
+    expect(keyOf(ip(), { ip: address })).toBe(key)
+    expect(ipKey(address)).toBe(key)
+  })
+
+  it('is missing when the framework knows no address', () => {
+    expect(keyOf(ip(), { ip: undefined })).toBeUndefined()
+  })
+
+  it('gives a canonical key or the one for all that is no address, for any text', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => {
+        expect(ipKey(text)).toMatch(/^@ip\/(invalid|[\d.]+|[0-9a-f:]+\/64)$/)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('gives one key for all ways to write an address, and for all of its prefix', () => {
+    fc.assert(
+      fc.property(ipv6, ipv6, ([a, b, c, d, ...low], [, , , , ...other]) => {
+        const keys = [...spellings([a, b, c, d, ...low]), ...spellings([a, b, c, d, ...other])].map(
+          (text) => ipKey(text),
+        )
+        const isMapped = [a, b, c, d].every((value) => value === 0)
+        if (!isMapped) expect(new Set(keys).size).toBe(1)
+      }),
+    )
+  })
+
+  it('never counts two prefixes, or two IPv4, as one', () => {
+    fc.assert(
+      fc.property(
+        fc.tuple(octet, octet, octet, octet),
+        fc.tuple(octet, octet, octet, octet),
+        (one, two) => {
+          const same = one.join('.') === two.join('.')
+          expect(ipKey(one.join('.')) === ipKey(two.join('.'))).toBe(same)
+          expect(ipKey(`::ffff:${one.join('.')}`)).toBe(ipKey(one.join('.')))
+        },
+      ),
+    )
+    expect(ipKey('2001:db8:1:2::1')).not.toBe(ipKey('2001:db8:1:3::1'))
+  })
+
+  it('counts by the prefixes that it is told', () => {
+    expect(ipKey('203.0.113.9', { prefix4: 24 })).toBe('@ip/203.0.113.0/24')
+    expect(ipKey('2001:db8:1:2::1', { prefix6: 48 })).toBe('@ip/2001:db8:1::/48')
+    expect(ipKey('2001:db8::1', { prefix6: 128 })).toBe('@ip/2001:db8::1')
+  })
+
+  it.each([
+    { prefix6: 0 },
+    { prefix6: 129 },
+    { prefix4: 33 },
+    { prefix4: 0.5 },
+    { prefix6: '64' },
+    { prefix: 64 },
+  ])('%j is refused', (options) => {
+    expect(() => Reflect.apply(ip, undefined, [options])).toThrow(/prefix/)
+  })
+})
+
+describe('header(), apiKey() and bearer()', () => {
+  it('take what is there', () => {
+    const headers = { 'x-api-key': 'k1', authorization: 'bEaReR  t0ken', 'x-tenant': ' acme ' }
+    expect(keyOf(apiKey(), { headers })).toBe('@key/k1')
+    expect(keyOf(bearer(), { headers })).toBe('@bearer/t0ken')
+    expect(keyOf(header('X-Tenant'), { headers })).toBe('@header/x-tenant/ acme ')
+    expect(keyOf(apiKey({ header: 'X-Tenant' }), { headers })).toBe('@key/ acme ')
+  })
+
+  it.each([
+    {},
+    { 'x-api-key': '', authorization: '' },
+    { 'x-api-key': '  ', authorization: 'Bearer ' },
+    { authorization: 'Basic abc' },
+  ])('are missing in %j', (headers) => {
+    expect(keyOf(apiKey(), { headers })).toBeUndefined()
+    expect(keyOf(bearer(), { headers })).toBeUndefined()
+  })
+
+  it.each(['', 'a b', 'x\r\ny', 'é', undefined, 42])('a header named %j is refused', (name) => {
+    expect(() => Reflect.apply(header, undefined, [name])).toThrow(/must be the name of a header/)
+  })
+})
+
+describe('route()', () => {
+  it('is the pattern with its method, HEAD as GET, and one key for all that is unmatched', () => {
+    expect(keyOf(route(), { route: '/users/:id' })).toBe('@route/GET /users/:id')
+    expect(keyOf(route(), { route: '/users/:id', method: 'HEAD' })).toBe('@route/GET /users/:id')
+    expect(keyOf(route(), { route: '/users/:id', method: 'POST' })).toBe('@route/POST /users/:id')
+    expect(keyOf(route(), {})).toBe(keyOf(route(), { method: 'POST' }))
+  })
+})
+
+describe('all() and firstOf()', () => {
+  const texts = fc.string({
+    unit: fc.constantFrom('a', ':', '|', '-', '{', '}', '*', '\0', '@', '1', '/'),
+    minLength: 1,
+  })
+
+  it('never joins two lists to one key', () => {
+    const lists = fc.array(texts, { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(lists, lists, (one, two) => {
+        const join = (parts: string[]): unknown =>
+          keyOf(all(...parts.map((part) => () => part)), {})
+        expect(join(one) === join(two)).toBe(JSON.stringify(one) === JSON.stringify(two))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('is missing when a part is, and takes the first that is there', () => {
+    const given = { ip: '203.0.113.9', headers: { 'x-api-key': 'k' } }
+    expect(keyOf(all(ip(), bearer()), given)).toBeUndefined()
+    expect(keyOf(firstOf(bearer(), apiKey(), ip()), given)).toBe('@key/k')
+    expect(keyOf(firstOf(bearer()), given)).toBeUndefined()
+  })
+
+  it('gives promises only where a resolver does', async () => {
+    const slow = async (): Promise<string> => 'slow'
+    expect(
+      keyOf(
+        all(ip(), () => 'x'),
+        { ip: '203.0.113.9' },
+      ),
+    ).toBeTypeOf('string')
+    await expect(keyOf(all(ip(), slow), { ip: '203.0.113.9' })).resolves.toBe(
+      '@all/15:@ip/203.0.113.94:slow',
+    )
+    await expect(
+      keyOf(
+        firstOf(async () => undefined, slow),
+        {},
+      ),
+    ).resolves.toBe('slow')
+  })
+
+  it.each([[[]], [['ip']], [[undefined]]])('%j are refused', (resolvers) => {
+    for (const combine of [all, firstOf]) {
+      expect(() => Reflect.apply(combine, undefined, resolvers)).toThrow(/at least one resolver/)
+    }
+  })
+})
+
+describe('a key of a function of yours', () => {
+  it('is taken as it is, and never meets a ready-made one', () => {
+    expect(keyOf(() => 'user:42', {})).toBe('user:42')
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const own = keyOf(() => `@${text}`, {})
+        expect(own).toBe(`@@${text}`)
+      }),
+    )
+    expect(keyOf(() => '@ip/203.0.113.9', {})).not.toBe(ipKey('203.0.113.9'))
+  })
+
+  it.each([undefined, null, ''])('%j is a missing one', (value) => {
+    expect(keyOf(() => value, {})).toBeUndefined()
+  })
+})
