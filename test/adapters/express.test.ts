@@ -14,10 +14,10 @@ describe.each([
   ['Express 5', express],
 ])('rateLimit in %s', (_, framework) => {
   it('passes a request on before it returns, where nothing is async', () => {
-    const next = vi.fn<NextFunction>()
+    const next = vi.fn<() => void>()
     const limit = rateLimit({ limit: 2, window: '1m', key: () => 'ada' })
     const request = { method: 'GET', get: () => undefined } as unknown as Request
-    const response = { headersSent: true } as Response
+    const response = { headersSent: true, getHeader: () => undefined } as unknown as Response
 
     limit(request, response, next)
 

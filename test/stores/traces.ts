@@ -9,7 +9,7 @@ import {
 import fc from 'fast-check'
 
 /** Several requests at one time, which a store that batches decides in one call. */
-export interface Step {
+interface Step {
   readonly elapsedMs: number
   readonly requests: readonly Request[]
 }

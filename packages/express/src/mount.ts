@@ -3,10 +3,10 @@ import {
   type Handler,
   type HandlerRequest,
   type HandlerResponse,
-  isPromise,
   type MaybePromise,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { goOn } from './go-on.ts'
 import { RequestView } from './request-view.ts'
 
 /**
@@ -24,15 +24,7 @@ export function mount(handler: Handler): RequestHandler {
   }
 
   return function sluiceHandler(req: Request, res: Response, next: NextFunction): void {
-    let left: MaybePromise<boolean>
-    try {
-      left = serve(req, res)
-    } catch (error) {
-      next(error)
-      return
-    }
-    if (isPromise(left)) left.then((isLeft) => isLeft && next(), next)
-    else if (left) next()
+    goOn(next, () => serve(req, res))
   }
 }
 

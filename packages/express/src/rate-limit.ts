@@ -4,13 +4,13 @@ import {
   type Decision,
   fieldsOnHead,
   type GuardOptions,
-  isPromise,
   type Limiter,
   type MaybePromise,
   type Reject,
   setFields,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { goOn } from './go-on.ts'
 import { RequestView, scopeOf } from './request-view.ts'
 
 declare global {
@@ -72,15 +72,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    let admitted: MaybePromise<boolean>
-    try {
-      admitted = admit(req, res, next)
-    } catch (error) {
-      next(error)
-      return
-    }
-    if (isPromise(admitted)) admitted.then((goesOn) => goesOn && next(), next)
-    else if (admitted) next()
+    goOn(next, () => admit(req, res, next))
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

@@ -81,7 +81,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   })
   fastify.addHook('onRoute', function checkRateLimit({ config }) {
     const own = config?.rateLimit
-    if (own && nearest.get(this) === routes) routes.of(own)
+    if (own !== undefined && own !== false && nearest.get(this) === routes) routes.of(own)
   })
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
   else fastify.addHook(hook, limit)

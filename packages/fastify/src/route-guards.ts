@@ -1,4 +1,4 @@
-import { createGuard, type Guard, memoryStore, shorthandFields } from '@sluice/http'
+import { createGuard, type Guard, invalid, memoryStore, shorthandFields } from '@sluice/http'
 import type { FastifyRequest } from 'fastify'
 import type { RateLimitHandler, RateLimitPluginOptions, RouteRateLimitOptions } from './options.ts'
 
@@ -15,6 +15,9 @@ export class RouteGuards {
 
   /** @throws SluiceError when an option is unknown, missing or out of range */
   of(options: RouteRateLimitOptions): RateLimitGuard {
+    if (typeof options !== 'object' || options === null) {
+      throw invalid({ option: 'config.rateLimit' }, options, 'an object of options, or false')
+    }
     const known = this.#guards.get(options)
     if (known) return known
     const guard = createGuard(this.#merged(options), {

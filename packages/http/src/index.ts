@@ -3,6 +3,7 @@ export {
   createLimiter,
   type Decision,
   flag,
+  invalid,
   isPromise,
   type Limiter,
   type MaybePromise,

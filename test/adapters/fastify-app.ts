@@ -1,0 +1,20 @@
+import type { RateLimitPluginOptions } from '@sluice/fastify'
+import fastify, { type FastifyInstance } from 'fastify'
+import { onTestFinished } from 'vitest'
+
+export const two: RateLimitPluginOptions = { limit: 2, window: '1m' }
+export const hello = async () => 'hello'
+
+export function create(): FastifyInstance {
+  const app = fastify()
+  onTestFinished(() => app.close())
+  return app
+}
+
+export async function statuses(app: FastifyInstance, count: number, url = '/', method = 'GET') {
+  const found: number[] = []
+  for (let i = 0; i < count; i += 1) {
+    found.push((await app.inject({ method: method as 'GET', url })).statusCode)
+  }
+  return found
+}

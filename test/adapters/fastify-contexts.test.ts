@@ -1,0 +1,125 @@
+import plugin, { rateLimitPlugin } from '@sluice/fastify'
+import { describe, expect, it, vi } from 'vitest'
+import { create, hello, statuses, two } from './fastify-app.ts'
+
+describe('where the plugin applies', () => {
+  it('is the default export too', () => {
+    expect(plugin).toBe(rateLimitPlugin)
+  })
+
+  it('limits routes declared before and after it, awaited or not', async () => {
+    const app = create()
+    app.get('/before', hello)
+    app.register(rateLimitPlugin, two)
+    app.get('/after', hello)
+
+    expect(await statuses(app, 2, '/before')).toEqual([200, 200])
+    expect(await statuses(app, 1, '/after')).toEqual([429])
+  })
+
+  it('limits a route by its own options, declared before or after', async () => {
+    const app = create()
+    const config = { rateLimit: { limit: 1, window: '1m' } }
+    app.get('/before', { config }, hello)
+    app.register(rateLimitPlugin, two)
+    app.get('/after', { config }, hello)
+    app.get('/off', { config: { rateLimit: false } }, hello)
+
+    expect(await statuses(app, 2, '/before')).toEqual([200, 429])
+    expect(await statuses(app, 2, '/after')).toEqual([200, 429])
+    expect(await statuses(app, 5, '/off')).toEqual(Array(5).fill(200))
+    expect(await statuses(app, 1, '/nowhere')).toEqual([404])
+  })
+
+  it('stays in the context that it is registered in', async () => {
+    const app = create()
+    app.register(async (child) => {
+      await child.register(rateLimitPlugin, two)
+      child.get('/limited', hello)
+      child.register(async (grandchild) => {
+        grandchild.get('/limited-too', hello)
+      })
+    })
+    app.get('/free', hello)
+
+    expect(await statuses(app, 2, '/limited')).toEqual([200, 200])
+    expect(await statuses(app, 1, '/limited-too')).toEqual([429])
+    expect(await statuses(app, 5, '/free')).toEqual(Array(5).fill(200))
+  })
+
+  it.each([
+    ['the default', undefined],
+    [
+      'a custom',
+      (_request: unknown, reply: { code(n: number): { send(x: string): void } }) =>
+        reply.code(404).send('mine'),
+    ],
+  ])('limits unknown URLs, with %s not-found handler', async (_, notFound) => {
+    const app = create()
+    if (notFound) app.setNotFoundHandler(notFound)
+    app.register(rateLimitPlugin, two)
+
+    expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
+    expect(await statuses(app, 1, '/%2e%2e/x', 'POST')).toEqual([429])
+  })
+
+  it('limits unknown URLs of a context with a not-found handler of its own', async () => {
+    const app = create()
+    app.register(rateLimitPlugin, two)
+    app.register(
+      async (child) => child.setNotFoundHandler(async (_request, reply) => reply.code(404).send()),
+      { prefix: '/v1' },
+    )
+
+    expect(await statuses(app, 3, '/v1/nowhere')).toEqual([404, 404, 429])
+  })
+
+  it('registered twice in one context, counts twice', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { name: 'loose', limit: 9, window: '1m' })
+    await app.register(rateLimitPlugin, { name: 'tight', limit: 2, window: '1m' })
+    app.get('/', hello)
+
+    const answer = await app.inject('/')
+
+    expect(answer.headers.ratelimit).toBe('"loose";r=8;t=60, "tight";r=1;t=60')
+    expect(await statuses(app, 2)).toEqual([200, 429])
+  })
+
+  it('registered twice, applies the options of a route once, and false switches off both', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+    await app.register(rateLimitPlugin, { limit: 5, window: '1h' })
+    app.get('/own', { config: { rateLimit: { limit: 3, window: '1m' } } }, hello)
+    app.get('/off', { config: { rateLimit: false } }, hello)
+
+    expect(await statuses(app, 4, '/own')).toEqual([200, 200, 200, 429])
+    expect(await statuses(app, 9, '/off')).toEqual(Array(9).fill(200))
+  })
+
+  it('registered in a context and in its child, lets the nearest speak for the options of a route', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, key: () => 'outer' })
+    app.register(async (child) => {
+      await child.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => 'inner' })
+      child.get('/own', { config: { rateLimit: { ...two, onDecision } } }, hello)
+    })
+    const onDecision = vi.fn()
+
+    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
+    expect(onDecision.mock.calls[0]?.[0].checks[0].key).toContain('inner')
+    expect(onDecision).toHaveBeenCalledTimes(3)
+  })
+
+  it('a context that was made between two registrations has its routes limited by the first', async () => {
+    const app = create()
+    const config = { rateLimit: { limit: 1, window: '1m' } }
+    await app.register(rateLimitPlugin, two)
+    await app.register(async (child) => {
+      child.get('/own', { config }, hello)
+    })
+    await app.register(rateLimitPlugin, { limit: 9, window: '1m' })
+
+    expect(await statuses(app, 2, '/own')).toEqual([200, 429])
+  })
+})

@@ -1,0 +1,98 @@
+import { memoryStore } from '@sluice/core'
+import { rateLimitPlugin } from '@sluice/fastify'
+import { describe, expect, it, vi } from 'vitest'
+import { create, hello, statuses, two } from './fastify-app.ts'
+
+describe('the options of a route', () => {
+  it('inherit the store, the key and the rest from the plugin', async () => {
+    const app = create()
+    const key = vi.fn(() => 'ada')
+    await app.register(rateLimitPlugin, { ...two, key, statusCode: 420, headers: ['legacy-delta'] })
+    app.get('/own', { config: { rateLimit: { limit: 1, window: '30s' } } }, hello)
+    await app.inject('/own')
+    const answer = await app.inject('/own')
+
+    expect(answer.statusCode).toBe(420)
+    expect(answer.headers['x-ratelimit-reset']).toBe('30')
+    expect(answer.headers.ratelimit).toBeUndefined()
+    expect(key).toHaveBeenCalledTimes(2)
+  })
+
+  it('without policies, have those of the plugin, counted for the route', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+    app.get('/', hello)
+    app.get('/dear', { config: { rateLimit: { cost: 2 } } }, hello)
+
+    expect(await statuses(app, 2, '/dear')).toEqual([200, 429])
+    expect(await statuses(app, 3)).toEqual([200, 200, 429])
+  })
+
+  it('count alike on every server, whichever route was asked first', async () => {
+    const store = memoryStore()
+    const server = async () => {
+      const app = create()
+      app.register(rateLimitPlugin, { ...two, store, key: () => 'ada' })
+      for (const url of ['/a', '/b']) {
+        app.get(url, { config: { rateLimit: { limit: 2, window: '1m' } } }, hello)
+      }
+      await app.ready()
+      return app
+    }
+    const [one, other] = [await server(), await server()]
+
+    expect(await statuses(one, 1, '/a')).toEqual([200])
+    expect(await statuses(other, 1, '/b')).toEqual([200])
+    expect(await statuses(other, 2, '/a')).toEqual([200, 429])
+    expect(await statuses(one, 2, '/b')).toEqual([200, 429])
+  })
+
+  it('shared by two routes, count each apart', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+    const config = { rateLimit: { limit: 1, window: '1m' } }
+    app.get('/a', { config }, hello)
+    app.get('/b', { config }, hello)
+    app.route({ method: ['PUT', 'PATCH'], url: '/c', config, handler: hello })
+    app.all('/all', { config }, hello)
+
+    expect(await statuses(app, 2, '/a')).toEqual([200, 429])
+    expect(await statuses(app, 2, '/b')).toEqual([200, 429])
+    expect(await statuses(app, 1, '/a', 'HEAD')).toEqual([429])
+    expect(await statuses(app, 1, '/c', 'PUT')).toEqual([200])
+    expect(await statuses(app, 1, '/c', 'PATCH')).toEqual([429])
+    expect(await statuses(app, 1, '/all', 'DELETE')).toEqual([200])
+    expect(await statuses(app, 1, '/all', 'POST')).toEqual([429])
+  })
+
+  it('alone are enforced with global: false', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false })
+    app.get('/', hello)
+    app.get('/own', { config: { rateLimit: two } }, hello)
+
+    expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
+    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
+  })
+
+  it('are checked when the route is declared, or else when it is first asked for', async () => {
+    const wrong = { config: { rateLimit: { limit: -1, window: '1m' } } }
+    const app = create()
+    app.get('/before', wrong, hello)
+    await app.register(rateLimitPlugin, two)
+
+    expect(() => app.get('/after', wrong, hello)).toThrow(/limit must be a whole number/)
+    const answer = await app.inject('/before')
+    expect([answer.statusCode, answer.json().code]).toEqual([500, 'SLUICE_LIMIT_INVALID'])
+  })
+
+  it.each([5, 'x', null, true])('cannot be %s', async (rateLimit) => {
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+
+    const config = { rateLimit: rateLimit as never }
+    expect(() => app.get('/', { config }, hello)).toThrow(
+      /config.rateLimit must be an object of options, or false/,
+    )
+  })
+})
