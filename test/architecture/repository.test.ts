@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readText, root, type Workspace, workspaces } from '../support/workspace.ts'
 
 /** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
-const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[\w.-]+|\b[A-Z]:\\Users\\/
+const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[A-Za-z_.][\w.-]*|\b[A-Z]:\\Users\\/
 
 describe('the lock file', () => {
   it('names no registry host, so that installs use the registry of the machine', () => {
@@ -53,7 +53,7 @@ describe('the files', () => {
 
   it('would be found out', () => {
     expect(MACHINE_PATH.test(['', 'home', 'ada', 'sluice'].join('/'))).toBe(true)
-    expect(MACHINE_PATH.test(`from '${['', 'work', 'main'].join('/')}'`)).toBe(true)
+    expect(MACHINE_PATH.test(`from '${['', 'root', 'code'].join('/')}'`)).toBe(true)
     expect(MACHINE_PATH.test('GET /users/42 and /api/work/7')).toBe(false)
   })
 })

@@ -191,8 +191,12 @@ describe('options', () => {
     [{ ...good, max: 5 }, "there is no option 'max'"],
     [{ policies: [{ ...good, nmae: 'a' }] }, "policies[0]: there is no option 'nmae'"],
     [{ policies: [good, { limit: 5, window: '5' }] }, 'policies[1].window must be'],
-    [{ policies: [] }, 'policies must be an array of at least one policy'],
+    [{ policies: [] }, 'policies must be an array of 1 to 64 policies'],
     [{ policies: good }, 'policies must be an array'],
+    [
+      { policies: Array.from({ length: 65 }, () => good) },
+      'policies must be an array of 1 to 64 policies',
+    ],
     [{ policies: [good], limit: 5 }, 'limit stands beside policies'],
     [{}, 'no policy: give limit and window'],
     [undefined, 'createLimiter must be an object'],

@@ -67,6 +67,22 @@ describe('the script', () => {
     expect((await calls('evalsha')) - before).toBe(1)
   })
 
+  it('takes 4,000 keys a call at most, and leaves none out', async () => {
+    const policies = Array.from({ length: 40 }, (_, index) => ({
+      name: `p${index}`,
+      limit: 1,
+      window: '1h',
+    }))
+    const limiter = createLimiter({ store: redisStore(client), policies })
+    await limiter.consume('warm')
+    const before = await calls('evalsha')
+    const decisions = await Promise.all(
+      Array.from({ length: 250 }, (_, index) => limiter.consume(`k${index}`)),
+    )
+    expect(decisions.every(({ allowed, outcomes }) => allowed && outcomes.length === 40)).toBe(true)
+    expect((await calls('evalsha')) - before).toBe(3)
+  })
+
   it("takes the time from Redis, not from this process' clock", async () => {
     const limiter = createLimiter({
       store: redisStore(client),

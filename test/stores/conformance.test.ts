@@ -205,6 +205,24 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
         expect((await limiter.consume(key)).allowed, JSON.stringify(key)).toBe(true)
     })
 
+    it.each([-3_600_000, -5, 5, 3_600_000])(
+      'keeps the count of a longer window when the clock steps by %i ms',
+      async (ms) => {
+        const limiter = createLimiter({
+          store: opened.store,
+          name: 'p',
+          limit: 3,
+          window: '1d',
+          algorithm,
+        })
+        now += 7_200_000
+        await limiter.consume('k', { cost: 3 })
+        now += ms
+        expect((await limiter.consume('k', { cost: 3 })).allowed).toBe(false)
+        expect((await limiter.peek('k')).outcomes[0]?.remaining).toBeLessThanOrEqual(1)
+      },
+    )
+
     it.each([5, 3_600_000])(
       'denies no longer than a window, and hands out nothing, when the clock is set back by %i ms',
       async (ms) => {

@@ -24,6 +24,11 @@ export function fallbackOf(store: Store): MemoryStore {
   return fallback
 }
 
+/** Forgets keys in the local memory, where it was needed so far. */
+export function resetFallback(store: Store, checks: readonly Check[]): void {
+  fallbacks.get(store)?.apply('reset', checks)
+}
+
 /** The decision on checks that the store could not decide. */
 export function decideWithout(
   mode: FailureMode,

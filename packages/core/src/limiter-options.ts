@@ -17,6 +17,9 @@ export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
   failureMode?: FailureMode
 }
 
+/** All policies of a request are decided in one step, which has to stay short. */
+const mostPolicies = 64
+
 export interface LimiterSetup {
   readonly policies: readonly Policy[]
   readonly store: Store
@@ -70,8 +73,8 @@ export function policyList<P extends object>(
     }
     return [[Object.fromEntries(shorthand) as P, '']]
   }
-  if (!Array.isArray(policies) || policies.length === 0) {
-    throw invalid({ option: 'policies' }, policies, 'an array of at least one policy')
+  if (!Array.isArray(policies) || policies.length === 0 || policies.length > mostPolicies) {
+    throw invalid({ option: 'policies' }, policies, `an array of 1 to ${mostPolicies} policies`)
   }
   if (shorthand[0]) {
     throw new SluiceError(

@@ -1,6 +1,6 @@
 import { type Decision, decisionOf } from './decision.ts'
 import { SluiceError } from './errors.ts'
-import { decideWithout, fallbackOf } from './failure-mode.ts'
+import { decideWithout, fallbackOf, resetFallback } from './failure-mode.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
@@ -105,7 +105,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
     async reset(key) {
       const checks = checksOf(key).filter(isLimited)
-      fallbackOf(store).apply('reset', checks)
+      resetFallback(store, checks)
       try {
         if (checks.length > 0) await store.apply('reset', checks)
       } catch (error) {

@@ -42,6 +42,7 @@ export function notify<Event>(observer: ((event: Event) => void) | undefined, ev
   try {
     observer(event)
   } catch (error) {
-    warnOnce(`an observer threw: ${error instanceof Error ? error.message : 'no Error'}`)
+    const reason = error instanceof Error ? error.message : 'no Error'
+    warnOnce(`an observer threw: ${reason}`, 'observer')
   }
 }

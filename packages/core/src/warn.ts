@@ -2,9 +2,12 @@ declare const console: { warn(message: string): void }
 
 const warned = new Set<string>()
 
-/** Writes a warning that the user should see once; every runtime has `console.warn`. */
-export function warnOnce(message: string): void {
-  if (warned.has(message)) return
-  warned.add(message)
+/**
+ * Writes a warning that the user should see once; every runtime has `console.warn`.
+ * @param topic what makes two warnings the same one, where the text can differ without end
+ */
+export function warnOnce(message: string, topic: string = message): void {
+  if (warned.has(topic)) return
+  warned.add(topic)
   console.warn(`sluice: ${message}`)
 }

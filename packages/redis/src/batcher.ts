@@ -1,8 +1,9 @@
 import { SluiceError } from '@sluice/core'
 
 export interface BatcherOptions<Item, Result> {
-  /** The most items of one batch. */
-  readonly maxItems: number
+  /** The most that the items of one batch weigh together; an item that is heavier travels alone. */
+  readonly maxWeight: number
+  weightOf(item: Item): number
   /** The most batches under way at once; what comes meanwhile waits for the next. */
   readonly maxInFlight: number
   /** Sends one batch; the results stand in the order of the items. A batch that fails fails its own items only. */
@@ -56,16 +57,26 @@ export class Batcher<Item, Result> {
   }
 
   #flush(): void {
-    const { maxItems, maxInFlight } = this.#options
+    const { maxInFlight } = this.#options
     while (this.#queue.length > 0 && this.#underWay.size < maxInFlight) {
-      const batch = this.#queue.slice(0, maxItems)
-      this.#queue = this.#queue.slice(maxItems)
+      const batch = this.#queue.splice(0, this.#nextLength())
       const run = this.#run(batch).then(() => {
         this.#underWay.delete(run)
         this.#flush()
       })
       this.#underWay.add(run)
     }
+  }
+
+  /** How many items from the front of the queue make the next batch. */
+  #nextLength(): number {
+    const { maxWeight, weightOf } = this.#options
+    let weight = 0
+    const end = this.#queue.findIndex(({ item }) => {
+      weight += weightOf(item)
+      return weight > maxWeight
+    })
+    return end === -1 ? this.#queue.length : Math.max(1, end)
   }
 
   async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {

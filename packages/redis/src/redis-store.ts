@@ -22,8 +22,8 @@ export interface RedisStore extends Store {
   close(): Promise<void>
 }
 
-/** A request has a handful of keys, and Redis' `unpack` fails near 8,000: far below both. */
-const maxRequestsPerCall = 500
+/** The most keys of one call: a script holds up everybody else while it runs. */
+const maxKeysPerCall = 4_000
 const maxCallsInFlight = 4
 /** How much longer than its last unit a key lives. With a clock that is not Redis' own, a call may arrive late. */
 const ttlMarginMs = { server: 1_000, other: 10_000 } as const
@@ -71,7 +71,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 
   const batcher = new Batcher<Row, readonly Outcome[]>({
-    maxItems: maxRequestsPerCall,
+    maxWeight: maxKeysPerCall,
+    weightOf: (row) => row.checks.length,
     maxInFlight: maxCallsInFlight,
     send: (rows) => call(rows).catch(rethrow),
   })
