@@ -1,6 +1,7 @@
+import type { Check } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
-import type { Check, Store, StoreOp } from './store.ts'
+import type { Store, StoreOp } from './store.ts'
 
 /**
  * What happens while the store fails: `fallback` decides in bounded local memory, `open` lets everything pass, `closed` refuses

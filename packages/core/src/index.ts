@@ -1,4 +1,5 @@
 export { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+export { type Check, Receipt } from './check.ts'
 export type { Decision, DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
@@ -28,6 +29,5 @@ export {
   type QuotaUnit,
   unlimited,
 } from './policy.ts'
-export { Receipt } from './receipt.ts'
-export type { Check, Outcome, Store, StoreOp } from './store.ts'
+export type { Outcome, Store, StoreOp } from './store.ts'
 export { warnOnce } from './warn.ts'

@@ -1,3 +1,4 @@
+import type { Check } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import { decideWithout, fallbackOf, resetFallback } from './failure-mode.ts'
@@ -6,7 +7,7 @@ import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
 import { knownFields, show, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
-import type { Check, Outcome, StoreOp } from './store.ts'
+import type { Outcome, StoreOp } from './store.ts'
 
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */

@@ -1,6 +1,7 @@
+import type { Check } from './check.ts'
 import type { Decision } from './decision.ts'
 import type { ErrorCode, SluiceError } from './errors.ts'
-import type { Check, StoreOp } from './store.ts'
+import type { StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
 /** A request that was decided. */

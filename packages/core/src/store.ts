@@ -1,19 +1,6 @@
+import type { Check, Receipt } from './check.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { Policy } from './policy.ts'
-import type { Receipt } from './receipt.ts'
-
-/** One policy applied to one key at one cost. The policy travels with every check, so a store needs no set-up. */
-export interface Check {
-  readonly policy: Policy
-  /** The identity that is counted: a non-empty string, as resolved. */
-  readonly key: string
-  /** Units, a whole number ≥ 0. */
-  readonly cost: number
-  /** The limit in force for this request: a whole number ≥ 0. */
-  readonly limit: number
-  /** For `refund`: the receipt that the outcome of `consume` carried. */
-  readonly receipt?: Receipt
-}
 
 /**
  * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged)

@@ -35,15 +35,21 @@ local function max_units(window)
   return floor(MAX_SAFE / window)
 end
 
--- The window in which no more than what remains may be used (core: effectiveWindowMs).
-local function effective_window(check, used, ms_to_next_unit)
+-- The window in which no more than what remains may be used; the whole window when nothing counts (core: effectiveWindowMs).
+local function effective_window(algorithm, cell, check, now)
+  local used = algorithm.used(cell, check, now)
+  if used == 0 or check.limit == 0 then return check.window end
+  -- The next unit is free when one fewer counts than now, and fewer than the limit.
+  local ms_to_next_unit = algorithm.ms_until(cell, check, now, min(used, check.limit) - 1)
   local remaining = max(0, check.limit - used)
   return max(ms_to_next_unit, ceil(remaining * check.window / check.limit))
 end
 
--- The units that must still count when the next one is free (core: nextUnitTarget).
-local function next_unit_target(check, used)
-  return min(used, check.limit) - 1
+-- The time under which a log records a unit taken at now: rounded up, so that it never leaves too early.
+local function recorded_at(check, now)
+  local beyond = now % check.resolution
+  if beyond == 0 then return now end
+  return now - beyond + check.resolution
 end
 
 -- Reads a value that must be a string of one of the given lengths, and begin with the version of its format.

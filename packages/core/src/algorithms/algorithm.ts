@@ -1,4 +1,4 @@
-import type { Check } from '../store.ts'
+import type { Check } from '../check.ts'
 
 /**
  * One way to count. A state belongs to one key of one policy; times are whole milliseconds, units whole numbers. The

@@ -1,4 +1,5 @@
-import type { Check, Outcome } from '../store.ts'
+import type { Check } from '../check.ts'
+import type { Outcome } from '../store.ts'
 import type { Algorithm } from './algorithm.ts'
 
 /** What one key of one policy has taken: a state, and the algorithm that understands it. */

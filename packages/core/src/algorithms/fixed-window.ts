@@ -1,5 +1,5 @@
+import type { Check } from '../check.ts'
 import { maxUnits } from '../policy.ts'
-import type { Check } from '../store.ts'
 import type { Algorithm } from './algorithm.ts'
 
 /** `startMs` is −1 when no window is open. */

@@ -1,7 +1,7 @@
+import type { Check } from '../check.ts'
 import { maxUnits } from '../policy.ts'
-import type { Check } from '../store.ts'
 import type { Algorithm } from './algorithm.ts'
-import { effectiveWindowMs, nextUnitTarget } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 
 /** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
 export interface SlidingCounter {
@@ -46,12 +46,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs(state, check, now) {
-    const used = slidingCounter.used(state, check, now)
-    if (used === 0 || check.limit === 0) return check.policy.windowMs
-    const target = nextUnitTarget(check, used)
-    return effectiveWindowMs(check, used, slidingCounter.msUntil(state, check, { now, target }))
-  },
+  resetMs: (state, check, now) => effectiveWindowMs(slidingCounter, state, { check, now }),
 
   take(state, check, now) {
     const { windowMs } = check.policy

@@ -1,6 +1,6 @@
-import type { Check } from '../store.ts'
+import type { Check } from '../check.ts'
 import type { Algorithm } from './algorithm.ts'
-import { effectiveWindowMs, nextUnitTarget } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 
 /**
  * Entry i says that `totals[i] − totals[i − 1]` units were taken at `times[i]`; times ascend strictly. Entries before `head`
@@ -47,12 +47,7 @@ export const slidingLog: Algorithm<SlidingLog> = {
     return at(state.times, low) + check.policy.windowMs - now
   },
 
-  resetMs(state, check, now) {
-    const used = slidingLog.used(state, check, now)
-    if (used === 0 || check.limit === 0) return check.policy.windowMs
-    const target = nextUnitTarget(check, used)
-    return effectiveWindowMs(check, used, slidingLog.msUntil(state, check, { now, target }))
-  },
+  resetMs: (state, check, now) => effectiveWindowMs(slidingLog, state, { check, now }),
 
   take(state, check, now) {
     const { times, totals } = state

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.ts'
 import { algorithms } from '../algorithms/table.ts'
-import type { Check } from '../store.ts'
+import type { Check } from '../check.ts'
 import { boundedKey } from './bounded-key.ts'
 
 /** What one key of one policy has taken. Its identity is the incarnation of the key: a reset key gets a new cell. */

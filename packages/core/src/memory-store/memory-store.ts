@@ -1,8 +1,9 @@
 import { type Counter, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.ts'
 import { algorithms } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import { Receipt } from '../check.ts'
 import { knownFields, wholeNumber } from '../options.ts'
-import { Receipt } from '../receipt.ts'
-import type { Check, Outcome, Store, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { type Cell, Cells } from './cells.ts'
 
 export interface MemoryStoreOptions {

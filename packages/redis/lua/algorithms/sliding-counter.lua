@@ -66,10 +66,7 @@ do
   end
 
   function sliding_counter.reset_ms(cell, check, now)
-    local used = sliding_counter.used(cell, check, now)
-    if used == 0 or check.limit == 0 then return check.window end
-    local target = next_unit_target(check, used)
-    return effective_window(check, used, sliding_counter.ms_until(cell, check, now, target))
+    return effective_window(sliding_counter, cell, check, now)
   end
 
   function sliding_counter.take(cell, check, now)

@@ -20,12 +20,6 @@ do
     return string.format('(%.0f', time)
   end
 
-  local function recorded_at(check, now)
-    local beyond = now % check.resolution
-    if beyond == 0 then return now end
-    return now - beyond + check.resolution
-  end
-
   local function add(cell, time, units)
     local _, newest_time, newest_number = newest(cell)
     local number = newest_time == time and newest_number + 1 or 0
@@ -81,10 +75,7 @@ do
   end
 
   function sliding_log.reset_ms(cell, check, now)
-    local used = sliding_log.used(cell, check, now)
-    if used == 0 or check.limit == 0 then return check.window end
-    local target = next_unit_target(check, used)
-    return effective_window(check, used, sliding_log.ms_until(cell, check, now, target))
+    return effective_window(sliding_log, cell, check, now)
   end
 
   function sliding_log.take(cell, check, now)

@@ -1,12 +1,5 @@
 -- sliding-log: every unit with its time, exact over any rolling window, packed into blocks (sliding-log-blocks.lua).
 do
-  -- The time under which a unit taken at now is recorded: rounded up, so that it never leaves too early.
-  local function recorded_at(check, now)
-    local beyond = now % check.resolution
-    if beyond == 0 then return now end
-    return now - beyond + check.resolution
-  end
-
   local sliding_log = {}
   algorithms['sliding-log'] = sliding_log
 
@@ -48,10 +41,7 @@ do
   end
 
   function sliding_log.reset_ms(cell, check, now)
-    local used = sliding_log.used(cell, check, now)
-    if used == 0 or check.limit == 0 then return check.window end
-    local target = next_unit_target(check, used)
-    return effective_window(check, used, sliding_log.ms_until(cell, check, now, target))
+    return effective_window(sliding_log, cell, check, now)
   end
 
   -- Units beyond the limit, which only a charge without asking can take, matter no more: the newest `limit` are kept.

@@ -1,4 +1,17 @@
-import type { Check } from './store.ts'
+import type { Policy } from './policy.ts'
+
+/** One policy applied to one key at one cost. The policy travels with every check, so a store needs no set-up. */
+export interface Check {
+  readonly policy: Policy
+  /** The identity that is counted: a non-empty string, as resolved. */
+  readonly key: string
+  /** Units, a whole number ≥ 0. */
+  readonly cost: number
+  /** The limit in force for this request: a whole number ≥ 0. */
+  readonly limit: number
+  /** For `refund`: the receipt that the outcome of `consume` carried. */
+  readonly receipt?: Receipt
+}
 
 /** What a refund gives back. Opaque to users; a store reads only the receipts that it wrote itself. */
 export class Receipt {
