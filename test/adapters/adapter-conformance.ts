@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, onTestFinished, vi } from 'vitest'
 import { type Answer, ask, type Question } from './ask.ts'
 import type { AppSetup, Driver, Limits } from './drivers/driver.ts'
 
-/** 2026-11-20T21:50:00.250Z, the moment of the contract's vectors. */
-export const nowMs = 1_795_195_800_250
+/** 2026-11-20T17:30:00.250Z, the moment of the contract's vectors. */
+const nowMs = 1_795_195_800_250
 
-export interface Subject {
+interface Subject {
   readonly driver: Driver
   /** Starts an application that ends with the test. */
   start(setup: AppSetup): Promise<App>

@@ -134,17 +134,25 @@ describe.each([
     expect((await get('/limits/nothing')).status).toBe(404)
     expect((await get('/limits/boom')).body).toBe('boom')
   })
-
-  async function serve(app: express.Express) {
-    const server = app.listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close().closeAllConnections())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    return (path?: string, question?: Question) => ask(port, path, question)
-  }
 })
 
 describe('rateLimit', () => {
+  it('says once what to set when X-Forwarded-For arrives, if addresses are counted', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const forwarded = { headers: { 'x-forwarded-for': '203.0.113.1' } }
+    const app = express().use('/key', rateLimit({ ...one, key: () => 'ada' }))
+    const get = await serve(app.use('/ip', rateLimit({ ...one, limit: 9 })))
+
+    await get('/key', forwarded)
+    expect(warn).not.toHaveBeenCalled()
+    await get('/ip', forwarded)
+    await get('/ip', forwarded)
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringContaining("call app.set('trust proxy', 1)"),
+    )
+    warn.mockRestore()
+  })
+
   it('throws at construction what no request should have to find out', () => {
     expect(() => rateLimit({} as RateLimitOptions)).toThrow(SluiceError)
     expect(() => rateLimit({ ...one, windw: 1 } as RateLimitOptions)).toThrow(
@@ -161,3 +169,11 @@ describe('rateLimit', () => {
     expect(new Set(ids).size).toBe(2)
   })
 })
+
+async function serve(app: express.Express) {
+  const server = app.listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close().closeAllConnections())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return (path?: string, question?: Question) => ask(port, path, question)
+}

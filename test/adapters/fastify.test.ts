@@ -93,6 +93,20 @@ describe('the life of a request', () => {
   })
 })
 
+describe('X-Forwarded-For', () => {
+  it('where no proxy is trusted, gives one warning that says what to set', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = create()
+    await app.register(rateLimitPlugin, two)
+    for (let i = 0; i < 3; i += 1) {
+      await app.inject({ url: '/', headers: { 'x-forwarded-for': `203.0.113.${i}` } })
+    }
+
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('fastify({ trustProxy:'))
+    warn.mockRestore()
+  })
+})
+
 describe('HTTP/2', () => {
   it('H36: lower-case names, equal values, and exactly the limit of 200 streams at once', async () => {
     const app = fastify({ http2: true })

@@ -1,12 +1,12 @@
 import {
   andThen,
+  continueWith,
   type Handler,
   type HandlerRequest,
   type HandlerResponse,
   type MaybePromise,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { goOn } from './go-on.ts'
 import { RequestView } from './request-view.ts'
 
 /**
@@ -24,7 +24,7 @@ export function mount(handler: Handler): RequestHandler {
   }
 
   return function sluiceHandler(req: Request, res: Response, next: NextFunction): void {
-    goOn(next, () => serve(req, res))
+    continueWith(next, () => serve(req, res))
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   andThen,
+  continueWith,
   createGuard,
   type Decision,
   fieldsOnHead,
@@ -10,7 +11,6 @@ import {
   setFields,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { goOn } from './go-on.ts'
 import { RequestView, scopeOf } from './request-view.ts'
 
 declare global {
@@ -34,7 +34,10 @@ export type RateLimitHandler = (
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler>
 
 export interface RateLimit extends RequestHandler {
-  /** What counts: to reset or peek at a key, or to refund `req.rateLimit`. */
+  /**
+   * What counts: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route has keys of its own there
+   * unless it has a name.
+   */
   readonly limiter: Limiter
 }
 
@@ -72,7 +75,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    goOn(next, () => admit(req, res, next))
+    continueWith(next, () => admit(req, res, next))
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

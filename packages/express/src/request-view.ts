@@ -1,7 +1,6 @@
 import { METHODS } from 'node:http'
 import { type HttpRequest, routeScope, type Scope, warnOnce } from '@sluice/http'
 import type { Request, RequestHandler } from 'express'
-import type { IRoute } from 'express-serve-static-core'
 
 /** What Sluice sees of an Express request. */
 export class RequestView implements HttpRequest {
@@ -47,7 +46,13 @@ export function scopeOf(middleware: RequestHandler, request: Request): Scope {
   return routeScope(isForAll ? undefined : request.method, String(route.path))
 }
 
-function routeOf(request: Request): IRoute | undefined {
+/** What Sluice reads of the route that Express has matched. */
+interface MatchedRoute {
+  readonly path: string | RegExp | readonly (string | RegExp)[]
+  readonly stack: readonly { readonly handle: unknown; readonly method?: string }[]
+}
+
+function routeOf(request: Request): MatchedRoute | undefined {
   return request.route
 }
 

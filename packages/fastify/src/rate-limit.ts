@@ -1,9 +1,9 @@
 import {
   andThen,
+  continueWith,
   createGuard,
   fieldsOnHead,
   flag,
-  isPromise,
   type MaybePromise,
   oneOf,
   type Reject,
@@ -68,9 +68,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     reply: FastifyReply,
     goOn: HookHandlerDoneFunction,
   ): void {
-    const admitted = admit(request, reply)
-    if (isPromise(admitted)) admitted.then((goesOn) => goesOn && goOn(), goOn)
-    else if (admitted) goOn()
+    continueWith(goOn, () => admit(request, reply))
   }
 
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
@@ -86,7 +84,8 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
   else fastify.addHook(hook, limit)
   fastify.addHook('onSend', (request, reply, _payload, goOn) => {
-    setFields(new ReplyView(reply), fieldsOnHead(request, reply.statusCode))
+    const fields = fieldsOnHead(request, reply.statusCode)
+    if (fields.length > 0) setFields(new ReplyView(reply), fields)
     goOn()
   })
 }

@@ -29,7 +29,11 @@ export interface GuardOptions<Native, Handler = never>
   cost?: PerRequest<Native, number>
   /** Requests that pass uncounted, without headers. @default none */
   skip?: (native: Native) => MaybePromise<boolean>
-  /** The rate-limit headers to send; `[]` for Retry-After alone. @default ['draft-11', 'legacy'] */
+  /**
+   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response the first decides which
+   * IETF draft, and which kind of legacy, is spoken.
+   * @default ['draft-11', 'legacy']
+   */
   headers?: readonly Dialect[]
   /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
   exposeHeaders?: boolean

@@ -22,7 +22,15 @@ import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './missing-key.ts'
-import { checkRule, corePolicy, type Report, type Rule, ruleFields, ruleOf } from './rule.ts'
+import {
+  checkCounting,
+  checkRule,
+  corePolicy,
+  type Report,
+  type Rule,
+  ruleFields,
+  ruleOf,
+} from './rule.ts'
 
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native> {
@@ -69,6 +77,7 @@ export function setUpGuard<Native, Handler>(
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
+  checkCounting(options, (field) => field)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkRule(policy, at)
   const limiter = createLimiter(
@@ -83,7 +92,7 @@ export function setUpGuard<Native, Handler>(
     limiter,
     rules: limiter.policies.map((policy, index) => {
       const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-      return ruleOf(identified, { ...defaults, ...listed[index]?.[0] })
+      return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
     }),
     onMissingKey: oneOf(options.onMissingKey ?? 'ip', { option: 'onMissingKey' }, missingKeyModes),
     report: reporter(options),

@@ -56,14 +56,13 @@ export function createGuard<Native extends object, Handler = never>(
 ): Guard<Native, Handler> {
   const setup = setUpGuard(options, place)
   const { limiter } = setup
+  const { skip, message, handler } = options
   const requestChecks = new RequestChecks(setup)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage> {
     if (isPreflight(exchange.request)) return untouched
-    if (!options.skip) return limit(exchange)
-    return andThen(options.skip(exchange.native), (skipped) =>
-      skipped ? untouched : limit(exchange),
-    )
+    if (!skip) return limit(exchange)
+    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
   }
 
   function limit(exchange: Exchange<Native>): MaybePromise<Passage> {
@@ -97,9 +96,7 @@ export function createGuard<Native extends object, Handler = never>(
 
     const status = refusalStatus(decision, setup.statusCode)
     const violated = fields.ledger.violated()
-    const body = options.handler
-      ? undefined
-      : refusalBody(options.message, { native, decision, status, violated })
+    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
     return andThen(body, (known) => ({
       decision,
       verdict: {
@@ -112,7 +109,7 @@ export function createGuard<Native extends object, Handler = never>(
     }))
   }
 
-  return { limiter, handler: options.handler, check }
+  return { limiter, handler, check }
 }
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */

@@ -14,6 +14,7 @@ export {
   unlimited,
   warnOnce,
 } from '@sluice/core'
+export { continueWith } from './continue-with.ts'
 export {
   createGuard,
   type Exchange,

@@ -25,6 +25,7 @@ export interface Applied {
 export class Ledger {
   readonly #entries: Entry[] = []
   readonly #dialects = new Map<FieldKind, Dialect>()
+  #names: readonly string[] = []
 
   /** The first guard to speak of a kind decides its dialect: no client could read two. */
   get dialects(): Iterable<readonly [FieldKind, Dialect]> {
@@ -41,45 +42,42 @@ export class Ledger {
       const state = stateOf(outcome, costs.get(policy))
       this.#entries.push({ policy, scope, state, kinds })
     }
+    this.#names = namesOf(this.#entries)
   }
 
   /** What the fields of a kind tell, in the order in which the guards were asked. */
   states(kind: FieldKind): readonly PolicyState[] {
-    const names = this.#names()
     return this.#entries.flatMap(({ state, kinds }, index) =>
-      kinds.has(kind) ? [{ ...state, name: names[index] ?? '' }] : [],
+      kinds.has(kind) ? [{ ...state, name: this.#names[index] ?? '' }] : [],
     )
   }
 
   /** The names of the visible policies that deny. */
   violated(): readonly string[] {
-    const names = this.#names()
     const violated = this.#entries.flatMap(({ state, kinds }, index) =>
-      state.denied && !state.hidden && kinds.size > 0 ? [names[index] ?? ''] : [],
+      state.denied && !state.hidden && kinds.size > 0 ? [this.#names[index] ?? ''] : [],
     )
     return [...new Set(violated)]
   }
+}
 
-  /**
-   * A name of its own for each policy that has none: in one list each item needs one. What is the same policy keeps the
-   * same name, and is then listed once.
-   */
-  #names(): readonly string[] {
-    const taken = new Set<string>()
-    for (const { policy } of this.#entries) if (policy.named) taken.add(policy.name)
-    const names: string[] = []
-    for (const { policy, scope } of this.#entries) {
-      const same = this.#entries.findIndex(
-        (other) => other.policy === policy && other.scope === scope,
-      )
-      names.push(
-        policy.named
-          ? policy.name
-          : (names[same] ?? freeName(scopedName(scope, policy.name), taken)),
-      )
+/**
+ * A name of its own for each private policy that is shown: in one list each item needs one. What is the same policy has the same
+ * name, and is then listed once.
+ */
+function namesOf(entries: readonly Entry[]): readonly string[] {
+  const taken = new Set<string>()
+  for (const { policy } of entries) if (policy.named) taken.add(policy.name)
+  const names: string[] = []
+  for (const { policy, scope } of entries) {
+    if (policy.named || policy.hidden) {
+      names.push(policy.name)
+      continue
     }
-    return names
+    const same = entries.findIndex((other) => other.policy === policy && other.scope === scope)
+    names.push(names[same] ?? freeName(scopedName(scope, policy.name), taken))
   }
+  return names
 }
 
 function freeName(wanted: string, taken: Set<string>): string {

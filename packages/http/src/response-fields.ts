@@ -96,15 +96,18 @@ export class ResponseFields {
   }
 }
 
-const responses = new WeakMap<object, ResponseFields>()
+const fieldsKey: unique symbol = Symbol('sluice.responseFields')
+
+/** A request that knows the fields of its response, under a symbol that only this file has. */
+interface Known {
+  [fieldsKey]?: ResponseFields
+}
 
 /** The fields of the response to a request, which its guards have in common. */
 export function responseFields(native: object): ResponseFields {
-  const known = responses.get(native)
-  if (known) return known
-  const fields = new ResponseFields()
-  responses.set(native, fields)
-  return fields
+  const request: Known = native
+  request[fieldsKey] ??= new ResponseFields()
+  return request[fieldsKey]
 }
 
 /**
@@ -112,7 +115,7 @@ export function responseFields(native: object): ResponseFields {
  * a guard has `hideOnRedirect`.
  */
 export function fieldsOnHead(native: object, status: number): readonly ResponseField[] {
-  const fields = responses.get(native)
+  const { [fieldsKey]: fields }: Known = native
   const isRedirect = status >= 300 && status < 400 && status !== 304
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
 }

@@ -30,33 +30,32 @@ export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', '
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
-  knownFields(options, where || 'rateLimit', ruleFields)
+  knownFields(options, where || 'policy', ruleFields)
   const at = (field: string): string => (where ? `${where}.${field}` : field)
-  const { key, cost, limit, defaultLimit } = options
+  checkCounting(options, at)
+  const { limit, defaultLimit } = options
+  if (typeof limit !== 'function') {
+    if (defaultLimit === undefined) return
+    const legal = 'left out unless limit is a function'
+    throw invalid({ option: at('defaultLimit') }, defaultLimit, legal)
+  }
+  if (isWholeNumber(defaultLimit, { min: 0 })) return
+  const place = { option: at('defaultLimit'), code: 'SLUICE_LIMIT_INVALID' } as const
+  const legal = 'a whole number ≥ 0 beside a limit function, for when that yields none'
+  throw invalid(place, defaultLimit, legal)
+}
+
+/** Checks who is counted, and for how much. */
+export function checkCounting<Native>(
+  { key, cost }: Partial<HttpPolicyOptions<Native>>,
+  at: (field: string) => string,
+): void {
   if (key !== undefined && typeof key !== 'function') {
-    throw invalid(
-      { option: at('key') },
-      key,
-      'a resolver such as apiKey(), or a function of the request',
-    )
+    const legal = 'a resolver such as apiKey(), or a function of the request'
+    throw invalid({ option: at('key') }, key, legal)
   }
-  if (cost !== undefined && typeof cost !== 'function') {
-    wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
-  }
-  if (typeof limit === 'function') {
-    const place = {
-      option: at('defaultLimit'),
-      code: 'SLUICE_LIMIT_INVALID',
-    } as const
-    if (isWholeNumber(defaultLimit, { min: 0 })) return
-    throw invalid(
-      place,
-      defaultLimit,
-      `a whole number ≥ 0 beside a limit function, for when that yields none`,
-    )
-  }
-  if (defaultLimit === undefined) return
-  throw invalid({ option: at('defaultLimit') }, defaultLimit, 'left out unless limit is a function')
+  if (cost === undefined || typeof cost === 'function') return
+  wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
@@ -65,20 +64,16 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
   return { ...rest, limit: typeof limit === 'function' ? defaultLimit : limit }
 }
 
+/** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  {
-    key,
-    cost,
-    limit,
-  }: Pick<Rule<Native>, 'key' | 'cost'> & {
-    limit?: PerRequest<Native, LimitValue>
-  },
+  { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost'>,
 ): Rule<Native> {
   return {
     policy,
-    key,
-    cost,
+    key: key ?? defaults.key,
+    cost: cost ?? defaults.cost,
     limitOf: typeof limit === 'function' ? limit : undefined,
   }
 }

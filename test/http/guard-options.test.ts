@@ -1,0 +1,110 @@
+import { memoryStore, SluiceError } from '@sluice/core'
+import { createGuard, type GuardOptions } from '@sluice/http'
+import { describe, expect, it, vi } from 'vitest'
+
+type Options = GuardOptions<object, () => void>
+
+const good = { limit: 5, window: '1m' } as const
+
+function create(options: Options) {
+  return createGuard<object, () => void>(options, { where: 'rateLimit' })
+}
+
+function failure(options: object): SluiceError {
+  try {
+    create(options as Options)
+  } catch (error) {
+    if (error instanceof SluiceError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('options that no guard is made of', () => {
+  it.each<[object, string, RegExp]>([
+    [{ ...good, wndow: 1 }, 'SLUICE_OPTION_UNKNOWN', /rateLimit: there is no option 'wndow'/],
+    [{}, 'SLUICE_OPTION_INVALID', /no policy: give limit and window/],
+    [{ limit: 5 }, 'SLUICE_OPTION_INVALID', /^window must be whole milliseconds/],
+    [{ ...good, window: '5' }, 'SLUICE_OPTION_INVALID', /^window must be/],
+    [{ ...good, limit: -1 }, 'SLUICE_LIMIT_INVALID', /^limit must be a whole number/],
+    [{ ...good, limit: Number.NaN }, 'SLUICE_LIMIT_INVALID', /^limit .* but is NaN/],
+    [{ ...good, limit: 0.5 }, 'SLUICE_LIMIT_INVALID', /^limit .* but is 0.5/],
+    [{ ...good, limit: '5' }, 'SLUICE_LIMIT_INVALID', /^limit .* but is '5'/],
+    [{ ...good, limit: 2 ** 53 }, 'SLUICE_LIMIT_INVALID', /^limit .* but is 9007199254740992/],
+    [{ ...good, limit: 2 ** 50 }, 'SLUICE_POLICY_RANGE', /limit can be 150119987579 at most/],
+    [{ ...good, cost: Number.NaN }, 'SLUICE_COST_INVALID', /^cost must be a whole number/],
+    [{ ...good, cost: -1 }, 'SLUICE_COST_INVALID', /^cost .* but is -1/],
+    [{ ...good, cost: 0.5 }, 'SLUICE_COST_INVALID', /^cost .* but is 0.5/],
+    [{ ...good, cost: '1' }, 'SLUICE_COST_INVALID', /^cost .* but is '1'/],
+    [{ ...good, limit: () => 5 }, 'SLUICE_LIMIT_INVALID', /^defaultLimit must be a whole number/],
+    [{ ...good, limit: () => 5, defaultLimit: -1 }, 'SLUICE_LIMIT_INVALID', /^defaultLimit/],
+    [{ ...good, defaultLimit: 5 }, 'SLUICE_OPTION_INVALID', /^defaultLimit must be left out/],
+    [{ ...good, key: 'ip' }, 'SLUICE_OPTION_INVALID', /^key must be a resolver/],
+    [{ ...good, skip: true }, 'SLUICE_OPTION_INVALID', /^skip must be a function/],
+    [{ ...good, handler: {} }, 'SLUICE_OPTION_INVALID', /^handler must be a function/],
+    [{ ...good, message: 5 }, 'SLUICE_OPTION_INVALID', /^message must be a text, an object/],
+    [{ ...good, message: null }, 'SLUICE_OPTION_INVALID', /^message .* but is null/],
+    [{ ...good, statusCode: 200 }, 'SLUICE_OPTION_INVALID', /^statusCode .* from 400 to 599/],
+    [{ ...good, statusCode: 600 }, 'SLUICE_OPTION_INVALID', /^statusCode/],
+    [{ ...good, onMissingKey: 'pass' }, 'SLUICE_OPTION_INVALID', /one of 'ip', 'deny', 'skip'/],
+    [{ ...good, exposeHeaders: 1 }, 'SLUICE_OPTION_INVALID', /^exposeHeaders must be true or/],
+    [{ ...good, hideOnRedirect: 1 }, 'SLUICE_OPTION_INVALID', /^hideOnRedirect/],
+    [{ ...good, githubExtras: 1 }, 'SLUICE_OPTION_INVALID', /^githubExtras/],
+    [{ ...good, retryJitter: 1.5 }, 'SLUICE_OPTION_INVALID', /^retryJitter .* from 0 to 1/],
+    [{ ...good, retryJitter: Number.NaN }, 'SLUICE_OPTION_INVALID', /^retryJitter/],
+    [{ ...good, headers: 'draft-11' }, 'SLUICE_OPTION_INVALID', /^headers must be an array/],
+    [{ ...good, headers: ['draft-12'] }, 'SLUICE_OPTION_INVALID', /'draft-12'/],
+    [{ ...good, headers: ['draft-6', 'draft-11'] }, 'SLUICE_OPTION_INVALID', /keep either/],
+    [{ ...good, name: 'naïve' }, 'SLUICE_POLICY_NAME', /^name must be/],
+    [{ ...good, store: {} }, 'SLUICE_OPTION_INVALID', /^store must be a store/],
+    [{ ...good, policies: [good] }, 'SLUICE_OPTION_INVALID', /limit stands beside policies/],
+    [{ policies: [] }, 'SLUICE_OPTION_INVALID', /^policies must be an array of/],
+    [{ policies: [null] }, 'SLUICE_OPTION_INVALID', /policies\[0\] must be an object/],
+    [{ policies: [good, { ...good, limit: -1 }] }, 'SLUICE_LIMIT_INVALID', /^policies\[1\].limit/],
+    [{ policies: [{ ...good, cost: -1 }] }, 'SLUICE_COST_INVALID', /^policies\[0\].cost/],
+    [{ policies: [{ ...good, key: 1 }] }, 'SLUICE_OPTION_INVALID', /^policies\[0\].key/],
+    [{ policies: [{ ...good, skip: 1 }] }, 'SLUICE_OPTION_UNKNOWN', /policies\[0\]: there is no/],
+    [
+      {
+        policies: [
+          { ...good, name: 'a' },
+          { ...good, name: 'a' },
+        ],
+      },
+      'SLUICE_POLICY_DUPLICATE',
+      /'a' stands twice/,
+    ],
+  ])('%o', (options, code, message) => {
+    const error = failure(options)
+
+    expect(error.code).toBe(code)
+    expect(error.message).toMatch(message)
+  })
+})
+
+describe('options that a guard is made of', () => {
+  it.each<[Options]>([
+    [{ ...good, limit: 0 }],
+    [{ ...good, limit: () => 5, defaultLimit: 0 }],
+    [{ ...good, cost: 0, message: {}, headers: [], retryJitter: 1, statusCode: 599 }],
+    [{ policies: [{ ...good, key: () => 'a', cost: async () => 1 }], store: memoryStore() }],
+  ])('%o', (options) => {
+    expect(create(options).limiter.policies).toHaveLength(1)
+  })
+
+  it('an option of undefined is as if it were not there', () => {
+    const undefineds = { key: undefined, cost: undefined, headers: undefined, store: undefined }
+    const guard = create({ policies: [{ ...good, key: undefined }], ...undefineds } as never)
+
+    expect(guard.limiter.policies[0]?.name).toBe('default')
+  })
+
+  it('a name that is legal but unusual gives one warning', () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    create({ ...good, name: 'per user' })
+    create({ ...good, name: 'per user' })
+
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`'per user' is legal`))
+    warn.mockRestore()
+  })
+})
