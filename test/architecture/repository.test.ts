@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { readText, root, type Workspace, workspaces } from '../support/workspace.ts'
+import { packages, readText, root, type Workspace, workspaces } from '../support/workspace.ts'
 
 /** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
 const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[A-Za-z_.][\w.-]*|\b[A-Z]:\\Users\\/
@@ -34,6 +34,16 @@ describe('the workspaces', () => {
     const published = workspaces().filter(({ manifest }) => manifest.private !== true)
     expect(new Set(published.map(({ manifest }) => manifest.version)).size).toBe(1)
   })
+})
+
+describe('each package', () => {
+  it.each(packages())(
+    '$folder ships the licence and a README of its own',
+    ({ folder, manifest }) => {
+      expect(readText(`${folder}/LICENSE`)).toBe(readText('LICENSE'))
+      expect(readText(`${folder}/README.md`)).toMatch(new RegExp(`^# ${manifest.name}\n`))
+    },
+  )
 })
 
 describe('the files', () => {
