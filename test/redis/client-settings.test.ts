@@ -1,0 +1,75 @@
+import { createLimiter } from '@sluice/core'
+import { redisStore, type UserClient } from '@sluice/redis'
+import { Redis, type RedisOptions } from 'ioredis'
+import { createClient } from 'redis'
+import { createClient as createClient4 } from 'redis4'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let tried = 0
+
+beforeAll(async () => {
+  server = await startRedis()
+})
+
+afterAll(async () => {
+  await server.stop()
+})
+
+/** Ten requests at once, a refund and a reset, which take every kind of argument and reply there is. */
+async function prove(client: UserClient): Promise<void> {
+  tried += 1
+  const limiter = createLimiter({
+    store: redisStore(client, { prefix: `settings${tried}` }),
+    limit: 5,
+    window: '1h',
+  })
+  const decisions = await Promise.all(Array.from({ length: 10 }, () => limiter.consume('k')))
+  expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual([
+    ...Array.from({ length: 5 }, () => [true, 'store']),
+    ...Array.from({ length: 5 }, () => [false, 'store']),
+  ])
+  if (decisions[0]) expect(await limiter.refund(decisions[0])).toBe(true)
+  expect((await limiter.peek('k')).outcomes[0]).toMatchObject({ allowed: true, remaining: 1 })
+  await limiter.reset('k')
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
+}
+
+describe('redisStore works with a client as users set it up', () => {
+  const settings: RedisOptions[] = [
+    {},
+    { keyPrefix: 'app:' },
+    { stringNumbers: true },
+    { enableAutoPipelining: true },
+    { enableOfflineQueue: false, lazyConnect: true },
+    { db: 3, showFriendlyErrorStack: true },
+  ]
+
+  it.each(settings)('ioredis with %j', async (options) => {
+    const client = new Redis({ host: '127.0.0.1', port: server.port, ...options })
+    if (options.lazyConnect) await client.connect()
+    await prove(client)
+    client.disconnect()
+  })
+
+  it.each([
+    {},
+    { RESP: 3 as const },
+    { RESP: 2 as const },
+    { database: 4 },
+    { disableOfflineQueue: true },
+  ])('node-redis with %j', async (options) => {
+    const client = createClient({ url: server.url, ...options })
+    await client.connect()
+    await prove(client)
+    client.destroy()
+  })
+
+  it('node-redis 4 with an isolation pool', async () => {
+    const client = createClient4({ url: server.url, isolationPoolOptions: { max: 2 } })
+    await client.connect()
+    await prove(client)
+    await client.disconnect()
+  })
+})
