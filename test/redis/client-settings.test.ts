@@ -1,6 +1,6 @@
 import { createLimiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -37,7 +37,7 @@ async function prove(client: UserClient): Promise<void> {
 }
 
 describe('redisStore works with a client as users set it up', () => {
-  const settings: RedisOptions[] = [
+  const settings: Record<string, string | number | boolean>[] = [
     {},
     { keyPrefix: 'app:' },
     { stringNumbers: true },
