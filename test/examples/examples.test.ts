@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { freePort } from '../support/free-port.ts'
+import { freePortPair } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { type RunningExample, startExample } from './start-example.ts'
 
@@ -25,7 +25,7 @@ async function statuses(url: string, count: number, init?: RequestInit): Promise
 
 describe('examples/quickstart', () => {
   it('refuses the sixth request in Express and in Fastify, in memory', async () => {
-    const port = await freePort()
+    const port = await freePortPair()
     const text = await start('quickstart', { PORT: String(port) }).printed(/Try:/)
     expect(text).toContain('in the memory of this process')
     expect(text).toContain(`curl -i http://localhost:${port}/`)
@@ -37,7 +37,7 @@ describe('examples/quickstart', () => {
   it('counts in Redis with REDIS_URL, and never prints the password', async () => {
     const redis = await startRedis({ args: ['--requirepass', 'hunter2'] })
     try {
-      const port = await freePort()
+      const port = await freePortPair()
       const url = `redis://:hunter2@127.0.0.1:${redis.port}`
       const text = await start('quickstart', { PORT: String(port), REDIS_URL: url }).printed(/Try:/)
       expect(text).toContain(`in Redis at redis://127.0.0.1:${redis.port}`)
@@ -65,9 +65,9 @@ describe('examples/quickstart', () => {
   it('says so when PORT is no port, and when no Redis answers', async () => {
     const noPort = await start('quickstart', { PORT: 'http' }).ended()
     expect(noPort).toMatchObject({ code: 1, errors: expect.stringContaining("but is 'http'") })
-    const url = `redis://127.0.0.1:${await freePort()}`
+    const url = `redis://127.0.0.1:${await freePortPair()}`
     const noRedis = await start('quickstart', {
-      PORT: String(await freePort()),
+      PORT: String(await freePortPair()),
       REDIS_URL: url,
     }).ended()
     expect(noRedis).toMatchObject({
@@ -83,7 +83,7 @@ describe.each(['express', 'fastify'])('examples/%s', (name) => {
     async (where) => {
       const redis = where === 'Redis' ? await startRedis() : undefined
       try {
-        const port = await freePort()
+        const port = await freePortPair()
         const env = redis ? { PORT: String(port), REDIS_URL: redis.url } : { PORT: String(port) }
         await start(name, env).printed(/listening on/)
         const url = `http://localhost:${port}`

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../support/free-port.ts'
+import { freePortPair } from '../support/free-port.ts'
 import { readText, root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(root, 'test/examples/.readme-'))
   const script = join(folder, 'example.ts')
   await writeFile(script, blocks.find(({ language }) => language === 'ts')?.text ?? '')
-  port = await freePort()
+  port = await freePortPair()
   example = startScript(script, { PORT: String(port) })
   await reachable(port)
 })

@@ -78,7 +78,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
   knownFields(options, where || 'policy', policyFields)
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const limit = policyLimit(options.limit, at('limit'))
-  const windowMs = durationMs(options.window, at('window'))
+  const windowMs = windowOf(options.window, at('window'))
   checkProduct(limit, windowMs, at)
   const algorithm = oneOf(
     options.algorithm ?? 'sliding-log',
@@ -105,21 +105,33 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
   }
 }
 
-/** The most units that a window of `windowMs` can count exactly: beyond it, doubles lose whole units. */
+/**
+ * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles lose whole units, and beyond
+ * 2^48 − 1 units a packed log loses its totals.
+ */
 export function maxUnits(windowMs: number): number {
-  return Math.floor(Number.MAX_SAFE_INTEGER / windowMs)
+  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 48 - 1)
 }
+
+/** Ten years: packed logs hold times within 17 years of now. */
+const longestWindowMs = 3_650 * 86_400_000
 
 function policyLimit(value: unknown, option: string): number {
   if (value === unlimited) return Number.POSITIVE_INFINITY
   return wholeNumber(value, { option, code: 'SLUICE_LIMIT_INVALID' }, { min: 0 })
 }
 
+function windowOf(value: unknown, option: string): number {
+  const windowMs = durationMs(value, option)
+  if (windowMs <= longestWindowMs) return windowMs
+  throw invalid({ option }, value, `at most ten years ('3650d')`)
+}
+
 function checkProduct(limit: number, windowMs: number, at: (field: string) => string): void {
   if (limit === Number.POSITIVE_INFINITY || limit <= maxUnits(windowMs)) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `${at('limit')} (${limit}) times ${at('window')} (${windowMs} ms) must be at most 2^53 − 1, so that it stays exact; ` +
+    `${at('limit')} (${limit}) times ${at('window')} (${windowMs} ms) must be at most 2^53 − 1, and the limit at most 2^48 − 1, to stay exact; ` +
       `with this window the limit can be ${maxUnits(windowMs)} at most`,
   )
 }

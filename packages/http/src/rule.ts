@@ -4,6 +4,7 @@ import {
   isWholeNumber,
   knownFields,
   type MaybePromise,
+  maxUnits,
   type Policy,
   type PolicyOptions,
   policyFields,
@@ -96,7 +97,7 @@ export function legalLimit(
   report: Report,
 ): number {
   if (limit === unlimited) return Number.POSITIVE_INFINITY
-  const max = Math.floor(Number.MAX_SAFE_INTEGER / windowMs)
+  const max = maxUnits(windowMs)
   if (isWholeNumber(limit, { min: 0, max })) return limit
   report(
     'SLUICE_LIMIT_INVALID',

@@ -32,7 +32,7 @@ end
 
 -- The most units that a window can count exactly.
 local function max_units(window)
-  return floor(MAX_SAFE / window)
+  return min(floor(MAX_SAFE / window), 281474976710655)
 end
 
 -- The window in which no more than what remains may be used; the whole window when nothing counts (core: effectiveWindowMs).
