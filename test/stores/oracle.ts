@@ -16,7 +16,7 @@ interface Unit {
 
 export interface Counted {
   units: Unit[]
-  /** fixed-window: whether a window was opened, also when all of its units were given back. */
+  /** Start of the window that was charged last, also when all of its units were given back; logs have no use for it. */
   openedAt: number | undefined
 }
 
@@ -61,7 +61,9 @@ export class Oracle {
         expected: checks.map((check) => this.#expected(copyOf(this.#of(check)), check, now)),
         receipts: [],
       }
-    for (const check of checks) settle(this.#of(check), check, now)
+    for (const check of checks) {
+      if (settle(this.#of(check), check, now)) this.#ends.push(...endsOf(check.policy, now))
+    }
     if (op === 'consume') return this.#consume(checks, now)
     const receipts = checks.map((check, index) => {
       if (op === 'charge') return this.#take(check, now)
@@ -108,11 +110,11 @@ export class Oracle {
   #take(check: Check, now: number): OracleReceipt | undefined {
     const { policy, cost, limit } = check
     if (cost === 0 || limit === 0) return undefined
+    // Once all that a key held has expired, what comes is another life of it.
+    if (isOver(this.#of(check), policy, now)) this.#keys.delete(nameOf(check))
     const counted = this.#of(check)
-    if (policy.algorithm === 'fixed-window' && !isOpen(counted, policy, now)) {
-      counted.openedAt = startOf(policy, now)
-      counted.units = []
-    }
+    if (policy.algorithm === 'sliding-counter') counted.openedAt = startOf(policy, now)
+    counted.openedAt ??= startOf(policy, now)
     const time = timeOf(counted, policy, now)
     for (let i = 0; i < Math.min(cost, 100_000); i += 1) counted.units.push({ time })
     if (policy.algorithm === 'sliding-log') counted.units = live(counted, policy, now).slice(-limit)
@@ -137,6 +139,9 @@ export class Oracle {
       left -= 1
       return false
     })
+    // Nothing is left of the log: what comes after is another life.
+    const isGone = policy.algorithm === 'sliding-log' && live(counted, policy, now).length === 0
+    if (left < cost && isGone) this.#keys.delete(nameOf(check))
   }
 
   #passed(check: Check, now: number): Expected {
@@ -194,13 +199,22 @@ function isOpen({ openedAt }: Counted, { windowMs }: Policy, now: number): boole
   return openedAt !== undefined && now < openedAt + windowMs
 }
 
-/** A time that lies after now counts as now. */
-function settle(counted: Counted, { policy }: Check, now: number): void {
-  const latest =
-    policy.algorithm === 'sliding-log' ? timeOf(counted, policy, now) : startOf(policy, now)
+function isOver(counted: Counted, policy: Policy, now: number): boolean {
+  if (policy.algorithm === 'sliding-log') return live(counted, policy, now).length === 0
+  const windows = policy.algorithm === 'sliding-counter' ? 2 : 1
+  return counted.openedAt !== undefined && now >= counted.openedAt + windows * policy.windowMs
+}
+
+/** A time that lies after now counts as now. Tells whether there was one. */
+function settle(counted: Counted, { policy }: Check, now: number): boolean {
+  const isLog = policy.algorithm === 'sliding-log'
+  const latest = isLog ? timeOf(counted, policy, now) : startOf(policy, now)
   const tooLate = policy.algorithm === 'fixed-window' ? now : latest
-  for (const unit of counted.units) if (unit.time > tooLate) unit.time = latest
-  if (counted.openedAt !== undefined && counted.openedAt > now) counted.openedAt = latest
+  const late = counted.units.filter(({ time }) => time > tooLate)
+  for (const unit of late) unit.time = latest
+  const isOpenLate = (counted.openedAt ?? tooLate) > tooLate
+  if (isOpenLate) counted.openedAt = latest
+  return late.length > 0 || isOpenLate
 }
 
 function live({ units }: Counted, { windowMs }: Policy, now: number): Unit[] {
@@ -256,8 +270,7 @@ function resetOf(counted: Counted, { policy, limit }: Check, now: number): numbe
 function endsOf(policy: Policy, now: number): number[] {
   const { windowMs, resolutionMs } = policy
   const start = startOf(policy, now)
-  if (policy.algorithm === 'sliding-log') return [now + windowMs, now + windowMs + resolutionMs]
-  return policy.algorithm === 'fixed-window'
-    ? [now + windowMs, start + windowMs]
-    : [start + windowMs, start + 2 * windowMs]
+  if (policy.algorithm === 'sliding-counter') return [start + windowMs, start + 2 * windowMs]
+  if (policy.algorithm === 'fixed-window') return [now + windowMs, start + windowMs]
+  return [now + windowMs, Math.ceil(now / resolutionMs) * resolutionMs + windowMs]
 }

@@ -12,7 +12,7 @@
 --   clear(cell)                      forgets everything
 --   save(cell, check, now)           writes what has changed; the key then lives until it counts for nothing
 --
--- A cell has incarnation (nil when the key holds nothing), changed, and unreadable (a value of an unknown format, which
+-- A cell has incarnation (nil when the key holds nothing; another once all that it held has expired), changed, and unreadable (a value of an unknown format, which
 -- counts as empty). A check has limit, window, resolution, aligned, count_denied, cost, and ttl_margin.
 -- Times are whole ms and units whole numbers: doubles hold them exactly up to 2^53.
 local algorithms = {}

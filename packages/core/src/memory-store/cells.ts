@@ -45,9 +45,12 @@ export class Cells {
     return this.#overflow.get(overflowKey(check))
   }
 
-  /** The cell to charge: the one that was found, or a new one, also when room was made since by dropping it. */
+  /** The cell to charge: the one that was found, or a new one where it was dropped since, or all that it held has expired. */
   toCharge(check: Check, now: number, found: Cell | undefined): Cell {
-    return found && found.slot !== dropped ? found : this.#add(check, now)
+    if (!found || found.slot === dropped) return this.#add(check, now)
+    if (found.slot === shared || !hasExpired(found, now)) return found
+    this.#drop(found)
+    return this.#add(check, now)
   }
 
   #add(check: Check, now: number): Cell {

@@ -74,6 +74,8 @@ function refund(cells: Cells, checks: readonly Check[], now: number): readonly O
     const cell = settledCell(cells, check, now)
     if (cell && check.receipt?.incarnation === cell) {
       cell.algorithm.giveBack(cell.state, check, { now, at: check.receipt.at })
+      // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+      if (cell.algorithm.endsAt(cell.state, check) <= now) cells.delete(check)
     }
     return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: 0 })
   })

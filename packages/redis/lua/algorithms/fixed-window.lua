@@ -52,6 +52,7 @@ do
     if not is_open(cell, check, now) then
       cell.start = start_at(check, now)
       cell.count = 0
+      cell.incarnation = nil
     end
     cell.incarnation = cell.incarnation or new_incarnation()
     cell.count = min(cell.count + check.cost, max_units(check.window))

@@ -72,6 +72,7 @@ do
   function sliding_counter.take(cell, check, now)
     local start = window_start(check, now)
     local previous = previous_at(cell, start, check.window)
+    if cell.start ~= nil and now >= cell.start + 2 * check.window then cell.incarnation = nil end
     cell.current = min(current_at(cell, start) + check.cost, max_units(check.window))
     cell.previous = previous
     cell.start = start

@@ -85,6 +85,7 @@ do
     end
     local time = recorded_at(check, now)
     redis.call('ZREMRANGEBYSCORE', cell.key, '-inf', string.format('%.0f', now - check.window))
+    if cell.incarnation and sliding_log.used(cell, check, now) == 0 then cell.incarnation = nil end
     cell.incarnation = cell.incarnation or new_incarnation()
     add(cell, time, min(check.cost, check.limit))
     redis.call('ZREMRANGEBYRANK', cell.key, 0, -check.limit - 1)
@@ -100,6 +101,8 @@ do
     local first = redis.call('ZCOUNT', cell.key, '-inf', score) - units
     redis.call('ZREMRANGEBYRANK', cell.key, first, first + units - 1)
     cell.changed = true
+    -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    if sliding_log.used(cell, check, now) == 0 then sliding_log.clear(cell) end
   end
 
   function sliding_log.clear(cell)

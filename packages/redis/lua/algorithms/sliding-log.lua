@@ -82,6 +82,8 @@ do
     local units = min(check.cost, (total - blocks.total_before(cell, index, i, now)) % cell.layout.span)
     if units == 0 then return end
     blocks.subtract(cell, index, i, units, now)
+    -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    if sliding_log.used(cell, check, now) == 0 then blocks.clear(cell) end
   end
 
   sliding_log.clear = blocks.clear
