@@ -64,7 +64,7 @@ describe('the files', () => {
   it('would be found out', () => {
     expect(MACHINE_PATH.test(['', 'home', 'ada', 'sluice'].join('/'))).toBe(true)
     expect(MACHINE_PATH.test(`from '${['', 'root', 'code'].join('/')}'`)).toBe(true)
-    expect(MACHINE_PATH.test('GET /users/42 and /api/work/7')).toBe(false)
+    expect(MACHINE_PATH.test('GET /users/42 and /api/root/7')).toBe(false)
   })
 })
 
