@@ -11,7 +11,7 @@ export function failingStore(how: 'throws' | 'rejects'): Store {
   }
 }
 
-export type Scripted = Omit<Outcome, 'policy' | 'limit'>
+export type Scripted = Omit<Outcome, 'policy' | 'limit' | 'delayMs' | 'receipt'>
 
 /** A store that answers what it is told to, a list of outcomes for each request. */
 export function scriptedStore(outcomes: readonly Scripted[]): Store {
@@ -20,7 +20,7 @@ export function scriptedStore(outcomes: readonly Scripted[]): Store {
       checks.map(({ policy, limit }, index) => {
         const outcome = outcomes[index]
         if (!outcome) throw new Error(`no outcome for check ${index}`)
-        return { ...outcome, policy, limit }
+        return { ...outcome, policy, limit, delayMs: 0, receipt: undefined }
       }),
   }
 }

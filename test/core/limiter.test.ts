@@ -156,6 +156,7 @@ describe.each([
       allowed: true,
       outcomes: [],
       retryAfterMs: 0,
+      delayMs: 0,
       source: 'open',
     })
     const closed = createLimiter({ store: store(), limit: 5, window: '1m', failureMode: 'closed' })
@@ -163,6 +164,7 @@ describe.each([
       allowed: false,
       outcomes: [],
       retryAfterMs: 5_000,
+      delayMs: 0,
       source: 'closed',
     })
   })

@@ -1,6 +1,7 @@
 import { algorithmNames, createLimiter, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { policiesOf } from '../stores/traces.ts'
 
 beforeEach(() => {
@@ -16,7 +17,10 @@ describe('a flood of keys', () => {
     'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',
     async (algorithm) => {
       const store = memoryStore({ maxKeys: 1_000 })
-      const limiter = createLimiter({ store, limit: 2, window: '1h', algorithm })
+      const limiter = createLimiter({
+        store,
+        ...algorithmPolicy(algorithm, { limit: 2, window: '1h' }),
+      })
       await limiter.consume('victim', { cost: 2 })
       for (let i = 0; i < 10_000; i += 1) {
         await limiter.consume(`flood-${i}`)
@@ -105,7 +109,7 @@ describe('time', () => {
   it('may be 0', async () => {
     vi.setSystemTime(0)
     for (const algorithm of algorithmNames) {
-      const limiter = createLimiter({ limit: 1, window: '1s', algorithm })
+      const limiter = createLimiter(algorithmPolicy(algorithm, { limit: 1, window: '1s' }))
       expect((await limiter.consume('k')).allowed).toBe(true)
       expect((await limiter.consume('k')).allowed).toBe(false)
     }

@@ -112,10 +112,10 @@ describe('a limit', () => {
     expect(() => make({ limit: 2 ** 50, window: 8 })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_POLICY_RANGE',
-        message: expect.stringContaining('can be 281474976710655 at most'),
+        message: expect.stringContaining('can be 140737488355327 at most'),
       }),
     )
-    expect(() => make({ limit: 281_474_976_710_655, window: 8 })).not.toThrow()
+    expect(() => make({ limit: 140_737_488_355_327, window: 8 })).not.toThrow()
   })
 })
 
@@ -193,7 +193,7 @@ describe('a name', () => {
 })
 
 describe('options', () => {
-  it.each([
+  it.each<[options: unknown, message: string | RegExp]>([
     [{ ...good, windows: 1 }, "there is no option 'windows' (did you mean 'window'?)"],
     [{ ...good, max: 5 }, "there is no option 'max'"],
     [{ policies: [{ ...good, nmae: 'a' }] }, "policies[0]: there is no option 'nmae'"],
@@ -212,6 +212,57 @@ describe('options', () => {
       "algorithm must be one of 'sliding-log', 'sliding-counter', 'fixed-window'",
     ],
     [{ ...good, align: 'clock' }, "only 'fixed-window' has it"],
+    [{ ...good, burst: 5 }, "only 'token-bucket' has it"],
+    [{ ...good, queue: 5 }, "only 'leaky-bucket' has it"],
+    [{ ...good, maxDelay: '1s' }, "only 'leaky-bucket' has it"],
+    [{ ...good, lease: '1s' }, "only 'concurrency' has it"],
+    [{ ...good, retryAfter: '1s' }, "only 'concurrency' has it"],
+    ...[0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
+      (burst): [unknown, RegExp] => [
+        { ...good, algorithm: 'token-bucket', burst },
+        /^burst must be a whole number from 1 to/,
+      ],
+    ),
+    [
+      { ...good, algorithm: 'token-bucket', burst: 2 ** 40 },
+      'burst (1099511627776) times the window',
+    ],
+    ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null].map(
+      (queue): [unknown, RegExp] => [
+        { ...good, algorithm: 'leaky-bucket', queue },
+        /^queue must be a whole number from 0 to/,
+      ],
+    ),
+    [
+      { ...good, algorithm: 'leaky-bucket', queue: 2 ** 40 },
+      'queue (1099511627777) times the window',
+    ],
+    [
+      { ...good, algorithm: 'leaky-bucket', maxDelay: 0 },
+      'maxDelay must be whole milliseconds ≥ 1',
+    ],
+    [
+      { ...good, algorithm: 'leaky-bucket', maxDelay: '25d' },
+      'maxDelay must be at most 2147483647 ms',
+    ],
+    [{ limit: 5, algorithm: 'concurrency', lease: 0 }, 'lease must be whole milliseconds ≥ 1'],
+    [{ limit: 5, algorithm: 'concurrency', lease: '4000d' }, 'lease must be at most ten years'],
+    [
+      { limit: 5, algorithm: 'concurrency', retryAfter: '0s' },
+      'retryAfter must be whole milliseconds',
+    ],
+    [{ ...good, algorithm: 'concurrency' }, "window must be left out with algorithm 'concurrency'"],
+    [{ limit: 5, algorithm: 'concurrency', countDenied: true }, 'countDenied must be left out'],
+    [{ limit: 5 }, 'window must be whole milliseconds'],
+    [
+      {
+        policies: [
+          { name: 'q', ...good, algorithm: 'leaky-bucket' },
+          { name: 'c', limit: 1, algorithm: 'concurrency' },
+        ],
+      },
+      "'q' (leaky-bucket) holds requests, which would occupy 'c' (concurrency)",
+    ],
     [{ ...good, algorithm: 'fixed-window', align: 'utc' }, "align must be one of 'clock'"],
     [{ ...good, algorithm: 'fixed-window', resolution: '1s' }, "only 'sliding-log' has it"],
     [{ ...good, resolution: '2m' }, 'resolution must be at most the window (60000 ms)'],

@@ -31,7 +31,7 @@ describe('options that no guard is made of', () => {
     [{ ...good, limit: 0.5 }, 'SLUICE_LIMIT_INVALID', /^limit .* but is 0.5/],
     [{ ...good, limit: '5' }, 'SLUICE_LIMIT_INVALID', /^limit .* but is '5'/],
     [{ ...good, limit: 2 ** 53 }, 'SLUICE_LIMIT_INVALID', /^limit .* but is 9007199254740992/],
-    [{ ...good, limit: 2 ** 50 }, 'SLUICE_POLICY_RANGE', /limit can be 150119987579 at most/],
+    [{ ...good, limit: 2 ** 50 }, 'SLUICE_POLICY_RANGE', /it can be 150119987579 at most/],
     [{ ...good, cost: Number.NaN }, 'SLUICE_COST_INVALID', /^cost must be a whole number/],
     [{ ...good, cost: -1 }, 'SLUICE_COST_INVALID', /^cost .* but is -1/],
     [{ ...good, cost: 0.5 }, 'SLUICE_COST_INVALID', /^cost .* but is 0.5/],
@@ -52,6 +52,9 @@ describe('options that no guard is made of', () => {
     [{ ...good, githubExtras: 1 }, 'SLUICE_OPTION_INVALID', /^githubExtras/],
     [{ ...good, retryJitter: 1.5 }, 'SLUICE_OPTION_INVALID', /^retryJitter .* from 0 to 1/],
     [{ ...good, retryJitter: Number.NaN }, 'SLUICE_OPTION_INVALID', /^retryJitter/],
+    [{ ...good, maxWaiting: -1 }, 'SLUICE_OPTION_INVALID', /^maxWaiting must be a whole number/],
+    [{ ...good, maxWaiting: 0.5 }, 'SLUICE_OPTION_INVALID', /^maxWaiting .* but is 0.5/],
+    [{ ...good, maxWaiting: Number.POSITIVE_INFINITY }, 'SLUICE_OPTION_INVALID', /^maxWaiting/],
     [{ ...good, headers: 'draft-11' }, 'SLUICE_OPTION_INVALID', /^headers must be an array/],
     [{ ...good, headers: ['draft-12'] }, 'SLUICE_OPTION_INVALID', /'draft-12'/],
     [{ ...good, headers: ['draft-6', 'draft-11'] }, 'SLUICE_OPTION_INVALID', /keep either/],
@@ -85,6 +88,7 @@ describe('options that no guard is made of', () => {
 describe('options that a guard is made of', () => {
   it.each<[Options]>([
     [{ ...good, limit: 0 }],
+    [{ ...good, algorithm: 'leaky-bucket', maxWaiting: 0 }],
     [{ ...good, limit: () => 5, defaultLimit: 0 }],
     [{ ...good, cost: 0, message: {}, headers: [], retryJitter: 1, statusCode: 599 }],
     [{ policies: [{ ...good, key: () => 'a', cost: async () => 1 }], store: memoryStore() }],

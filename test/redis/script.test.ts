@@ -67,20 +67,24 @@ describe('the script', () => {
     expect((await calls('evalsha')) - before).toBe(1)
   })
 
-  it('takes 4,000 keys a call at most, and leaves none out', async () => {
+  it.each([
+    [{}, 42],
+    [{ maxKeys: 4_000, maxBytes: 1_048_576 }, 3],
+    [{ maxKeys: 4_000, maxBytes: 1_024 }, 250],
+  ])('takes no more keys a call than %j says, and leaves none out', async (batch, expected) => {
     const policies = Array.from({ length: 40 }, (_, index) => ({
       name: `p${index}`,
       limit: 1,
       window: '1h',
     }))
-    const limiter = createLimiter({ store: redisStore(client), policies })
+    const limiter = createLimiter({ store: redisStore(client, { batch }), policies })
     await limiter.consume('warm')
     const before = await calls('evalsha')
     const decisions = await Promise.all(
       Array.from({ length: 250 }, (_, index) => limiter.consume(`k${index}`)),
     )
     expect(decisions.every(({ allowed, outcomes }) => allowed && outcomes.length === 40)).toBe(true)
-    expect((await calls('evalsha')) - before).toBe(3)
+    expect((await calls('evalsha')) - before).toBe(expected)
   })
 
   it("takes the time from Redis, not from this process' clock", async () => {

@@ -2,7 +2,8 @@ import type { Check, Outcome, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { type Expected, Oracle, type OracleReceipt } from './oracle.ts'
+import type { Expected } from './oracle/life.ts'
+import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
 import { memoryDriver, packedDriver, type StoreDriver, sortedSetDriver } from './store-drivers.ts'
 import { type Request, type Trace, traces } from './traces.ts'
 
@@ -47,7 +48,8 @@ async function compare(driver: StoreDriver, { startMs, steps }: Trace): Promise<
   try {
     for (const { elapsedMs, requests } of steps) {
       if (oracle.mayStepTo(now + elapsedMs)) now += elapsedMs
-      const resolved = requests.map((request) => refundable(request, taken))
+      oracle.stepTo(now)
+      const resolved = requests.map((request) => settlement(request, taken, oracle))
       const outcomes = await Promise.all(resolved.map(({ op, checks }) => store.apply(op, checks)))
       for (const [index, { op, checks, receipts }] of resolved.entries()) {
         const answer = oracle.apply(op, checks, { now, receipts })
@@ -66,31 +68,46 @@ async function compare(driver: StoreDriver, { startMs, steps }: Trace): Promise<
   }
 }
 
-/** A refund as a limiter asks for it: once a decision, with the checks and receipts of what was taken. */
-function refundable(
+/** A refund, a release or a renewal as a limiter asks for it: with the checks and receipts of what was taken, and once but for renewals. */
+function settlement(
   request: Request,
   taken: Taken[],
+  oracle: Oracle,
 ): Request & { receipts: readonly (OracleReceipt | undefined)[] } {
-  if (request.op !== 'refund') return { ...request, receipts: [] }
-  const [chosen] = taken.splice(request.refunds % Math.max(1, taken.length), 1)
-  const receipts = (chosen?.receipts ?? []).filter((receipt) => receipt !== undefined)
-  const expected = (chosen?.expected ?? []).filter((receipt) => receipt !== undefined)
-  expect(receipts.length).toBe(expected.length)
-  if (receipts.length === 0) return { ...request, op: 'peek', receipts: [] }
+  const { op } = request
+  if (op !== 'refund' && op !== 'release' && op !== 'renew') return { ...request, receipts: [] }
+  const at = request.settles % Math.max(1, taken.length)
+  const chosen = op === 'refund' ? taken.splice(at, 1)[0] : taken[at]
+  const pairs = (chosen?.receipts ?? []).flatMap((receipt, index) => {
+    const expected = chosen?.expected[index]
+    expect(receipt === undefined).toBe(expected === undefined)
+    if (!receipt || !expected) return []
+    const isLease = receipt.check.policy.algorithm === 'concurrency'
+    return (op === 'refund' || isLease) && oracle.maySettle(expected) ? [{ receipt, expected }] : []
+  })
+  if (pairs.length === 0) return { ...request, op: 'peek', receipts: [] }
   return {
     ...request,
-    checks: receipts.map((receipt) => ({ ...receipt.check, receipt })),
-    receipts: expected,
+    checks: pairs.map(({ receipt }) => ({ ...receipt.check, receipt })),
+    receipts: pairs.map(({ expected }) => expected),
   }
 }
 
-function comparable({ allowed, limit, remaining, resetMs, retryAfterMs }: Outcome): Expected {
+function comparable({
+  allowed,
+  limit,
+  remaining,
+  resetMs,
+  retryAfterMs,
+  delayMs,
+}: Outcome): Expected {
   return {
     allowed,
     limit,
     remaining: remaining ?? -1,
     resetMs: resetMs ?? -1,
     retryAfterMs,
+    delayMs,
   }
 }
 

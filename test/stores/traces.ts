@@ -1,4 +1,6 @@
 import {
+  type AlgorithmName,
+  algorithmNames,
   type Check,
   createLimiter,
   memoryStore,
@@ -16,8 +18,8 @@ interface Step {
 
 export interface Request {
   readonly op: StoreOp
-  /** For a refund, which decision so far (modulo their number); else unused. */
-  readonly refunds: number
+  /** For a refund, release or renewal, of which decision so far (modulo their number); else unused. */
+  readonly settles: number
   readonly checks: readonly Check[]
 }
 
@@ -32,30 +34,50 @@ const windows = [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000]
 function policyOptions(index: number): fc.Arbitrary<PolicyOptions> {
   return fc
     .record({
-      algorithm: fc.constantFrom(
-        'sliding-log' as const,
-        'sliding-counter' as const,
-        'fixed-window' as const,
-      ),
-      limit: fc.constantFrom(0, 1, 2, 3, 5, 10, 50, 1_000),
+      algorithm: fc.constantFrom(...algorithmNames),
+      limit: fc.constantFrom(0, 1, 2, 3, 5, 10, 50, 200, 1_000),
       window: fc.constantFrom(...windows),
       countDenied: fc.boolean(),
       aligned: fc.boolean(),
       steps: fc.constantFrom(0, 0, 1, 3, 4),
+      units: fc.constantFrom(undefined, 1, 2, 7, 1_500),
+      share: fc.constantFrom(undefined, 0.1, 0.37, 1, 3),
     })
-    .map(({ aligned, steps, ...rest }) => ({
-      ...rest,
-      name: `p${index}`,
-      ...(rest.algorithm === 'fixed-window' && aligned ? { align: 'clock' as const } : {}),
-      ...(rest.algorithm === 'sliding-log' && steps > 0
-        ? { resolution: Math.ceil(rest.window / steps) }
-        : {}),
-    }))
+    .map(({ algorithm, limit, window, countDenied, ...drawn }) => {
+      const common = { name: `p${index}`, algorithm, limit }
+      if (algorithm === 'concurrency') return { ...common, lease: window, retryAfter: 7 }
+      const policy = { ...common, window, countDenied }
+      return { ...policy, ...ownOptions(algorithm, window, drawn) }
+    })
+}
+
+interface Drawn {
+  readonly aligned: boolean
+  readonly steps: number
+  readonly units: number | undefined
+  readonly share: number | undefined
+}
+
+function ownOptions(
+  algorithm: AlgorithmName,
+  window: number,
+  { aligned, steps, units, share }: Drawn,
+): Partial<PolicyOptions> {
+  if (algorithm === 'fixed-window') return aligned ? { align: 'clock' } : {}
+  if (algorithm === 'sliding-log') return steps > 0 ? { resolution: Math.ceil(window / steps) } : {}
+  if (algorithm === 'token-bucket') return units ? { burst: units } : {}
+  if (algorithm !== 'leaky-bucket') return {}
+  return {
+    ...(units === undefined ? {} : { queue: units - 1 }),
+    ...(share === undefined ? {} : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
+  }
 }
 
 /** Policies as a limiter makes them. */
 export function policiesOf(options: readonly PolicyOptions[]): readonly Policy[] {
-  return createLimiter({ policies: options, store: memoryStore() }).policies
+  // One limiter each: a queue and leases may not stand in one, but may meet in a store.
+  const store = memoryStore()
+  return options.flatMap((policy) => createLimiter({ policies: [policy], store }).policies)
 }
 
 function elapsed(windowMs: number): fc.Arbitrary<number> {
@@ -104,9 +126,11 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
       'charge',
       'refund',
       'refund',
+      'release',
+      'renew',
       'reset',
     ),
-    refunds: fc.nat(),
+    settles: fc.nat(),
     checks: fc
       .subarray([...policies], { minLength: 1 })
       .chain((some) => fc.tuple(...some.map(checkOf))),

@@ -9,14 +9,14 @@ export interface Check {
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
   readonly limit: number
-  /** For `refund`: the receipt that the outcome of `consume` carried. */
+  /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
   readonly receipt?: Receipt
 }
 
 /** What a refund gives back. Opaque to users; a store reads only the receipts that it wrote itself. */
 export class Receipt {
   readonly check: Check
-  /** The time that the units are recorded under. */
+  /** The time that the units are recorded under, or the number of their lease. */
   readonly at: number
   /** Which life of the key took them: a reset key begins another. */
   readonly incarnation: unknown

@@ -10,17 +10,21 @@ export interface Decision {
   readonly outcomes: readonly Outcome[]
   /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
+  /** How long an allowed request has to be held before it goes on: the longest of its outcomes. */
+  readonly delayMs: number
   readonly source: DecisionSource
 }
 
 /** A request is allowed when every policy allows it, and has to wait for the slowest of those that do not. */
 export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource): Decision {
   let retryAfterMs = 0
+  let delayMs = 0
   let allowed = true
   for (const outcome of outcomes) {
+    if (outcome.delayMs > delayMs) delayMs = outcome.delayMs
     if (outcome.allowed) continue
     allowed = false
     if (outcome.retryAfterMs > retryAfterMs) retryAfterMs = outcome.retryAfterMs
   }
-  return { allowed, outcomes, retryAfterMs, source }
+  return { allowed, outcomes, retryAfterMs, delayMs: allowed ? delayMs : 0, source }
 }

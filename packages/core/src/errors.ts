@@ -8,6 +8,7 @@ export const errorCodes = {
   SLUICE_POLICY_NAME: 'a policy name that no header can carry',
   SLUICE_POLICY_DUPLICATE: 'two policies of one name in one limiter',
   SLUICE_POLICY_CONFLICT: 'one policy name with two algorithms or two windows on one store',
+  SLUICE_POLICY_COMBINATION: 'two policies in one limiter that work against each other',
   SLUICE_POLICY_RANGE: 'a limit and a window whose product is beyond exact arithmetic',
   SLUICE_LIMIT_INVALID: 'a limit that is not a whole number ≥ 0',
   SLUICE_COST_INVALID: 'a cost that is not a whole number ≥ 0',

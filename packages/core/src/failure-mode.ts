@@ -37,6 +37,13 @@ export function decideWithout(
   { op, checks }: { op: StoreOp; checks: readonly Check[] },
 ): Decision {
   if (mode === 'fallback') return decisionOf(fallbackOf(store).apply(op, checks), 'fallback')
-  if (mode === 'open') return { allowed: true, outcomes: [], retryAfterMs: 0, source: 'open' }
-  return { allowed: false, outcomes: [], retryAfterMs: unavailableRetryMs, source: 'closed' }
+  if (mode === 'open')
+    return { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source: 'open' }
+  return {
+    allowed: false,
+    outcomes: [],
+    retryAfterMs: unavailableRetryMs,
+    delayMs: 0,
+    source: 'closed',
+  }
 }

@@ -44,6 +44,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     }
   }
   const policies = policyList(options).map(([policy, where]) => definePolicy(policy, where))
+  checkTogether(policies)
   const store = storeOf(options.store)
   const failureMode = oneOf(
     options.failureMode ?? 'fallback',
@@ -51,6 +52,18 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     failureModes,
   )
   return { policies: registerPolicies(store, policies), store, failureMode }
+}
+
+/** A request that waits in a queue would hold a lease all the while, and so keep others from running. */
+function checkTogether(policies: readonly Policy[]): void {
+  const queue = policies.find(({ algorithm }) => algorithm === 'leaky-bucket')
+  const leases = policies.find(({ algorithm }) => algorithm === 'concurrency')
+  if (!queue || !leases) return
+  throw new SluiceError(
+    'SLUICE_POLICY_COMBINATION',
+    `policies: '${queue.name}' (leaky-bucket) holds requests, which would occupy '${leases.name}' (concurrency) while they ` +
+      `wait; put the queue into a limiter of its own, before the other one`,
+  )
 }
 
 /**

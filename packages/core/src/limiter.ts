@@ -28,6 +28,17 @@ export interface Limiter {
    * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
    */
   refund(decision: Decision): Promise<boolean>
+  /**
+   * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
+   * took stays taken.
+   * @returns whether it was asked of the store: false for a decision without leases, or one that was released before
+   */
+  release(decision: Decision): Promise<boolean>
+  /**
+   * Prolongs the leases of a decision whose request is still under way: call it several times a `lease`.
+   * @returns whether all of them still ran; false for a decision without leases too
+   */
+  renew(decision: Decision): Promise<boolean>
   /** Forgets all that `key` has taken. Rejects when the store failed, since nothing stands in for that. */
   reset(key: string): Promise<void>
   /**
@@ -39,7 +50,8 @@ export interface Limiter {
   close(): Promise<void>
 }
 
-const refunded = new WeakSet<Decision>()
+/** A decision is given back once, by whichever limiter. */
+const settled = { refunded: new WeakSet<Decision>(), released: new WeakSet<Decision>() }
 
 /**
  * Makes a limiter.
@@ -54,13 +66,23 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function ask(op: StoreOp, checks: readonly Check[]): MaybePromise<Decision> {
     const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
     if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-    const failed = (error: unknown): Decision => {
-      notify(options.onStoreError, { op, error: storeError(error) })
-      return decideWithout(failureMode, store, { op, checks: limited })
-    }
-    const answered = (outcomes: readonly Outcome[]): Decision => decisionOf(outcomes, 'store')
-    const decision = attempt(() => store.apply(op, limited), answered, failed)
+    const decision = askStore(op, limited)
     return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
+  }
+
+  function askStore(op: StoreOp, checks: readonly Check[]): MaybePromise<Decision> {
+    try {
+      const outcomes = store.apply(op, checks)
+      if (!isPromise(outcomes)) return decisionOf(outcomes, 'store')
+      return outcomes.then(decidedByStore, (error: unknown) => failed(error, op, checks))
+    } catch (error) {
+      return failed(error, op, checks)
+    }
+  }
+
+  function failed(error: unknown, op: StoreOp, checks: readonly Check[]): Decision {
+    notify(options.onStoreError, { op, error: storeError(error) })
+    return decideWithout(failureMode, store, { op, checks })
   }
 
   function decide(checks: readonly Check[]): MaybePromise<Decision> {
@@ -72,10 +94,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
-  function checksOf(key: string, { cost = 1, ...rest }: CostOptions = {}): readonly Check[] {
-    knownFields(rest, 'options', ['cost'])
+  /** Asks whoever decided; `undefined` when that failed, which was reported. */
+  async function settle(
+    op: StoreOp,
+    { source }: Decision,
+    checks: readonly Check[],
+  ): Promise<readonly Outcome[] | undefined> {
+    const holder = source === 'fallback' ? fallbackOf(store) : store
+    try {
+      return await holder.apply(op, checks)
+    } catch (error) {
+      notify(options.onStoreError, { op, error: storeError(error) })
+      return undefined
+    }
+  }
+
+  function checksOf(key: string, costs?: CostOptions): readonly Check[] {
     checkKey(key)
-    wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+    const cost = costs === undefined ? 1 : costOf(costs)
     return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
   }
 
@@ -91,17 +127,25 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }),
 
     async refund(decision) {
-      const checks = refundChecks(decision)
-      if (checks.length === 0 || refunded.has(decision)) return false
-      refunded.add(decision)
-      const holder = decision.source === 'fallback' ? fallbackOf(store) : store
-      try {
-        await holder.apply('refund', checks)
-        return true
-      } catch (error) {
-        notify(options.onStoreError, { op: 'refund', error: storeError(error) })
-        return false
-      }
+      const checks = heldBy(decision)
+      if (checks.length === 0 || settled.refunded.has(decision)) return false
+      settled.refunded.add(decision)
+      settled.released.add(decision)
+      return (await settle('refund', decision, checks)) !== undefined
+    },
+
+    async release(decision) {
+      const leases = heldBy(decision).filter(isLease)
+      if (leases.length === 0 || settled.released.has(decision)) return false
+      settled.released.add(decision)
+      return (await settle('release', decision, leases)) !== undefined
+    },
+
+    async renew(decision) {
+      const leases = heldBy(decision).filter(isLease)
+      if (leases.length === 0 || settled.released.has(decision)) return false
+      const outcomes = await settle('renew', decision, leases)
+      return outcomes?.every(({ allowed }) => allowed) ?? false
     },
 
     async reset(key) {
@@ -120,17 +164,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 }
 
-function attempt<T>(
-  call: () => MaybePromise<T>,
-  answered: (value: T) => Decision,
-  failed: (error: unknown) => Decision,
-): MaybePromise<Decision> {
-  try {
-    const value = call()
-    return isPromise(value) ? value.then(answered, failed) : answered(value)
-  } catch (error) {
-    return failed(error)
-  }
+function decidedByStore(outcomes: readonly Outcome[]): Decision {
+  return decisionOf(outcomes, 'store')
+}
+
+function costOf(options: CostOptions): number {
+  knownFields(options, 'options', ['cost'])
+  const { cost = 1 } = options
+  return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
 
 function checkKey(key: unknown): void {
@@ -143,7 +184,16 @@ function isLimited({ limit }: Check): boolean {
 }
 
 function unlimitedOutcome({ policy, limit }: Check): Outcome {
-  return { policy, allowed: true, limit, remaining: limit, resetMs: undefined, retryAfterMs: 0 }
+  return {
+    policy,
+    allowed: true,
+    limit,
+    remaining: limit,
+    resetMs: undefined,
+    retryAfterMs: 0,
+    delayMs: 0,
+    receipt: undefined,
+  }
 }
 
 /** Puts the outcomes of unlimited policies, which no store was asked about, in their places. */
@@ -157,7 +207,12 @@ function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
   return { ...decision, outcomes }
 }
 
-function refundChecks({ outcomes }: Decision): readonly Check[] {
+function isLease({ policy }: Check): boolean {
+  return policy.algorithm === 'concurrency'
+}
+
+/** What a decision took, and holds the receipts of. */
+function heldBy({ outcomes }: Decision): readonly Check[] {
   return outcomes.flatMap(({ receipt }) => (receipt ? [{ ...receipt.check, receipt }] : []))
 }
 

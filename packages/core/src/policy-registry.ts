@@ -7,7 +7,8 @@ interface Registered {
   uses: number
 }
 
-const registries = new WeakMap<Store, Map<string, Registered>>()
+/** By the space that stores count in: two stores of one Redis are one place. */
+const registries = new WeakMap<object, Map<string, Registered>>()
 
 /**
  * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot mean two things; an unnamed
@@ -16,8 +17,9 @@ const registries = new WeakMap<Store, Map<string, Registered>>()
  * @throws SluiceError when a name stands twice in the list, or already means something else on the store
  */
 export function registerPolicies(store: Store, policies: readonly Policy[]): readonly Policy[] {
-  const registry = registries.get(store) ?? new Map<string, Registered>()
-  registries.set(store, registry)
+  const space = store.space ?? store
+  const registry = registries.get(space) ?? new Map<string, Registered>()
+  registries.set(space, registry)
   for (const [index, policy] of policies.entries()) {
     if (policy.named) checkName(policy, policies.slice(0, index), registry)
   }

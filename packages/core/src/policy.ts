@@ -1,3 +1,4 @@
+import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './algorithm-settings.ts'
 import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
@@ -18,8 +19,8 @@ export interface PolicyOptions {
   name?: string
   /** Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or `unlimited`. */
   limit: number | typeof unlimited
-  /** Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. */
-  window: Duration
+  /** Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but `concurrency` need one. */
+  window?: Duration
   /** How the units of a window are counted. @default 'sliding-log' */
   algorithm?: AlgorithmName
   /** `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at the first request. */
@@ -29,29 +30,37 @@ export interface PolicyOptions {
    * `window / resolution + 1` entries and never admits more. @default 1 ms: exact
    */
   resolution?: Duration
+  /** `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1. @default the limit */
+  burst?: number
+  /** `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0. @default as many as `maxDelay` lets */
+  queue?: number
+  /** `leaky-bucket` only: the longest that a request is held. @default '30s'; none beside `queue` */
+  maxDelay?: Duration
+  /** `concurrency` only: how long a lease runs that nobody renews, since its process died. @default '30s' */
+  lease?: Duration
+  /** `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request will end. @default '1s' */
+  retryAfter?: Duration
   /** Charges this policy for every denied request too, whichever policy denied it. @default false */
   countDenied?: boolean
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
-  /** What is counted, for clients. @default 'requests' */
+  /** What is counted, for clients. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: QuotaUnit
 }
 
 /** A checked policy, as limiters and stores use it. */
-export interface Policy {
+export interface Policy extends AlgorithmSettings {
   /** Identity of the quota within a store: URL-safe text, equal in every process that runs the same code. */
   readonly id: string
   /** What clients, metrics and errors call it. */
   readonly name: string
   /** Whether the user named it, and so shares it. */
   readonly named: boolean
-  /** Units per window; `Infinity` for `unlimited`. */
+  /** Units per window, or in flight; `Infinity` for `unlimited`. */
   readonly limit: number
+  /** For `concurrency`, how long a lease runs. */
   readonly windowMs: number
   readonly algorithm: AlgorithmName
-  /** Whether windows start at multiples of `windowMs` since the epoch. */
-  readonly clockAligned: boolean
-  readonly resolutionMs: number
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -62,8 +71,7 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
   'limit',
   'window',
   'algorithm',
-  'align',
-  'resolution',
+  ...algorithmFields,
   'countDenied',
   'hidden',
   'unit',
@@ -78,13 +86,16 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
   knownFields(options, where || 'policy', policyFields)
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const limit = policyLimit(options.limit, at('limit'))
-  const windowMs = windowOf(options.window, at('window'))
-  checkProduct(limit, windowMs, at)
   const algorithm = oneOf(
     options.algorithm ?? 'sliding-log',
     { option: at('algorithm') },
     algorithmNames,
   )
+  const windowMs = windowOf(options, algorithm, at)
+  const settings = algorithmSettings(options, { algorithm, windowMs }, at)
+  checkProduct(limit, windowMs, at('limit'))
+  checkProduct(settings.burst ?? 0, windowMs, at('burst'))
+  if (Number.isFinite(settings.queue)) checkProduct(settings.queue + 1, windowMs, at('queue'))
   const name = options.name === undefined ? undefined : policyName(options.name, at('name'))
   return {
     id: name === undefined ? `~${algorithm}-${limit}-${windowMs}` : escapeName(name),
@@ -93,24 +104,23 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
     limit,
     windowMs,
     algorithm,
-    clockAligned: alignment(options, algorithm, at('align')),
-    resolutionMs: resolution(options, { algorithm, windowMs }, at('resolution')),
-    countDenied: flag(options.countDenied, { option: at('countDenied') }, false),
+    ...settings,
+    countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
-    unit: oneOf(options.unit ?? 'requests', { option: at('unit') }, [
-      'requests',
-      'content-bytes',
-      'concurrent-requests',
-    ]),
+    unit: oneOf(
+      options.unit ?? (algorithm === 'concurrency' ? 'concurrent-requests' : 'requests'),
+      { option: at('unit') },
+      ['requests', 'content-bytes', 'concurrent-requests'],
+    ),
   }
 }
 
 /**
  * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles lose whole units, and beyond
- * 2^48 − 1 units a packed log loses its totals.
+ * 2^47 − 1 units a packed log loses its totals, which have to tell twice the limit.
  */
 export function maxUnits(windowMs: number): number {
-  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 48 - 1)
+  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 47 - 1)
 }
 
 /** Ten years: packed logs hold times within 17 years of now. */
@@ -121,19 +131,38 @@ function policyLimit(value: unknown, option: string): number {
   return wholeNumber(value, { option, code: 'SLUICE_LIMIT_INVALID' }, { min: 0 })
 }
 
-function windowOf(value: unknown, option: string): number {
+/** A lease takes the place of the window where units come back when requests end. */
+function windowOf(
+  options: PolicyOptions,
+  algorithm: AlgorithmName,
+  at: (field: string) => string,
+): number {
+  if (algorithm !== 'concurrency') return windowMsOf(options.window, at('window'))
+  if (options.window === undefined) return windowMsOf(options.lease ?? '30s', at('lease'))
+  const legal = "left out with algorithm 'concurrency', which counts requests in flight"
+  throw invalid({ option: at('window') }, options.window, legal)
+}
+
+function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
   if (windowMs <= longestWindowMs) return windowMs
   throw invalid({ option }, value, `at most ten years ('3650d')`)
 }
 
-function checkProduct(limit: number, windowMs: number, at: (field: string) => string): void {
-  if (limit === Number.POSITIVE_INFINITY || limit <= maxUnits(windowMs)) return
+function checkProduct(units: number, windowMs: number, option: string): void {
+  if (units === Number.POSITIVE_INFINITY || units <= maxUnits(windowMs)) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `${at('limit')} (${limit}) times ${at('window')} (${windowMs} ms) must be at most 2^53 − 1, and the limit at most 2^48 − 1, to stay exact; ` +
-      `with this window the limit can be ${maxUnits(windowMs)} at most`,
+    `${option} (${units}) times the window (${windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
+      `with this window it can be ${maxUnits(windowMs)} at most`,
   )
+}
+
+/** The lease of a request that was refused would never be given back. */
+function countsDenied(options: PolicyOptions, algorithm: AlgorithmName, option: string): boolean {
+  const counts = flag(options.countDenied, { option }, false)
+  if (!counts || algorithm !== 'concurrency') return counts
+  throw invalid({ option }, counts, "left out with algorithm 'concurrency'")
 }
 
 function policyName(value: unknown, option: string): string {
@@ -150,35 +179,4 @@ function escapeName(name: string): string {
     /[^A-Za-z0-9._-]/g,
     (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
   )
-}
-
-function alignment(options: PolicyOptions, algorithm: AlgorithmName, option: string): boolean {
-  if (options.align === undefined) return false
-  oneOf(options.align, { option }, ['clock'])
-  if (algorithm === 'fixed-window') return true
-  throw invalid(
-    { option },
-    options.align,
-    `left out with algorithm '${algorithm}': only 'fixed-window' has it`,
-  )
-}
-
-function resolution(
-  options: PolicyOptions,
-  policy: Pick<Policy, 'algorithm' | 'windowMs'>,
-  option: string,
-): number {
-  if (options.resolution === undefined) return 1
-  const resolutionMs = durationMs(options.resolution, option)
-  if (policy.algorithm !== 'sliding-log') {
-    throw invalid(
-      { option },
-      options.resolution,
-      `left out with algorithm '${policy.algorithm}': only 'sliding-log' has it`,
-    )
-  }
-  if (resolutionMs > policy.windowMs) {
-    throw invalid({ option }, options.resolution, `at most the window (${policy.windowMs} ms)`)
-  }
-  return resolutionMs
 }

@@ -7,9 +7,11 @@ import type { Policy } from './policy.ts'
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
  * - `refund`: gives back what the receipts took, as far as it still counts
+ * - `release`: ends the leases that the receipts hold, as far as they still run
+ * - `renew`: prolongs those leases; an outcome is allowed while its lease still runs
  * - `reset`: forgets the keys
  */
-export type StoreOp = 'consume' | 'peek' | 'charge' | 'refund' | 'reset'
+export type StoreOp = 'consume' | 'peek' | 'charge' | 'refund' | 'release' | 'renew' | 'reset'
 
 /** What one check came to. Whole milliseconds throughout. */
 export interface Outcome {
@@ -24,12 +26,19 @@ export interface Outcome {
   readonly resetMs: number | undefined
   /** 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help. */
   readonly retryAfterMs: number
-  /** Opaque: what a refund gives back. Absent when nothing was taken. */
-  readonly receipt?: Receipt
+  /** How long the request has to be held before it goes on; only ever above 0 for an allowed `leaky-bucket`. */
+  readonly delayMs: number
+  /** Opaque: what a refund gives back. `undefined` when nothing was taken. */
+  readonly receipt: Receipt | undefined
 }
 
 /** All that a backend must do. One call carries one request's checks, and decides them in one atomic step. */
 export interface Store {
+  /**
+   * What stores share that count in one place, such as one Redis under one prefix: policies are named and numbered by it.
+   * @default the store itself
+   */
+  readonly space?: object
   /**
    * Outcomes stand in the order of the checks.
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over

@@ -36,6 +36,7 @@ export const deniedWithoutKey: Decision = {
   allowed: false,
   outcomes: [],
   retryAfterMs: Number.POSITIVE_INFINITY,
+  delayMs: 0,
   source: 'store',
 }
 

@@ -1,175 +1,167 @@
 -- Decides the requests of one call, in order, each all or nothing; later ones see what earlier ones took.
 --
--- KEYS     the distinct keys of the call
--- ARGV[1]  number of the call, echoed, so that a reply can be told from one to another call
--- ARGV[2]  now in ms, or '' for the server's clock
--- ARGV[3]  margin in ms that a key outlives its last unit
--- ARGV[4]  u32 from which the incarnations of this call are counted: no two calls of a fleet should share one
--- ARGV[5]  the policies of the call:
---            [u8 algorithm] [u8 flags: 1 aligned, 2 counts denied] [u56 limit] [u56 window ms] [u56 resolution ms]
--- ARGV[6]  the requests: [u8 op] [u8 number of checks], then for each check [u16 policy] [u16 key] [u56 cost], both from 1,
---            and for a refund also [u56 time] [u32 incarnation] of the receipt
--- Returns  { number of the call, values that could not be read, then for each check:
---            retry ms (0 allowed, -1 never), remaining, reset ms, time taken (-1: nothing was), incarnation }
---
--- Algorithm and op numbers are those of src/call.ts.
-local ALGORITHMS = { 'sliding-log', 'sliding-counter', 'fixed-window' }
-local CONSUME, PEEK, CHARGE, REFUND, RESET = 1, 2, 3, 4, 5
-local NEVER = math.huge
-
-local now
-if ARGV[2] == '' then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + floor(time[2] / 1000)
-else
-  now = tonumber(ARGV[2])
-end
-local ttl_margin = tonumber(ARGV[3])
-next_incarnation = tonumber(ARGV[4])
-
-local function decode_policies(packed)
-  local policies, position = {}, 1
-  while position <= #packed do
-    local algorithm, flags, limit, window, resolution
-    algorithm, flags, limit, window, resolution, position = unpack_struct('<BBI7I7I7', packed, position)
-    policies[#policies + 1] = {
-      algorithm = algorithms[ALGORITHMS[algorithm]],
-      aligned = flags % 2 == 1,
-      count_denied = flags >= 2,
-      limit = limit,
-      window = window,
-      resolution = resolution,
-    }
-  end
-  return policies
+-- KEYS     the keys of all rows, one after the other
+-- ARGV[1]  the call as JSON, which src/call.ts writes:
+--   { number, now?, isServerClock, ttlMargin, incarnation,
+--     policies: [{ algorithm, limit, window, capacity, resolution, aligned, count_denied }],
+--     groups: [{ op, shape, rows, costs?, counts?, receipts? }] }
+--   number       of the call, echoed, so that a reply can be told from one to another call
+--   now          ms; left out for the server's clock
+--   ttlMargin    ms that a key outlives its last unit at least
+--   incarnation  u32 from which those of this call are counted: no two calls of a fleet should share one
+--   shape        the policies of each request of the group, numbers from 1
+--   rows         how many requests the group has; a row has a key for each policy of the shape
+--   costs        of each key of each row; left out where all are 1
+--   counts       how many equal requests each row stands for; left out where all are 1
+--   receipts     of each key of each row: time, and incarnation
+-- Returns  { number, now, values that could not be read,
+--            for each key of each row a report; after it, in some cases, ms to wait, or to be held,
+--            for each row of which not all requests are allowed: its number, from 1, and how many are,
+--            and how many such rows there are }
+-- A report is one integer, x · 2^27 + y, of what the algorithm reports; or −1, x, y; or −2, x, y, incarnation.
+local policies = call.policies
+for _, policy in ipairs(policies) do
+  policy.algorithm = algorithms[policy.algorithm]
+  if policy.algorithm.prepare then policy.algorithm.prepare(policy) end
 end
 
-local policies = decode_policies(ARGV[5])
-local cells, unreadable = {}, 0
+local X_SPAN, Y_SPAN = 67108864, 134217728
+local reply, size = { call.number, now, 0 }, 3
+local refused, refusals = {}, 0
+local row_number = 0
 
--- The cell of a key is read once a call, so that every request sees what those before it took.
-local function cell_of(check, key_number)
-  local cell = cells[key_number]
-  if not cell then
-    cell = check.algorithm.load(KEYS[key_number])
-    cells[key_number] = cell
-    if cell.unreadable then unreadable = unreadable + 1 end
-  end
-  cell.check = check
-  return cell
-end
-
-local function decode_request(packed, position)
-  local op, count, checks = nil, nil, {}
-  op, count, position = unpack_struct('<BB', packed, position)
-  for i = 1, count do
-    local policy_number, key_number, cost
-    policy_number, key_number, cost, position = unpack_struct('<I2I2I7', packed, position)
-    local policy = policies[policy_number]
-    local check = {
-      algorithm = policy.algorithm,
-      aligned = policy.aligned,
-      count_denied = policy.count_denied,
-      limit = policy.limit,
-      window = policy.window,
-      resolution = policy.resolution,
-      cost = cost,
-      ttl_margin = ttl_margin,
-    }
-    if op == REFUND then
-      check.at, check.incarnation, position = unpack_struct('<I7I4', packed, position)
+-- The cells of a row. What stands twice in it is one cell.
+local pool, cells = {}, {}
+local function load_row(shape, first_key, keep)
+  for i = 1, #shape do
+    local key, policy = KEYS[first_key + i], shape[i]
+    local cell = pool[i]
+    if not cell then
+      cell = {}
+      pool[i] = cell
     end
-    check.cell = cell_of(check, key_number)
-    checks[i] = check
+    for j = 1, i - 1 do
+      if cells[j].key == key then cell = cells[j] end
+    end
+    if cell == pool[i] then
+      local algorithm = policy.algorithm
+      algorithm.load(cell, key, policy)
+      if cell.repaired and keep then algorithm.persist(cell, policy) end
+    end
+    cells[i] = cell
   end
-  return op, checks, position
 end
 
--- How long a check has to wait for its units (core: waitMs).
-local function wait_ms(check)
-  if check.limit == 0 or check.cost > check.limit then return NEVER end
-  if check.cost == 0 then return 0 end
-  return check.algorithm.ms_until(check.cell, check, now, check.limit - check.cost)
+-- How many of `count` requests of one cost fit (core: waitMs).
+local function fitting(cell, policy, cost, count)
+  if policy.limit == 0 then return 0 end
+  if cost == 0 then return count end
+  local fits = policy.algorithm.fits(cell, policy)
+  if fits >= cost * count then return count end
+  return max(0, floor(fits / cost))
 end
 
 -- Nothing is written for cost 0, nor where everything is blocked anyway (core: leavesTrace).
-local function leaves_trace(check)
-  return check.cost > 0 and check.limit > 0
+local function leaves_trace(policy, cost)
+  return cost > 0 and policy.limit > 0
 end
 
-local function take(check)
-  check.taken_at = check.algorithm.take(check.cell, check, now)
-end
-
-local operations = {}
-
-operations[CONSUME] = function(checks)
-  local allowed = true
-  for _, check in ipairs(checks) do
-    check.wait = wait_ms(check)
-    if check.wait > 0 then allowed = false end
+local function answer(cell, policy, more)
+  local x, y = policy.algorithm.report(cell, policy)
+  local incarnation = cell.incarnation
+  if incarnation == 0 and x < X_SPAN and y < Y_SPAN then
+    size = size + 1
+    reply[size] = x * Y_SPAN + y
+  else
+    reply[size + 1], reply[size + 2], reply[size + 3] = incarnation == 0 and -1 or -2, x, y
+    size = size + 3
+    if incarnation ~= 0 then
+      size = size + 1
+      reply[size] = incarnation
+    end
   end
-  for _, check in ipairs(checks) do
-    if leaves_trace(check) then
-      if allowed then
-        take(check)
-      elseif check.count_denied then
-        check.algorithm.take(check.cell, check, now)
-        check.wait = wait_ms(check)
-      end
+  if more then
+    size = size + 1
+    reply[size] = more
+  end
+end
+
+local function consume(shape, costs, at, count, may_take)
+  local allowed = count
+  for i = 1, #shape do
+    allowed = fitting(cells[i], shape[i], costs and costs[at + i] or 1, allowed)
+  end
+  if allowed < count then
+    refused[refusals + 1], refused[refusals + 2] = row_number, allowed
+    refusals = refusals + 2
+  end
+  for i = 1, #shape do
+    local cell, policy, cost = cells[i], shape[i], costs and costs[at + i] or 1
+    local algorithm, more = policy.algorithm, nil
+    if allowed > 0 then
+      if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
+      if may_take and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost * allowed) end
+    elseif may_take and policy.count_denied and leaves_trace(policy, cost) then
+      algorithm.take(cell, policy, cost)
+    end
+    if allowed < count and algorithm.wait then
+      more = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0
+    end
+    answer(cell, policy, more)
+  end
+end
+
+-- One key after the other, all allowed.
+local function each(settle)
+  return function(group, shape, at)
+    for i = 1, #shape do
+      local cell, policy = cells[i], shape[i]
+      settle(cell, policy, group.costs and group.costs[at + i] or 1, group.receipts, 2 * (at + i))
+      answer(cell, policy, policy.algorithm.delay and 0)
     end
   end
 end
 
-operations[PEEK] = function(checks)
-  for _, check in ipairs(checks) do check.wait = wait_ms(check) end
-end
+local give_back = each(function(cell, policy, cost, receipts, at)
+  local time, incarnation = receipts[at - 1], receipts[at]
+  if policy.algorithm.renew or cell.incarnation == incarnation then
+    policy.algorithm.give_back(cell, policy, cost, time)
+  end
+end)
 
-operations[CHARGE] = function(checks)
-  for _, check in ipairs(checks) do
-    if leaves_trace(check) then take(check) end
+local operations = {
+  consume = function(group, shape, at, row)
+    consume(shape, group.costs, at, group.counts and group.counts[row] or 1, true)
+  end,
+  peek = function(group, shape, at) consume(shape, group.costs, at, 1, false) end,
+  charge = each(function(cell, policy, cost)
+    if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
+  end),
+  refund = give_back,
+  release = give_back,
+  renew = each(function(cell, policy, cost, receipts, at)
+    local renew = policy.algorithm.renew
+    local is_held = renew and renew(cell, policy, cost, receipts[at - 1])
+    cell.incarnation = is_held and 1 or 0
+  end),
+  reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
+}
+
+local first_key = 0
+for _, group in ipairs(call.groups) do
+  local operation, keep, shape = operations[group.op], group.op ~= 'peek', {}
+  for i, number in ipairs(group.shape) do shape[i] = policies[number] end
+  local at = 0
+  for row = 1, group.rows do
+    row_number = row_number + 1
+    load_row(shape, first_key, keep)
+    operation(group, shape, at, row)
+    first_key = first_key + #shape
+    at = at + #shape
   end
 end
 
-operations[REFUND] = function(checks)
-  for _, check in ipairs(checks) do
-    if check.cell.incarnation == check.incarnation then
-      check.algorithm.give_back(check.cell, check, now, check.at)
-    end
-  end
-end
-
-operations[RESET] = function(checks)
-  for _, check in ipairs(checks) do check.algorithm.clear(check.cell) end
-end
-
-local reply = { tonumber(ARGV[1]), 0 }
-
-local function answer(check)
-  local wait = check.wait or 0
-  local used = check.algorithm.used(check.cell, check, now)
-  local at = #reply
-  reply[at + 1] = wait == NEVER and -1 or wait
-  reply[at + 2] = max(0, check.limit - used)
-  reply[at + 3] = check.algorithm.reset_ms(check.cell, check, now)
-  reply[at + 4] = check.taken_at or -1
-  reply[at + 5] = check.taken_at and check.cell.incarnation or 0
-end
-
-local requests, position = ARGV[6], 1
-while position <= #requests do
-  local op, checks
-  op, checks, position = decode_request(requests, position)
-  for _, check in ipairs(checks) do
-    check.algorithm.settle(check.cell, check, now, op ~= PEEK)
-  end
-  operations[op](checks)
-  for _, check in ipairs(checks) do answer(check) end
-end
-
-for _, cell in pairs(cells) do
-  if cell.changed then cell.check.algorithm.save(cell, cell.check, now) end
-end
-
-reply[2] = unreadable
+reply[3] = unreadable
+for i = 1, refusals do reply[size + i] = refused[i] end
+reply[size + refusals + 1] = refusals / 2
 return reply

@@ -2,64 +2,87 @@
 --
 -- An algorithm is a table of functions, the twin of the TypeScript module of its name in @sluice/core:
 --
---   load(key)                        the cell of a key: what it has taken, as far as it had to be read
---   settle(cell, check, now, keep)   moves stored times that lie after now to now; keep: the change may be written
---   used(cell, check, now)           units that count at now
---   ms_until(cell, check, now, n)    ms until no more than n units count; 0 when that holds at now
---   reset_ms(cell, check, now)       the effective window of what remains
---   take(cell, check, now)           records check.cost units; returns the time that a refund names
---   give_back(cell, check, now, at)  gives back up to check.cost units taken at that time
---   clear(cell)                      forgets everything
---   save(cell, check, now)           writes what has changed; the key then lives until it counts for nothing
+--   prepare(policy)                  works out once a call what all keys of the policy need; may be left out
+--   load(cell, key, policy)          reads what a key has taken, as it counts now, into a cell
+--   persist(cell, policy)            writes a repaired cell: one whose stored times lay after now, and were moved to now
+--   fits(cell, policy)               units that may still be taken; below 0 where more count than may
+--   take(cell, policy, units)        records units, asked or not
+--   wait(cell, policy, cost)         ms until the cost fits, where only the stored units can tell; left out elsewhere
+--   delay(cell, policy)              ms that a request is held which is allowed now; left out where none ever is
+--   give_back(cell, policy, units, at)   gives back up to so many units that a receipt names by `at`
+--   renew(cell, policy, units, at)   prolongs a lease; whether it still runs; only where there are leases
+--   clear(cell, policy)              forgets everything
+--   report(cell, policy)             two integers from which outcomes.ts works out the outcome with the functions of @sluice/core
 --
--- A cell has incarnation (nil when the key holds nothing; another once all that it held has expired), changed, and unreadable (a value of an unknown format, which
--- counts as empty). A check has limit, window, resolution, aligned, count_denied, cost, and ttl_margin.
+-- Cells are used again for one row after the other, since tables cost more than commands: load sets every field. Each has key,
+-- incarnation, exists (whether the key held anything), and repaired. All that changes is written at once, so that the next row sees it.
 -- Times are whole ms and units whole numbers: doubles hold them exactly up to 2^53.
-local algorithms = {}
-
--- Numbers at which the running incarnations of this call begin, and the next one.
-local next_incarnation
-
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local pack, unpack_struct = struct.pack, struct.unpack
+local redis_call, redis_pcall = redis.call, redis.pcall
 
 local MAX_SAFE = 9007199254740991
 
+local call = cjson.decode(ARGV[1])
+local algorithms = {}
+-- Stored values that could not be read.
+local unreadable = 0
+
+local now = call.now
+if not now then
+  local time = redis_call('TIME')
+  now = time[1] * 1000 + floor(time[2] / 1000)
+end
+
+-- How much longer than its last unit a key lives at least.
+local ttl_margin = call.ttlMargin
+
+-- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
+-- incarnation that no other has, so that none of those receipts reaches it.
+local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
+local next_incarnation = call.incarnation
 local function new_incarnation()
-  next_incarnation = (next_incarnation + 1) % 4294967296
+  next_incarnation = next_incarnation % 4294967295 + 1
   return next_incarnation
 end
 
--- The most units that a window can count exactly.
+local function leave_mark(cell, ttl)
+  if not cell.exists then return end
+  cell.incarnation = new_incarnation()
+  redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
+end
+
+-- The incarnation that a mark tells; nil for any other value.
+local function read_mark(value)
+  if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
+  local _, incarnation = unpack_struct(MARK_FORMAT, value)
+  return incarnation
+end
+
+-- The most units that a window can count exactly (core: maxUnits).
 local function max_units(window)
-  return min(floor(MAX_SAFE / window), 281474976710655)
+  return min(floor(MAX_SAFE / window), 140737488355327)
 end
 
--- The window in which no more than what remains may be used; the whole window when nothing counts (core: effectiveWindowMs).
-local function effective_window(algorithm, cell, check, now)
-  local used = algorithm.used(cell, check, now)
-  if used == 0 or check.limit == 0 then return check.window end
-  -- The next unit is free when one fewer counts than now, and fewer than the limit.
-  local ms_to_next_unit = algorithm.ms_until(cell, check, now, min(used, check.limit) - 1)
-  local remaining = max(0, check.limit - used)
-  return max(ms_to_next_unit, ceil(remaining * check.window / check.limit))
+-- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
+local function read_string(cell, key, version, length, other_version)
+  cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+  local value = redis_pcall('GET', key)
+  if not value then return nil end
+  cell.exists = true
+  if type(value) == 'string' then
+    local found = value:byte(1)
+    if #value == length and (found == version or found == other_version) then return value end
+    local incarnation = read_mark(value)
+    if incarnation then
+      cell.incarnation = incarnation
+      return nil
+    end
+  end
+  unreadable = unreadable + 1
+  return nil
 end
 
--- The time under which a log records a unit taken at now: rounded up, so that it never leaves too early.
-local function recorded_at(check, now)
-  local beyond = now % check.resolution
-  if beyond == 0 then return now end
-  return now - beyond + check.resolution
-end
-
--- Reads a value that must be a string of one of the given lengths, and begin with the version of its format.
-local function read_string(key, version, length)
-  local value = redis.pcall('GET', key)
-  if not value then return nil, false end
-  if type(value) ~= 'string' or #value ~= length or value:byte(1) ~= version then return nil, true end
-  return value, false
-end
-
-local function write_string(cell, value, ttl)
-  redis.call('SET', cell.key, value, 'PX', ttl)
+local function write_string(key, value, ttl)
+  redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end

@@ -1,10 +1,11 @@
 import { SluiceError } from '@sluice/core'
 
 export interface BatcherOptions<Item, Result> {
-  /** The most that the items of one batch weigh together; an item that is heavier travels alone. */
-  readonly maxWeight: number
-  weightOf(item: Item): number
-  /** The most batches under way at once; what comes meanwhile waits for the next. */
+  /** The most that the items of one batch weigh together, by each measure; an item that is heavier travels alone. */
+  readonly maxWeights: readonly number[]
+  /** What an item weighs, by each measure. */
+  weigh(item: Item, measure: number): number
+  /** The most batches under way at once; what comes meanwhile waits. */
   readonly maxInFlight: number
   /** Sends one batch; the results stand in the order of the items. A batch that fails fails its own items only. */
   send(items: readonly Item[]): Promise<readonly Result[]>
@@ -16,16 +17,26 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void
 }
 
-/** Lets the items of one tick, and those that come while batches are under way, travel together, in order. */
+/**
+ * Lets items travel together, first come, first served. With nothing under way they leave at the end of the current tick's work, so that
+ * batching never adds latency; else they are collected, and leave with the next answer, or when they make a full batch.
+ */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>
   readonly #underWay = new Set<Promise<void>>()
+  /** Of the items that wait, by each measure. */
+  readonly #weights: number[]
   #queue: Waiting<Item, Result>[] = []
-  #flushing = false
+  #scheduled = false
   #closed = false
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options
+    this.#weights = options.maxWeights.map(() => 0)
+  }
+
+  get isClosed(): boolean {
+    return this.#closed
   }
 
   add(item: Item): Promise<Result> {
@@ -36,7 +47,8 @@ export class Batcher<Item, Result> {
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
-      this.#schedule()
+      this.#weigh(item, 1)
+      if (!this.#scheduled && this.#maySend()) this.#schedule()
     })
   }
 
@@ -47,19 +59,30 @@ export class Batcher<Item, Result> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay)
   }
 
+  #maySend(): boolean {
+    if (this.#queue.length === 0) return false
+    const inFlight = this.#underWay.size
+    return (
+      inFlight === 0 || this.#closed || (inFlight < this.#options.maxInFlight && this.#isFull())
+    )
+  }
+
+  #isFull(): boolean {
+    const { maxWeights } = this.#options
+    return this.#weights.some((weight, measure) => weight >= (maxWeights[measure] ?? 0))
+  }
+
   #schedule(): void {
-    if (this.#flushing) return
-    this.#flushing = true
+    this.#scheduled = true
     queueMicrotask(() => {
-      this.#flushing = false
+      this.#scheduled = false
       this.#flush()
     })
   }
 
   #flush(): void {
-    const { maxInFlight } = this.#options
-    while (this.#queue.length > 0 && this.#underWay.size < maxInFlight) {
-      const batch = this.#queue.splice(0, this.#nextLength())
+    while (this.#maySend() && this.#underWay.size < this.#options.maxInFlight) {
+      const batch = this.#takeBatch()
       const run = this.#run(batch).then(() => {
         this.#underWay.delete(run)
         this.#flush()
@@ -68,25 +91,42 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** How many items from the front of the queue make the next batch. */
-  #nextLength(): number {
-    const { maxWeight, weightOf } = this.#options
-    let weight = 0
-    const end = this.#queue.findIndex(({ item }) => {
-      weight += weightOf(item)
-      return weight > maxWeight
-    })
+  #takeBatch(): readonly Waiting<Item, Result>[] {
+    const length = this.#isFull() ? this.#fittingLength() : this.#queue.length
+    const batch = length === this.#queue.length ? this.#queue : this.#queue.slice(0, length)
+    this.#queue = length === this.#queue.length ? [] : this.#queue.slice(length)
+    for (const { item } of batch) this.#weigh(item, -1)
+    return batch
+  }
+
+  /** How many items from the front of the queue make a full batch. */
+  #fittingLength(): number {
+    const { maxWeights, weigh } = this.#options
+    const weights = maxWeights.map(() => 0)
+    const end = this.#queue.findIndex(({ item }) =>
+      maxWeights.some((max, measure) => {
+        weights[measure] = (weights[measure] ?? 0) + weigh(item, measure)
+        return (weights[measure] ?? 0) > max
+      }),
+    )
     return end === -1 ? this.#queue.length : Math.max(1, end)
+  }
+
+  #weigh(item: Item, sign: 1 | -1): void {
+    for (let measure = 0; measure < this.#weights.length; measure += 1) {
+      const weight = sign * this.#options.weigh(item, measure)
+      this.#weights[measure] = (this.#weights[measure] ?? 0) + weight
+    }
   }
 
   async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#options.send(batch.map(({ item }) => item))
-      for (const [index, waiting] of batch.entries()) {
+      for (let index = 0; index < batch.length; index += 1) {
         const result = results[index]
         if (result === undefined)
-          waiting.reject(new SluiceError('SLUICE_STORE_REPLY', 'a check got no answer'))
-        else waiting.resolve(result)
+          batch[index]?.reject(new SluiceError('SLUICE_STORE_REPLY', 'a check got no answer'))
+        else batch[index]?.resolve(result)
       }
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)

@@ -1,144 +1,216 @@
-import {
-  type Check,
-  type Outcome,
-  type Policy,
-  Receipt,
-  SluiceError,
-  type StoreOp,
-} from '@sluice/core'
+import { algorithms, type Check, type Outcome, SluiceError } from '@sluice/core'
+import { type Report, readOutcome } from './outcomes.ts'
+import { type Group, type MergedRow, type Row, RowGroups } from './row-groups.ts'
 
-/** One request as it travels in a call: an operation on its checks, and the key of each in Redis. */
-export interface Row {
-  readonly op: StoreOp
-  readonly checks: readonly Check[]
-  readonly keys: readonly string[]
+/** What a call says of itself, beside its rows. */
+export interface CallHeader {
+  /** Echoed by the script, so that a reply can be told from one to another call. */
+  readonly number: number
+  /** Milliseconds since the epoch; `undefined` for the server's clock. */
+  readonly now: number | undefined
+  readonly isServerClock: boolean
+  /** Milliseconds that a key outlives its last unit at least. */
+  readonly ttlMargin: number
+  /** u32 from which the incarnations of the call are counted. */
+  readonly incarnation: number
 }
 
-/** The packed arguments of a call, whose forms `lua/decide.lua` gives. */
+/** Rows as they travel, in the forms that `lua/decide.lua` gives. */
 export interface EncodedCall {
-  /** Distinct keys. */
+  readonly groups: readonly Group[]
   readonly keys: readonly string[]
-  readonly policies: Buffer
-  readonly rows: Buffer
+  readonly json: string
 }
 
 /** What a call came to. */
 export interface CallReply {
-  /** For each row, its outcomes. */
+  /** In the order of the rows. */
   readonly outcomes: readonly (readonly Outcome[])[]
   /** Stored values that could not be read, and counted as empty. */
   readonly unreadable: number
 }
 
-const algorithmNumbers: { readonly [name in Policy['algorithm']]: number } = {
-  'sliding-log': 1,
-  'sliding-counter': 2,
-  'fixed-window': 3,
+export function encodeCall(rows: readonly Row[], header: CallHeader): EncodedCall {
+  const { groups, policies } = new RowGroups(rows)
+  const keys: string[] = []
+  for (const { merged } of groups) {
+    for (const { row } of merged) for (const key of row.keys) keys.push(key)
+  }
+  const json = JSON.stringify({
+    ...header,
+    policies: policies.map(encodePolicy),
+    groups: groups.map(encodeGroup),
+  })
+  return { groups, keys, json }
 }
-const opNumbers: { readonly [op in StoreOp]: number } = {
-  consume: 1,
-  peek: 2,
-  charge: 3,
-  refund: 4,
-  reset: 5,
-}
-const policyBytes = 23
-const checkBytes = 11
-const receiptBytes = 11
-const fieldsPerCheck = 5
 
-/** Numbers what rows share, so that a key and a policy travel once in a call. */
-class Numbering<Key, Value> {
-  readonly values: Value[] = []
-  readonly #numbers = new Map<Key, number>()
-
-  numberOf(key: Key, value: Value): number {
-    const known = this.#numbers.get(key)
-    if (known !== undefined) return known
-    this.values.push(value)
-    this.#numbers.set(key, this.values.length)
-    return this.values.length
+function encodePolicy(check: Check): object {
+  const { policy, limit } = check
+  return {
+    algorithm: policy.algorithm,
+    limit,
+    window: policy.windowMs,
+    capacity: algorithms[policy.algorithm].capacityLevel?.(check) ?? limit,
+    resolution: policy.resolutionMs,
+    aligned: policy.clockAligned,
+    count_denied: policy.countDenied,
   }
 }
 
-export function encodeCall(rows: readonly Row[]): EncodedCall {
-  const keys = new Numbering<string, string>()
-  const policies = new Numbering<string, Check>()
-  const buffer = Buffer.alloc(rows.reduce((bytes, row) => bytes + rowBytes(row), 0))
-  let at = 0
-  for (const row of rows) {
-    at = buffer.writeUInt8(opNumbers[row.op], at)
-    at = buffer.writeUInt8(row.checks.length, at)
-    for (const [index, check] of row.checks.entries()) {
-      const key = row.keys[index] ?? ''
-      at = buffer.writeUInt16LE(policies.numberOf(`${check.policy.id} ${check.limit}`, check), at)
-      at = buffer.writeUInt16LE(keys.numberOf(key, key), at)
-      at = writeUInt56(buffer, check.cost, at)
-      if (row.op === 'refund') {
-        at = writeUInt56(buffer, check.receipt?.at ?? 0, at)
-        at = buffer.writeUInt32LE(Number(check.receipt?.incarnation ?? 0), at)
-      }
-    }
+/** What is the same for every row, as it mostly is, is left out. */
+function encodeGroup({ op, shape, merged }: Group): object {
+  const isPlain = merged.every(({ row }) => row.checks.every(({ cost }) => cost === 1))
+  const isSingle = merged.every(({ positions }) => positions.length === 1)
+  const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
+  return {
+    op,
+    shape,
+    rows: merged.length,
+    costs: isPlain ? undefined : merged.flatMap(({ row }) => row.checks.map(({ cost }) => cost)),
+    counts: isSingle ? undefined : merged.map(({ positions }) => positions.length),
+    receipts: hasReceipts
+      ? merged.flatMap(({ row }) => row.checks.flatMap(encodeReceipt))
+      : undefined,
   }
-  return { keys: keys.values, policies: encodePolicies(policies.values), rows: buffer }
+}
+
+function encodeReceipt({ receipt }: Check): readonly number[] {
+  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0)]
 }
 
 /**
  * Decodes the reply of a call.
  * @throws SluiceError when it is not the answer to this call
  */
-export function decodeReply(reply: unknown, callNumber: number, rows: readonly Row[]): CallReply {
-  const numbers = Array.isArray(reply) ? reply.map(Number) : []
-  const checks = rows.reduce((sum, row) => sum + row.checks.length, 0)
-  const fits = numbers.length === 2 + checks * fieldsPerCheck && numbers.every(Number.isSafeInteger)
-  if (!fits || numbers[0] !== callNumber) {
+export function decodeReply(
+  reply: unknown,
+  callNumber: number,
+  groups: readonly Group[],
+): CallReply {
+  const reader = new ReplyReader(reply)
+  const number = reader.next()
+  const now = reader.next()
+  const unreadable = reader.next()
+  const refused = reader.takeRefused()
+  const outcomes: (readonly Outcome[])[] = []
+  let rowNumber = 0
+  if (number === callNumber) {
+    for (const { op, merged } of groups) {
+      for (const row of merged) {
+        rowNumber += 1
+        const allowed = refused?.get(rowNumber) ?? row.positions.length
+        readRow(row, { op, now, allowed, reader, outcomes })
+      }
+    }
+  }
+  if (number !== callNumber || !reader.isRead) {
     throw new SluiceError(
       'SLUICE_STORE_REPLY',
       `call ${callNumber} got a reply that does not answer it`,
     )
   }
-  let at = 2
-  const outcomes = rows.map((row) =>
-    row.checks.map((check) => {
-      at += fieldsPerCheck
-      return decodeOutcome(check, numbers.slice(at - fieldsPerCheck, at))
-    }),
+  return { outcomes, unreadable }
+}
+
+interface Reading {
+  readonly op: Row['op']
+  readonly now: number
+  /** How many of the equal requests are allowed. */
+  readonly allowed: number
+  readonly reader: ReplyReader
+  readonly outcomes: (readonly Outcome[])[]
+}
+
+function readRow({ row: { checks }, positions }: MergedRow, reading: Reading): void {
+  const { op, now, allowed, reader, outcomes } = reading
+  const isRefused = allowed < positions.length
+  const takes = op === 'consume' || op === 'charge'
+  const reports = checks.map(({ policy: { algorithm } }) =>
+    // Only the script can tell how long a log has to be waited for, and how long a request of a queue is held.
+    reader.report(
+      algorithm === 'sliding-log' ? isRefused : algorithm === 'leaky-bucket' && allowed > 0,
+    ),
   )
-  return { outcomes, unreadable: numbers[1] ?? 0 }
-}
-
-function decodeOutcome(check: Check, fields: readonly number[]): Outcome {
-  const [retryMs = -1, remaining, resetMs, takenAt = -1, incarnation] = fields
-  const outcome: Outcome = {
-    policy: check.policy,
-    allowed: retryMs === 0,
-    limit: check.limit,
-    remaining,
-    resetMs,
-    retryAfterMs: retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs,
+  for (let i = 0; i < positions.length; i += 1) {
+    const isAllowed = i < allowed
+    const answer = {
+      now,
+      isAllowed,
+      isTaken: takes && isAllowed,
+      later: isAllowed ? allowed - 1 - i : 0,
+    }
+    outcomes[positions[i] ?? 0] = checks.map((check, index) => {
+      const report = reports[index] ?? nothing
+      const outcome = readOutcome[check.policy.algorithm](check, report, answer)
+      return op === 'renew' && report.incarnation === 0 ? notHeld(outcome) : outcome
+    })
   }
-  return takenAt < 0 ? outcome : { ...outcome, receipt: new Receipt(check, takenAt, incarnation) }
 }
 
-function encodePolicies(checks: readonly Check[]): Buffer {
-  const buffer = Buffer.alloc(checks.length * policyBytes)
-  let at = 0
-  for (const { policy, limit } of checks) {
-    at = buffer.writeUInt8(algorithmNumbers[policy.algorithm], at)
-    at = buffer.writeUInt8((policy.clockAligned ? 1 : 0) + (policy.countDenied ? 2 : 0), at)
-    at = writeUInt56(buffer, limit, at)
-    at = writeUInt56(buffer, policy.windowMs, at)
-    at = writeUInt56(buffer, policy.resolutionMs, at)
+/** A lease that could not be renewed. */
+function notHeld(outcome: Outcome): Outcome {
+  return { ...outcome, allowed: false, retryAfterMs: outcome.policy.retryMs }
+}
+
+/** Where the two numbers of a report meet in one integer. */
+const ySpan = 2 ** 27
+
+const nothing: Report = { x: 0, y: 0, incarnation: 0, more: 0 }
+
+/** Goes through the integers of a reply, and notices whether they are what was expected. */
+class ReplyReader {
+  readonly #values: readonly unknown[]
+  #at = 0
+  #end: number
+  #isSound = true
+
+  constructor(reply: unknown) {
+    this.#values = Array.isArray(reply) ? reply : []
+    this.#end = this.#values.length
   }
-  return buffer
-}
 
-function rowBytes({ op, checks }: Row): number {
-  return 2 + checks.length * (checkBytes + (op === 'refund' ? receiptBytes : 0))
-}
+  /** Whether all was read, and nothing but integers. */
+  get isRead(): boolean {
+    return this.#isSound && this.#at === this.#end
+  }
 
-/** Seven bytes, little-endian: room for every safe integer. Buffer itself writes at most six. */
-function writeUInt56(buffer: Buffer, value: number, at: number): number {
-  buffer.writeUIntLE(value % 2 ** 48, at, 6)
-  return buffer.writeUInt8(Math.floor(value / 2 ** 48), at + 6)
+  /** From the end of the reply: the rows of which not all requests are allowed, and how many are; `undefined` for none. */
+  takeRefused(): ReadonlyMap<number, number> | undefined {
+    const at = this.#at
+    this.#at = this.#values.length - 1
+    const length = this.next()
+    if (length === 0) {
+      this.#end -= 1
+      this.#at = at
+      return undefined
+    }
+    this.#end -= 1 + 2 * length
+    this.#at = this.#end
+    const refused = new Map<number, number>()
+    for (let i = 0; i < length && this.#isSound; i += 1) refused.set(this.next(), this.next())
+    this.#at = at
+    return refused
+  }
+
+  report(hasMore: boolean): Report {
+    const packed = this.next()
+    if (packed >= 0) {
+      const y = packed % ySpan
+      const more = hasMore ? this.next() : 0
+      return { x: (packed - y) / ySpan, y, incarnation: 0, more }
+    }
+    const x = this.next()
+    const y = this.next()
+    const incarnation = packed === -2 ? this.next() : 0
+    return { x, y, incarnation, more: hasMore ? this.next() : 0 }
+  }
+
+  next(): number {
+    const value = this.#values[this.#at]
+    this.#at += 1
+    // Clients can be set to give integers as texts.
+    const number = typeof value === 'number' ? value : Number(value ?? Number.NaN)
+    if (!Number.isSafeInteger(number)) this.#isSound = false
+    return number
+  }
 }

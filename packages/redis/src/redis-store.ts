@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import {
   type Check,
+  type MaybePromise,
   notify,
   type Outcome,
   SluiceError,
@@ -9,25 +10,28 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { Batcher } from './batcher.ts'
-import { decodeReply, encodeCall, type Row } from './call.ts'
+import { decodeReply, encodeCall } from './call.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
+import { Denials } from './denials.ts'
 import { KeyEncoder } from './key-encoder.ts'
-import { type Clock, type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
+import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
+import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
-  apply(op: StoreOp, checks: readonly Check[]): Promise<readonly Outcome[]>
+  /** Synchronous for requests whose denial is still known. */
+  apply(op: StoreOp, checks: readonly Check[]): MaybePromise<readonly Outcome[]>
   /** Settles the checks under way and refuses further ones. */
   close(): Promise<void>
 }
 
-/** The most keys of one call: a script holds up everybody else while it runs. */
-const maxKeysPerCall = 4_000
-const maxCallsInFlight = 4
 /** How much longer than its last unit a key lives. With a clock that is not Redis' own, a call may arrive late. */
 const ttlMarginMs = { server: 1_000, other: 10_000 } as const
 const u32 = 2 ** 32
+
+/** What stores have in common that write the same keys. */
+const spaces = new WeakMap<object, Map<string, object>>()
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically.
@@ -38,29 +42,30 @@ const u32 = 2 ** 32
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
-  const { clock, encoding, onInvalid, ...keyOptions } = setUpRedisStore(options)
+  const { clock, encoding, batch, denialTtlMs, onInvalid, ...keyOptions } = setUpRedisStore(options)
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const script = loadScript(encoding)
-  const marginMs = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
+  const ttlMargin = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
+  const denials = new Denials(denialTtlMs, typeof clock === 'function' ? clock : monotonicMs)
   let callNumber = 0
   let incarnation = randomInt(u32)
   warnAboutGuessableKeys(options)
 
   async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     callNumber += 1
-    const thisCall = callNumber
-    const { keys: names, policies, rows: packedRows } = encodeCall(rows)
-    const args = [
-      String(thisCall),
-      clockArgument(clock),
-      String(marginMs),
-      String(incarnation),
-      policies,
-      packedRows,
-    ]
-    incarnation = (incarnation + rows.reduce((sum, { checks }) => sum + checks.length, 0)) % u32
-    const reply = await runScript(redis, script, { keys: names, args })
-    const { outcomes, unreadable } = decodeReply(reply, thisCall, rows)
+    const number = callNumber
+    const now =
+      clock === 'server' ? undefined : Math.floor(clock === 'client' ? Date.now() : clock())
+    const encoded = encodeCall(rows, {
+      number,
+      now,
+      isServerClock: clock === 'server',
+      ttlMargin,
+      incarnation,
+    })
+    incarnation = (incarnation + 2 * encoded.keys.length) % u32
+    const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
+    const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
@@ -70,24 +75,51 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     return outcomes
   }
 
+  async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+    const sent = rows.map((row) => denials.send(row))
+    const outcomes = await call(rows).catch(rethrow)
+    for (const [index, row] of rows.entries()) {
+      const answered = sent[index]
+      if (answered) denials.learn(row, outcomes[index] ?? [], answered)
+    }
+    return outcomes
+  }
+
   const batcher = new Batcher<Row, readonly Outcome[]>({
-    maxWeight: maxKeysPerCall,
-    weightOf: (row) => row.checks.length,
-    maxInFlight: maxCallsInFlight,
-    send: (rows) => call(rows).catch(rethrow),
+    maxWeights: [batch.maxKeys, batch.maxBytes],
+    weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
+    maxInFlight: batch.maxInFlight,
+    send,
   })
 
   return {
-    apply: (op, checks) =>
-      batcher.add({ op, checks, keys: checks.map((check) => keys.keyOf(check)) }),
+    space: spaceOf(client, keyOptions.prefix),
+
+    apply(op, checks) {
+      const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)) }
+      return (batcher.isClosed ? undefined : denials.answer(row)) ?? batcher.add(row)
+    },
+
     close: () => batcher.close(),
   }
 }
 
-/** '' stands for the server's own clock. */
-function clockArgument(clock: Clock): string {
-  if (clock === 'server') return ''
-  return String(Math.floor(clock === 'client' ? Date.now() : clock()))
+function monotonicMs(): number {
+  return performance.now()
+}
+
+function bytesOf(keys: readonly string[]): number {
+  let bytes = 0
+  for (const key of keys) bytes += key.length
+  return bytes
+}
+
+function spaceOf(client: object, prefix: string): object {
+  const prefixes = spaces.get(client) ?? new Map<string, object>()
+  spaces.set(client, prefixes)
+  const space = prefixes.get(prefix) ?? {}
+  prefixes.set(prefix, space)
+  return space
 }
 
 function rethrow(error: unknown): never {

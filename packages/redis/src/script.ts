@@ -11,22 +11,30 @@ export interface Script {
   readonly sha1: string
 }
 
-const slidingLogFiles: { readonly [encoding in Encoding]: readonly string[] } = {
-  packed: ['algorithms/sliding-log-blocks.lua', 'algorithms/sliding-log.lua'],
-  'sorted-set': ['algorithms/sliding-log-sorted-set.lua'],
+const slidingLogLayouts: { readonly [encoding in Encoding]: readonly string[] } = {
+  packed: [
+    'sliding-log-string',
+    'sliding-log-block-form',
+    'sliding-log-blocks',
+    'sliding-log-packed',
+  ],
+  'sorted-set': ['sliding-log-sorted-set'],
 }
 
 /** Puts the script together from its files. */
 export function loadScript(encoding: Encoding): Script {
-  const files = [
-    'prelude.lua',
-    ...slidingLogFiles[encoding],
-    'algorithms/sliding-counter.lua',
-    'algorithms/fixed-window.lua',
-    'decide.lua',
+  const algorithms = [
+    'sliding-log',
+    ...slidingLogLayouts[encoding],
+    'sliding-counter',
+    'fixed-window',
+    'bucket',
+    'token-bucket',
+    'leaky-bucket',
+    'concurrency',
   ]
-  const text = files
-    .map((file) => readFileSync(new URL(`../lua/${file}`, import.meta.url), 'utf8'))
+  const text = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'decide']
+    .map((name) => readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8'))
     .join('\n')
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }

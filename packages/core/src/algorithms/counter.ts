@@ -1,9 +1,10 @@
-import type { Check } from '../check.ts'
+import type { Check, Receipt } from '../check.ts'
 import type { Outcome } from '../store.ts'
-import type { Algorithm } from './algorithm.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
+import { remainingUnits } from './effective-window.ts'
 
 /** What one key of one policy has taken: a state, and the algorithm that understands it. */
-export interface Counter<State = unknown> {
+export interface Counter<State extends Counted = Counted> {
   readonly algorithm: Algorithm<State>
   readonly state: State
 }
@@ -11,24 +12,42 @@ export interface Counter<State = unknown> {
 /** How long `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when they never will. */
 export function waitMs({ algorithm, state }: Counter, check: Check, now: number): number {
   const { cost, limit } = check
-  if (limit === 0 || cost > limit) return Number.POSITIVE_INFINITY
-  return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: limit - cost })
+  if (limit === 0) return Number.POSITIVE_INFINITY
+  const most = algorithm.capacity(check)
+  if (cost > most) return Number.POSITIVE_INFINITY
+  return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: most - cost })
+}
+
+/** How long `check` is held when it is allowed: to be asked before its units are taken. */
+export function delayOf({ algorithm, state }: Counter, check: Check, now: number): number {
+  return algorithm.delayMs ? algorithm.delayMs(state, check, now) : 0
+}
+
+/** What an outcome tells that is not read from the state after the charge. */
+export interface Answer {
+  readonly now: number
+  readonly retryAfterMs: number
+  /** @default 0 */
+  readonly delayMs?: number
+  readonly receipt?: Receipt | undefined
 }
 
 /** The outcome of a check whose wait is known, read from the state as it is: after the charge, where one was made. */
 export function outcomeOf(
   { algorithm, state }: Counter,
   check: Check,
-  { now, retryAfterMs }: { now: number; retryAfterMs: number },
+  { now, retryAfterMs, delayMs = 0, receipt }: Answer,
 ): Outcome {
   const { policy, limit } = check
   return {
     policy,
     allowed: retryAfterMs === 0,
     limit,
-    remaining: Math.max(0, limit - algorithm.used(state, check, now)),
+    remaining: remainingUnits(limit, algorithm.capacity(check), algorithm.used(state, check, now)),
     resetMs: algorithm.resetMs(state, check, now),
     retryAfterMs,
+    delayMs,
+    receipt,
   }
 }
 

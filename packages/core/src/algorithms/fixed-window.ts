@@ -1,16 +1,18 @@
 import type { Check } from '../check.ts'
 import { maxUnits } from '../policy.ts'
-import type { Algorithm } from './algorithm.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
 
 /** `startMs` is −1 when no window is open. */
-export interface FixedWindow {
+export interface FixedWindow extends Counted {
   startMs: number
   count: number
 }
 
 /** A count since the window's first charge, or since a multiple of the window when aligned to the clock. */
 export const fixedWindow: Algorithm<FixedWindow> = {
-  create: () => ({ startMs: -1, count: 0 }),
+  create: () => ({ startMs: -1, count: 0, limit: 0 }),
+
+  capacity: ({ limit }) => limit,
 
   settle(state, check, now) {
     return state.startMs <= now ? state : { ...state, startMs: startAt(check, now) }
@@ -35,6 +37,7 @@ export const fixedWindow: Algorithm<FixedWindow> = {
       state.count = 0
     }
     state.count = Math.min(state.count + check.cost, maxUnits(check.policy.windowMs))
+    state.limit = check.limit
     return state.startMs
   },
 

@@ -1,10 +1,10 @@
 import type { Check } from '../check.ts'
 import { maxUnits } from '../policy.ts'
-import type { Algorithm } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
+import { resetMs } from './effective-window.ts'
 
 /** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
-export interface SlidingCounter {
+export interface SlidingCounter extends Counted {
   startMs: number
   current: number
   previous: number
@@ -15,7 +15,9 @@ export interface SlidingCounter {
  * `current + ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to rounding.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
-  create: () => ({ startMs: -1, current: 0, previous: 0 }),
+  create: () => ({ startMs: -1, current: 0, previous: 0, limit: 0 }),
+
+  capacity: ({ limit }) => limit,
 
   settle(state, check, now) {
     const startMs = windowStart(check, now)
@@ -46,7 +48,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs: (state, check, now) => effectiveWindowMs(slidingCounter, state, { check, now }),
+  resetMs: (state, check, now) => resetMs(slidingCounter, state, { check, now }),
 
   take(state, check, now) {
     const { windowMs } = check.policy
@@ -55,6 +57,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     state.current = Math.min(currentAt(state, startMs) + check.cost, maxUnits(windowMs))
     state.previous = previous
     state.startMs = startMs
+    state.limit = check.limit
     return startMs
   },
 

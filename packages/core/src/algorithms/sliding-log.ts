@@ -1,15 +1,14 @@
 import type { Check } from '../check.ts'
-import type { Algorithm } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
+import { resetMs } from './effective-window.ts'
 
 /**
- * Entry i says that `totals[i] − totals[i − 1]` units were taken at `times[i]`; times ascend strictly. Entries before `head`
- * are dead, and `base` is the running total in front of the first live one, which may lie inside that entry when its
- * oldest units were dropped.
+ * Times and running totals in turn: entry i says that `entries[2i + 1] − entries[2i − 1]` units were taken at `entries[2i]`;
+ * times ascend strictly. Entries before number `head` are dead, and `base` is the running total in front of the first live one, which may
+ * lie inside that entry when its oldest units were dropped.
  */
-export interface SlidingLog {
-  times: number[]
-  totals: number[]
+export interface SlidingLog extends Counted {
+  entries: number[]
   head: number
   base: number
 }
@@ -19,91 +18,92 @@ export interface SlidingLog {
  * binary search, and requests of one millisecond share an entry.
  */
 export const slidingLog: Algorithm<SlidingLog> = {
-  create: () => ({ times: [], totals: [], head: 0, base: 0 }),
+  create: () => ({ entries: [], head: 0, base: 0, limit: 0 }),
+
+  capacity: ({ limit }) => limit,
 
   settle(state, check, now) {
     const latestMs = recordedAt(check, now)
-    if (lastOf(state.times) <= latestMs) return state
+    if (lastTime(state) <= latestMs) return state
     const from = firstAfter(state, latestMs - 1)
     return {
       ...state,
-      times: [...state.times.slice(0, from), latestMs],
-      totals: [...state.totals.slice(0, from), lastOf(state.totals)],
+      entries: [...state.entries.slice(0, 2 * from), latestMs, lastTotal(state)],
     }
   },
 
-  used: (state, check, now) => unitsAfter(state, now - check.policy.windowMs),
+  used(state, check, now) {
+    const first = firstAfter(state, now - check.policy.windowMs)
+    return first >= countOf(state) ? 0 : lastTotal(state) - totalBefore(state, first)
+  },
 
   msUntil(state, check, { now, target }) {
     if (slidingLog.used(state, check, now) <= target) return 0
-    const gone = lastOf(state.totals) - target
+    const gone = lastTotal(state) - target
     let low = state.head
-    let high = state.totals.length - 1
+    let high = countOf(state) - 1
+    if (totalAt(state, low) >= gone) high = low
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (at(state.totals, middle) >= gone) high = middle
+      if (totalAt(state, middle) >= gone) high = middle
       else low = middle + 1
     }
-    return at(state.times, low) + check.policy.windowMs - now
+    return timeAt(state, low) + check.policy.windowMs - now
   },
 
-  resetMs: (state, check, now) => effectiveWindowMs(slidingLog, state, { check, now }),
+  resetMs: (state, check, now) => resetMs(slidingLog, state, { check, now }),
 
   take(state, check, now) {
-    const { times, totals } = state
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
-    const units = lastOf(totals) + check.cost
-    if (times.length > 0 && lastOf(times) === time) {
-      totals[totals.length - 1] = units
-    } else {
-      times.push(time)
-      totals.push(units)
-    }
+    const { entries } = state
+    const units = lastTotal(state) + check.cost
+    // A literal takes no more room than it needs; what is pushed to an empty array takes 17 places.
+    if (entries.length === 0) state.entries = [time, units]
+    else if (lastTime(state) === time) entries[entries.length - 1] = units
+    else entries.push(time, units)
     keepNewest(state, check.limit)
+    state.limit = check.limit
     return time
   },
 
   giveBack(state, check, { now, at: time }) {
     if (time <= now - check.policy.windowMs) return
     const index = firstAfter(state, time - 1)
-    if (index >= state.times.length || at(state.times, index) !== time) return
-    const before = index === state.head ? state.base : at(state.totals, index - 1)
-    const units = Math.min(check.cost, at(state.totals, index) - before)
-    for (let i = index; i < state.totals.length; i += 1)
-      state.totals[i] = at(state.totals, i) - units
-    if (at(state.totals, index) === before) {
-      state.times.splice(index, 1)
-      state.totals.splice(index, 1)
+    if (index >= countOf(state) || timeAt(state, index) !== time) return
+    const { entries } = state
+    const before = totalBefore(state, index)
+    const units = Math.min(check.cost, totalAt(state, index) - before)
+    for (let i = 2 * index + 1; i < entries.length; i += 2) entries[i] = at(entries, i) - units
+    if (totalAt(state, index) === before) {
+      entries.splice(2 * index, 2)
       clearWhenEmpty(state)
     }
   },
 
   endsAt(state, check) {
-    return state.times.length > 0 ? lastOf(state.times) + check.policy.windowMs : 0
+    return state.entries.length > 0 ? lastTime(state) + check.policy.windowMs : 0
   },
 }
 
 /** The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too early. */
-function recordedAt(check: Check, now: number): number {
+export function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
+  if (resolutionMs === 1) return now
   const beyond = now % resolutionMs
   return beyond === 0 ? now : now - beyond + resolutionMs
 }
 
-function unitsAfter(state: SlidingLog, timeMs: number): number {
-  const first = firstAfter(state, timeMs)
-  if (first >= state.totals.length) return 0
-  return lastOf(state.totals) - (first === state.head ? state.base : at(state.totals, first - 1))
-}
-
-/** Index of the first live entry whose time lies after `timeMs`; the length when there is none. */
+/** Index of the first live entry whose time lies after `timeMs`; the number of entries when there is none. */
 function firstAfter(state: SlidingLog, timeMs: number): number {
   let low = state.head
-  let high = state.times.length
+  let high = countOf(state)
+  // Mostly it is the first one, or none: searched from both ends before it is halved.
+  if (low < high && timeAt(state, low) > timeMs) return low
+  if (low < high && timeAt(state, high - 1) <= timeMs) return high
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (at(state.times, middle) > timeMs) high = middle
+    if (timeAt(state, middle) > timeMs) high = middle
     else low = middle + 1
   }
   return low
@@ -111,39 +111,57 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
 
 function dropUntil(state: SlidingLog, index: number): void {
   if (index > state.head) {
-    state.base = at(state.totals, index - 1)
+    state.base = totalAt(state, index - 1)
     state.head = index
   }
   clearWhenEmpty(state)
-  if (state.head >= 16 && state.head * 2 >= state.times.length) {
+  if (state.head >= 16 && state.head * 2 >= countOf(state)) {
     // Moving the live half over the dead one is paid for by as many entries that died.
-    state.times.splice(0, state.head)
-    state.totals.splice(0, state.head)
+    state.entries.splice(0, 2 * state.head)
     state.head = 0
   }
 }
 
 /** A log without live entries is as new: what lies before `head` must not be taken for its end. */
 function clearWhenEmpty(state: SlidingLog): void {
-  if (state.head < state.times.length) return
-  state.times.length = 0
-  state.totals.length = 0
+  if (state.head < countOf(state)) return
+  if (state.entries.length > 0) state.entries = []
   state.head = 0
   state.base = 0
 }
 
 /** Units taken without asking may go beyond the limit: only the newest `limit` of them can ever matter. */
 function keepNewest(state: SlidingLog, limit: number): void {
-  const excess = lastOf(state.totals) - limit
+  const excess = lastTotal(state) - limit
   if (excess <= state.base) return
   let index = state.head
-  while (at(state.totals, index) <= excess) index += 1
+  while (totalAt(state, index) <= excess) index += 1
   state.head = index
   state.base = excess
 }
 
-function lastOf(values: readonly number[]): number {
-  return values.length === 0 ? 0 : at(values, values.length - 1)
+function countOf({ entries }: SlidingLog): number {
+  return entries.length / 2
+}
+
+function timeAt({ entries }: SlidingLog, index: number): number {
+  return at(entries, 2 * index)
+}
+
+function totalAt({ entries }: SlidingLog, index: number): number {
+  return at(entries, 2 * index + 1)
+}
+
+function totalBefore(state: SlidingLog, index: number): number {
+  return index === state.head ? state.base : totalAt(state, index - 1)
+}
+
+function lastTime({ entries }: SlidingLog): number {
+  return entries.length === 0 ? 0 : at(entries, entries.length - 2)
+}
+
+function lastTotal({ entries }: SlidingLog): number {
+  return entries.length === 0 ? 0 : at(entries, entries.length - 1)
 }
 
 /** The value at an index that is known to exist. */

@@ -1,136 +1,169 @@
-import type { Algorithm } from '../algorithms/algorithm.ts'
+import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
+import type { Policy } from '../policy.ts'
 import { boundedKey } from './bounded-key.ts'
 
-/** What one key of one policy has taken. Its identity is the incarnation of the key: a reset key gets a new cell. */
-export interface Cell {
-  readonly algorithm: Algorithm<unknown>
-  state: unknown
-  /** The last check that was charged: the policy and limit by which the cell expires or is exhausted. */
-  check: Check
-  /** Where it stands in the list that sweeping and sampling go through; or one of the two values below. */
-  slot: number
+/**
+ * The keys of one policy, each with what it has taken: a state, whose identity is the incarnation of its key. There are many, so a key costs
+ * its state and its place in the map, and nothing else.
+ */
+interface Table {
+  readonly policy: Policy
+  readonly algorithm: Algorithm<Counted>
+  readonly states: Map<string, Counted>
+  /** Where sweeping and sampling go on; what is dropped or added meanwhile does not disturb it. */
+  hand: MapIterator<[string, Counted]>
 }
 
-/** The slot of an overflow bucket. */
-const shared = -1
-/** The slot of a cell that was dropped: what is taken from it would be lost. */
-const dropped = -2
+interface Entry {
+  readonly table: Table
+  readonly key: string
+  readonly state: Counted
+}
 
 const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
 
-/** The cells of a memory store: found by policy and key, bounded in number. */
+/** What the keys of a memory store have taken: found by policy and key, bounded in number. */
 export class Cells {
   readonly #maxKeys: number
-  readonly #tables = new Map<string, Map<string, Cell>>()
-  readonly #overflow = new Map<string, Cell>()
-  readonly #all: Cell[] = []
-  #sweepAt = 0
+  readonly #tables = new Map<string, Table>()
+  readonly #overflow = new Map<string, Counted>()
+  /** The tables that the hand goes over, in turn. */
+  readonly #round: Table[] = []
+  #turn = 0
+  #size = 0
+  #changes = 0
 
   constructor(maxKeys: number) {
     this.#maxKeys = maxKeys
   }
 
   get size(): number {
-    return this.#all.length
+    return this.#size
   }
 
-  /** The cell that counts for a check: its own, or, when nothing can make room for one, its overflow bucket. */
-  get(check: Check, now: number): Cell | undefined {
-    const own = this.#tables.get(check.policy.id)?.get(boundedKey(check.key))
-    if (own || this.#all.length < this.#maxKeys || this.#dispensable(now)) return own
+  /** Changes with every key that is dropped or begins: what was found before may be another now. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** The state that counts for a check: that of its key, or, when nothing can make room for one, of its overflow bucket. */
+  get(check: Check, now: number): Counted | undefined {
+    const own = this.#tables.get(check.policy.id)?.states.get(boundedKey(check.key))
+    if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
     return this.#overflow.get(overflowKey(check))
   }
 
-  /** The cell to charge: the one that was found, or a new one where it was dropped since, or all that it held has expired. */
-  toCharge(check: Check, now: number, found: Cell | undefined): Cell {
-    if (!found || found.slot === dropped) return this.#add(check, now)
-    if (found.slot === shared || !hasExpired(found, now)) return found
-    this.#drop(found)
-    return this.#add(check, now)
-  }
-
-  #add(check: Check, now: number): Cell {
+  /** A new life of a key: after all that it held has expired, or where it held nothing. */
+  begin(check: Check, now: number): Counted {
+    const table = this.#table(check)
+    const key = boundedKey(check.key)
+    const state = table.algorithm.create()
+    this.#changes += 1
+    if (table.states.has(key)) {
+      // Taken out first, so that the hand meets it last.
+      table.states.delete(key)
+      table.states.set(key, state)
+      return state
+    }
     this.#sweep(now)
-    if (this.#all.length >= this.#maxKeys) {
+    if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
-      if (!victim) return this.#overflowCell(check)
+      if (!victim) return this.#overflowState(check, table.algorithm)
       this.#drop(victim)
     }
-    const cell = newCell(check, this.#all.length)
-    this.#all.push(cell)
-    this.#table(check).set(boundedKey(check.key), cell)
-    return cell
+    this.#size += 1
+    // Sweeping may have dropped the table with its last key.
+    this.#table(check).states.set(key, state)
+    return state
   }
 
   delete(check: Check): void {
-    const cell = this.#tables.get(check.policy.id)?.get(boundedKey(check.key))
-    if (cell) this.#drop(cell)
+    const table = this.#tables.get(check.policy.id)
+    const key = boundedKey(check.key)
+    const state = table?.states.get(key)
+    if (table && state) this.#drop({ table, key, state })
   }
 
-  /** Looks at two cells for every new one, so that what has expired goes without a timer and without a pause. */
+  /** Looks at two keys for every new one, so that what has expired goes without a timer and without a pause. */
   #sweep(now: number): void {
-    for (let i = 0; i < sweptPerAdd && this.#all.length > 0; i += 1) {
-      this.#sweepAt = (this.#sweepAt + 1) % this.#all.length
-      const cell = this.#all[this.#sweepAt]
-      if (cell && hasExpired(cell, now)) this.#drop(cell)
+    for (let i = 0; i < sweptPerAdd; i += 1) {
+      const entry = this.#next()
+      if (!entry) return
+      if (hasExpired(entry, now)) this.#drop(entry)
     }
   }
 
-  /** An expired cell of a random sample, else its least used one; none when all of the sample are exhausted. */
-  #dispensable(now: number): Cell | undefined {
-    let least: Cell | undefined
+  /** An expired key of the next few, else the least used one; none when all of them are exhausted. */
+  #dispensable(now: number): Entry | undefined {
+    let least: Entry | undefined
     let leastShare = 1
     for (let i = 0; i < sampleSize; i += 1) {
-      const cell = this.#all[Math.floor(Math.random() * this.#all.length)]
-      if (!cell) continue
-      if (hasExpired(cell, now)) return cell
-      const share = cell.algorithm.used(cell.state, cell.check, now) / cell.check.limit
+      const entry = this.#next()
+      if (!entry) break
+      if (hasExpired(entry, now)) return entry
+      const { algorithm } = entry.table
+      const check = lastCheck(entry)
+      const share = algorithm.used(entry.state, check, now) / algorithm.capacity(check)
       if (share < leastShare) {
-        least = cell
+        least = entry
         leastShare = share
       }
     }
     return least
   }
 
-  #drop(cell: Cell): void {
-    const last = this.#all.pop()
-    if (last && last !== cell) {
-      this.#all[cell.slot] = last
-      last.slot = cell.slot
+  /** The next key under the hand, which goes over the tables in turn, a step in each. */
+  #next(): Entry | undefined {
+    if (this.#size === 0) return undefined
+    for (;;) {
+      this.#turn = (this.#turn + 1) % this.#round.length
+      const table = this.#round[this.#turn]
+      if (!table) return undefined
+      const next = table.hand.next()
+      if (!next.done) return { table, key: next.value[0], state: next.value[1] }
+      table.hand = table.states.entries()
     }
-    cell.slot = dropped
-    const { policy, key } = cell.check
-    const table = this.#tables.get(policy.id)
-    table?.delete(boundedKey(key))
-    if (table?.size === 0) this.#tables.delete(policy.id)
   }
 
-  #table({ policy }: Check): Map<string, Cell> {
-    const table = this.#tables.get(policy.id) ?? new Map<string, Cell>()
+  #drop({ table, key }: Entry): void {
+    table.states.delete(key)
+    this.#size -= 1
+    this.#changes += 1
+    if (table.states.size > 0) return
+    this.#tables.delete(table.policy.id)
+    this.#round.splice(this.#round.indexOf(table), 1)
+  }
+
+  #table({ policy }: Check): Table {
+    const known = this.#tables.get(policy.id)
+    if (known) return known
+    const states = new Map<string, Counted>()
+    const algorithm = algorithms[policy.algorithm]
+    const table = { policy, algorithm, states, hand: states.entries() }
     this.#tables.set(policy.id, table)
+    this.#round.push(table)
     return table
   }
 
-  #overflowCell(check: Check): Cell {
+  #overflowState(check: Check, algorithm: Algorithm<Counted>): Counted {
     const key = overflowKey(check)
-    const cell = this.#overflow.get(key) ?? newCell(check, shared)
-    this.#overflow.set(key, cell)
-    return cell
+    const state = this.#overflow.get(key) ?? algorithm.create()
+    this.#overflow.set(key, state)
+    return state
   }
 }
 
-function newCell(check: Check, slot: number): Cell {
-  const algorithm = algorithms[check.policy.algorithm]
-  return { algorithm, state: algorithm.create(), check, slot }
+function hasExpired(entry: Entry, now: number): boolean {
+  return entry.table.algorithm.endsAt(entry.state, lastCheck(entry)) <= now
 }
 
-function hasExpired({ algorithm, state, check }: Cell, now: number): boolean {
-  return algorithm.endsAt(state, check) <= now
+/** The policy and limit by which a key expires, or is exhausted. */
+function lastCheck({ table: { policy }, key, state }: Entry): Check {
+  return { policy, key, cost: 0, limit: state.limit }
 }
 
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */

@@ -1,10 +1,11 @@
-import { type Counter, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.ts'
+import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
+import { delayOf, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.ts'
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
 import { knownFields, wholeNumber } from '../options.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
-import { type Cell, Cells } from './cells.ts'
+import { Cells } from './cells.ts'
 
 export interface MemoryStoreOptions {
   /**
@@ -38,80 +39,145 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 type Operation = (cells: Cells, checks: readonly Check[], now: number) => readonly Outcome[]
 
-const operations: { readonly [op in StoreOp]: Operation } = { consume, peek, charge, refund, reset }
+const operations: { readonly [op in StoreOp]: Operation } = {
+  consume,
+  peek,
+  charge: (cells, checks, now) =>
+    checks.map((check) => charge(cells, { check, now, state: settled(cells, check, now) })),
+  refund: (cells, checks, now) => checks.map((check) => refund(cells, check, now)),
+  release: (cells, checks, now) => checks.map((check) => refund(cells, check, now)),
+  renew: (cells, checks, now) => checks.map((check) => renew(cells, check, now)),
+  reset: (cells, checks, now) => checks.map((check) => reset(cells, check, now)),
+}
+
+/** One check, and what its key had taken when it was looked up: `undefined` for nothing. */
+interface Found {
+  readonly check: Check
+  readonly now: number
+  readonly state: Counted | undefined
+}
 
 function consume(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
-  const found = checks.map((check) => settledCell(cells, check, now))
-  const waits = checks.map((check, index) => waitMs(found[index] ?? fresh(check), check, now))
-  if (waits.every((wait) => wait === 0)) {
-    return checks.map((check, index) => taken(cells, check, { now, cell: found[index] }))
+  const [only] = checks
+  // Most requests have one check, which needs no lists.
+  if (only && checks.length === 1) {
+    const found = { check: only, now, state: settled(cells, only, now) }
+    const wait = waitOf(found)
+    return [wait === 0 ? taken(cells, found) : denied(cells, found, wait)]
   }
-  return checks.map((check, index) => {
-    const cell = found[index]
-    if (!check.policy.countDenied || !leavesTrace(check)) {
-      return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: waits[index] ?? 0 })
-    }
-    const charged = cells.toCharge(check, now, cell)
-    take(charged, check, now)
-    return outcomeOf(charged, check, { now, retryAfterMs: waitMs(charged, check, now) })
-  })
+  const found = checks.map((check) => ({ check, now, state: settled(cells, check, now) }))
+  const waits = found.map(waitOf)
+  if (waits.some((wait) => wait > 0)) {
+    return found.map((one, index) => denied(cells, one, waits[index] ?? 0))
+  }
+  const { changes } = cells
+  return found.map((one) =>
+    // What makes room for one check may have dropped the key of another.
+    taken(cells, cells.changes === changes ? one : { ...one, state: cells.get(one.check, now) }),
+  )
+}
+
+/** What a check comes to when its request is denied: charged only where denials count. */
+function denied(cells: Cells, found: Found, wait: number): Outcome {
+  const { check, now } = found
+  if (!check.policy.countDenied || !leavesTrace(check)) {
+    return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
+  }
+  const state = take(cells, found).state
+  const counter = { algorithm: algorithmOf(check), state }
+  return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
+}
+
+function taken(cells: Cells, found: Found): Outcome {
+  const { check, now, state } = found
+  const delayMs = state ? delayOf({ algorithm: algorithmOf(check), state }, check, now) : 0
+  return charge(cells, found, delayMs)
+}
+
+function charge(cells: Cells, found: Found, delayMs = 0): Outcome {
+  const { check, now } = found
+  if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  const { state, at } = take(cells, found)
+  const counter = { algorithm: algorithmOf(check), state }
+  const receipt = new Receipt(check, at, state)
+  return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
 }
 
 function peek(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
-  return checks.map((check) => {
-    const { algorithm, state } = cells.get(check, now) ?? fresh(check)
-    const counter = { algorithm, state: algorithm.settle(state, check, now) }
-    return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
-  })
-}
-
-function charge(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
-  return checks.map((check) => taken(cells, check, { now, cell: settledCell(cells, check, now) }))
-}
-
-function refund(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
-  return checks.map((check) => {
-    const cell = settledCell(cells, check, now)
-    if (cell && check.receipt?.incarnation === cell) {
-      cell.algorithm.giveBack(cell.state, check, { now, at: check.receipt.at })
-      // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
-      if (cell.algorithm.endsAt(cell.state, check) <= now) cells.delete(check)
+  const counters = checks.map((check) => {
+    const algorithm = algorithmOf(check)
+    const state = cells.get(check, now)
+    return {
+      algorithm,
+      check,
+      state: state ? algorithm.settle(state, check, now) : algorithm.create(),
     }
-    return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: 0 })
   })
+  const waits = counters.map((counter) => waitMs(counter, counter.check, now))
+  const isAllowed = waits.every((wait) => wait === 0)
+  return counters.map((counter, index) =>
+    outcomeOf(counter, counter.check, {
+      now,
+      retryAfterMs: waits[index] ?? 0,
+      delayMs: isAllowed ? delayOf(counter, counter.check, now) : 0,
+    }),
+  )
 }
 
-function reset(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
-  return checks.map((check) => {
-    cells.delete(check)
-    return outcomeOf(fresh(check), check, { now, retryAfterMs: 0 })
-  })
+function refund(cells: Cells, check: Check, now: number): Outcome {
+  const state = settled(cells, check, now)
+  const algorithm = algorithmOf(check)
+  if (state && check.receipt?.incarnation === state) {
+    algorithm.giveBack(state, check, { now, at: check.receipt.at })
+    // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    if (algorithm.endsAt(state, check) <= now) cells.delete(check)
+  }
+  return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs: 0 })
 }
 
-/** The cell of a check with no time in it later than `now`. */
-function settledCell(cells: Cells, check: Check, now: number): Cell | undefined {
-  const cell = cells.get(check, now)
-  if (cell) cell.state = cell.algorithm.settle(cell.state, check, now)
-  return cell
+function renew(cells: Cells, check: Check, now: number): Outcome {
+  const state = settled(cells, check, now)
+  const { receipt, policy } = check
+  const isHeld =
+    state !== undefined &&
+    receipt?.incarnation === state &&
+    algorithmOf(check).renew?.(state, check, { now, at: receipt.at }) === true
+  const retryAfterMs = isHeld ? 0 : policy.retryMs
+  return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs })
 }
 
-function taken(
-  cells: Cells,
-  check: Check,
-  { now, cell }: { now: number; cell: Cell | undefined },
-): Outcome {
-  if (!leavesTrace(check)) return outcomeOf(cell ?? fresh(check), check, { now, retryAfterMs: 0 })
-  const charged = cells.toCharge(check, now, cell)
-  const receipt = new Receipt(check, take(charged, check, now), charged)
-  return { ...outcomeOf(charged, check, { now, retryAfterMs: 0 }), receipt }
+function reset(cells: Cells, check: Check, now: number): Outcome {
+  cells.delete(check)
+  return outcomeOf(counterOf({ check, now, state: undefined }), check, { now, retryAfterMs: 0 })
 }
 
-function take(cell: Cell, check: Check, now: number): number {
-  cell.check = check
-  return cell.algorithm.take(cell.state, check, now)
+/** What a key has taken, with no time in it later than `now`; it stays the same object, since receipts know it. */
+function settled(cells: Cells, check: Check, now: number): Counted | undefined {
+  const state = cells.get(check, now)
+  if (!state) return undefined
+  const repaired = algorithmOf(check).settle(state, check, now)
+  return repaired === state ? state : Object.assign(state, repaired)
 }
 
-function fresh(check: Check): Counter {
-  const algorithm = algorithms[check.policy.algorithm]
-  return { algorithm, state: algorithm.create() }
+function take(cells: Cells, { check, now, state }: Found): { state: Counted; at: number } {
+  const algorithm = algorithmOf(check)
+  const lives = state !== undefined && algorithm.endsAt(state, check) > now
+  const charged = lives ? state : cells.begin(check, now)
+  return { state: charged, at: algorithm.take(charged, check, now) }
+}
+
+function waitOf(found: Found): number {
+  return waitMs(counterOf(found), found.check, found.now)
+}
+
+function counterOf({ check, state }: Pick<Found, 'check' | 'state'> & { now?: number }): {
+  algorithm: Algorithm<Counted>
+  state: Counted
+} {
+  const algorithm = algorithmOf(check)
+  return { algorithm, state: state ?? algorithm.create() }
+}
+
+function algorithmOf({ policy }: Check): Algorithm<Counted> {
+  return algorithms[policy.algorithm]
 }

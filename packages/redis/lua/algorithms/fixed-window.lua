@@ -3,80 +3,62 @@
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
 
-  local function is_open(cell, check, now)
-    return cell.start ~= nil and now < cell.start + check.window
-  end
-
-  local function start_at(check, now)
-    if check.aligned then return now - now % check.window end
-    return now
-  end
-
   local fixed_window = {}
   algorithms['fixed-window'] = fixed_window
 
-  function fixed_window.load(key)
-    local value, unreadable = read_string(key, VERSION, LENGTH)
-    local cell = { key = key, count = 0, unreadable = unreadable }
-    if value then
-      local _, incarnation, start, count = unpack_struct(FORMAT, value)
+  function fixed_window.prepare(policy)
+    policy.start = policy.aligned and now - now % policy.window or now
+    policy.most = max_units(policy.window)
+  end
+
+  function fixed_window.load(cell, key, policy)
+    cell.start, cell.count = nil, 0
+    local value = read_string(cell, key, VERSION, LENGTH)
+    if not value then return end
+    local _, incarnation, start, count = unpack_struct(FORMAT, value)
+    if start > now then
+      start = policy.start
+      cell.repaired = true
+    end
+    if now < start + policy.window then
       cell.incarnation, cell.start, cell.count = incarnation, start, count
     end
-    return cell
   end
 
-  function fixed_window.settle(cell, check, now, keep)
-    if cell.start ~= nil and cell.start > now then
-      cell.start = start_at(check, now)
-      cell.settled = true
-    end
-    if keep and cell.settled then cell.changed = true end
+  function fixed_window.persist(cell, policy)
+    local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
+    write_string(cell.key, value, cell.start + policy.window - now)
   end
 
-  function fixed_window.used(cell, check, now)
-    if is_open(cell, check, now) then return cell.count end
-    return 0
+  -- The time to live was set with the first charge of the window.
+  local function write_count(cell)
+    redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
   end
 
-  function fixed_window.ms_until(cell, check, now, target)
-    if fixed_window.used(cell, check, now) <= target then return 0 end
-    return cell.start + check.window - now
+  function fixed_window.fits(cell, policy)
+    return policy.capacity - cell.count
   end
 
-  function fixed_window.reset_ms(cell, check, now)
-    if check.limit > 0 and is_open(cell, check, now) then return cell.start + check.window - now end
-    return check.window
+  function fixed_window.take(cell, policy, units)
+    cell.count = min(cell.count + units, policy.most)
+    if cell.start then return write_count(cell) end
+    cell.start = policy.start
+    fixed_window.persist(cell, policy)
   end
 
-  function fixed_window.take(cell, check, now)
-    if not is_open(cell, check, now) then
-      cell.start = start_at(check, now)
-      cell.count = 0
-      cell.incarnation = nil
-    end
-    cell.incarnation = cell.incarnation or new_incarnation()
-    cell.count = min(cell.count + check.cost, max_units(check.window))
-    cell.changed = true
-    return cell.start
+  function fixed_window.give_back(cell, policy, units, at)
+    if cell.start ~= at then return end
+    cell.count = max(0, cell.count - units)
+    write_count(cell)
   end
 
-  function fixed_window.give_back(cell, check, now, at)
-    if cell.start ~= at or not is_open(cell, check, now) then return end
-    cell.count = max(0, cell.count - check.cost)
-    cell.changed = true
+  function fixed_window.clear(cell, policy)
+    leave_mark(cell, policy.window)
+    cell.start, cell.count = nil, 0
   end
 
-  function fixed_window.clear(cell)
-    cell.incarnation, cell.start, cell.count = nil, nil, 0
-    cell.changed = true
-  end
-
-  function fixed_window.save(cell, check, now)
-    if not is_open(cell, check, now) then
-      redis.call('DEL', cell.key)
-    else
-      local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
-      write_string(cell, value, cell.start + check.window - now + check.ttl_margin)
-    end
+  -- The count, and since when the window is open, from 1; 0 when none is.
+  function fixed_window.report(cell)
+    return cell.count, cell.start and now - cell.start + 1 or 0
   end
 end

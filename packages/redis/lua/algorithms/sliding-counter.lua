@@ -3,102 +3,65 @@
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
 
-  local function window_start(check, now)
-    return now - now % check.window
-  end
-
-  local function current_at(cell, start)
-    if cell.start == start then return cell.current end
-    return 0
-  end
-
-  local function previous_at(cell, start, window)
-    if cell.start == start then return cell.previous end
-    if cell.start ~= nil and cell.start + window == start then return cell.current end
-    return 0
-  end
-
-  -- How far a window must have elapsed until at most target of the units of the window before it still count.
-  local function elapsed_until(window, units, target)
-    if units <= target then return 0 end
-    return window - ceil((target + 1) * window / units) + 1
-  end
-
   local sliding_counter = {}
   algorithms['sliding-counter'] = sliding_counter
 
-  function sliding_counter.load(key)
-    local value, unreadable = read_string(key, VERSION, LENGTH)
-    local cell = { key = key, current = 0, previous = 0, unreadable = unreadable }
-    if value then
-      local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
-      cell.incarnation, cell.start, cell.current, cell.previous = incarnation, start, current, previous
+  function sliding_counter.prepare(policy)
+    policy.start = now - now % policy.window
+    policy.most = max_units(policy.window)
+  end
+
+  function sliding_counter.load(cell, key, policy)
+    cell.current, cell.previous, cell.is_current = 0, 0, false
+    local value = read_string(cell, key, VERSION, LENGTH)
+    if not value then return end
+    local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+    if start > policy.start then
+      start = policy.start
+      cell.repaired = true
     end
-    return cell
-  end
-
-  function sliding_counter.settle(cell, check, now, keep)
-    local start = window_start(check, now)
-    if cell.start ~= nil and cell.start > start then
-      cell.start = start
-      cell.settled = true
+    if start == policy.start then
+      cell.incarnation, cell.current, cell.previous = incarnation, current, previous
+      cell.is_current = true
+    elseif start + policy.window == policy.start then
+      cell.incarnation, cell.previous = incarnation, current
     end
-    if keep and cell.settled then cell.changed = true end
   end
 
-  function sliding_counter.used(cell, check, now)
-    local window = check.window
-    local start = window_start(check, now)
-    local left = window - (now - start)
-    return current_at(cell, start) + floor(previous_at(cell, start, window) * left / window)
+  function sliding_counter.persist(cell, policy)
+    local value = pack(FORMAT, VERSION, cell.incarnation, policy.start, cell.current, cell.previous)
+    write_string(cell.key, value, policy.start + 2 * policy.window - now)
+    cell.is_current = true
   end
 
-  function sliding_counter.ms_until(cell, check, now, target)
-    if sliding_counter.used(cell, check, now) <= target then return 0 end
-    local window = check.window
-    local start = window_start(check, now)
-    local elapsed = now - start
-    local current = current_at(cell, start)
-    if current <= target then
-      return elapsed_until(window, previous_at(cell, start, window), target - current) - elapsed
-    end
-    return window - elapsed + elapsed_until(window, current, target)
+  -- The time to live was set with the first charge of the window.
+  local function write_current(cell)
+    redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.current))
   end
 
-  function sliding_counter.reset_ms(cell, check, now)
-    return effective_window(sliding_counter, cell, check, now)
+  function sliding_counter.fits(cell, policy)
+    local left = policy.window - (now - policy.start)
+    return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
   end
 
-  function sliding_counter.take(cell, check, now)
-    local start = window_start(check, now)
-    local previous = previous_at(cell, start, check.window)
-    if cell.start ~= nil and now >= cell.start + 2 * check.window then cell.incarnation = nil end
-    cell.current = min(current_at(cell, start) + check.cost, max_units(check.window))
-    cell.previous = previous
-    cell.start = start
-    cell.incarnation = cell.incarnation or new_incarnation()
-    cell.changed = true
-    return start
+  function sliding_counter.take(cell, policy, units)
+    cell.current = min(cell.current + units, policy.most)
+    if cell.is_current then return write_current(cell) end
+    sliding_counter.persist(cell, policy)
   end
 
-  function sliding_counter.give_back(cell, check, now, at)
-    if cell.start ~= at or window_start(check, now) ~= at then return end
-    cell.current = max(0, cell.current - check.cost)
-    cell.changed = true
+  function sliding_counter.give_back(cell, policy, units, at)
+    if not cell.is_current or policy.start ~= at then return end
+    cell.current = max(0, cell.current - units)
+    write_current(cell)
   end
 
-  function sliding_counter.clear(cell)
-    cell.incarnation, cell.start, cell.current, cell.previous = nil, nil, 0, 0
-    cell.changed = true
+  function sliding_counter.clear(cell, policy)
+    leave_mark(cell, 2 * policy.window)
+    cell.is_current, cell.current, cell.previous = false, 0, 0
   end
 
-  function sliding_counter.save(cell, check, now)
-    local ttl = cell.start and cell.start + 2 * check.window - now or 0
-    if ttl <= 0 then
-      redis.call('DEL', cell.key)
-    else
-      local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.current, cell.previous)
-      write_string(cell, value, ttl + check.ttl_margin)
-    end
+  function sliding_counter.report(cell)
+    return cell.current, cell.previous
   end
 end

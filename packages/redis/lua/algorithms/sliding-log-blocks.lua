@@ -1,230 +1,256 @@
--- The packed log of sliding-log: a list of blocks. A block is a header and up to 13 entries, oldest first:
---   [u8 version] [u32 incarnation] [running total before the block]  then  [u40 ms] [running total] each
--- An entry says how many units were taken at its time: its total less the one before it. Totals answer any cost by a
--- search, and wrap around: only differences count. Version 1 holds totals in 24 bits, for limits below 2^24; version 2
--- in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
+-- The packed log of sliding-log where the limit is high: a list of blocks (sliding-log-block-form.lua), oldest first.
 -- Only the blocks at both ends are read, and those that a search goes through; a long log is never read whole.
-local blocks = {}
+local block_log = {}
 
 do
-  -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
-  -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
-  local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
-  local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', header_size = 8, entry_size = 8, entries = 13, span = 16777216 }
-  local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', header_size = 11, entry_size = 11, entries = 10, span = 281474976710656 }
-  local LAYOUTS = { NARROW, WIDE }
+  local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of
+  local total_before, entry = block_form.total_before, block_form.entry
 
-  local function layout_of(block)
-    local layout = type(block) == 'string' and LAYOUTS[block:byte(1)]
-    if not layout then return nil end
-    local entries = (#block - layout.header_size) / layout.entry_size
-    if entries < 1 or entries % 1 ~= 0 then return nil end
-    return layout
+  local function count_of(cell)
+    if not cell.count then cell.count = redis_call('LLEN', cell.key) end
+    return cell.count
   end
 
-  function blocks.load(key)
-    local count = redis.pcall('LLEN', key)
-    local cell = { key = key, blocks = {}, dirty = {}, first = 0, count = 0, stored = 0, kept = 0 }
-    if type(count) ~= 'number' then
-      cell.unreadable = true
-    elseif count > 0 then
-      cell.count, cell.stored, cell.kept = count, count, count
-      local head, tail = layout_of(blocks.block_at(cell, 0)), layout_of(blocks.block_at(cell, count - 1))
-      if head and head == tail then
-        cell.layout = tail
-        local _, incarnation = unpack_struct(tail.header, blocks.block_at(cell, count - 1))
-        cell.incarnation = incarnation
-      else
-        cell.unreadable = true
-        cell.blocks, cell.count, cell.kept = {}, 0, 0
-      end
+  -- Blocks are numbered from 0, as the list is.
+  local function block_at(cell, index)
+    if index == 0 then return cell.head_block end
+    if index == cell.count - 1 then return cell.tail_block end
+    return redis_call('LINDEX', cell.key, index)
+  end
+
+  -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
+  local function is_after(_cell, time, _total, wanted)
+    return time > wanted
+  end
+
+  local function reaches(cell, _time, total, wanted)
+    return (total - cell.base) % cell.form.span >= wanted
+  end
+
+  -- The first entry of a block, from number `from` on, for which found holds; the last one must be such.
+  local function search_block(cell, block, from, found, wanted)
+    local form = cell.form
+    local to = entries_in(form, block) - 1
+    while from < to do
+      local middle = floor((from + to) / 2)
+      local time, total = entry_in(form, block, middle)
+      if found(cell, time, total, wanted) then to = middle else from = middle + 1 end
     end
-    return cell
+    return from
   end
 
-  -- The blocks of a cell are numbered from 0 as the list was when the call began; those from cell.kept on exist only here.
-  function blocks.block_at(cell, index)
-    local block = cell.blocks[index]
-    if not block then
-      block = redis.call('LINDEX', cell.key, index)
-      cell.blocks[index] = block
-    end
-    return block
-  end
-
-  function blocks.entries_in(cell, index)
-    return (#blocks.block_at(cell, index) - cell.layout.header_size) / cell.layout.entry_size
-  end
-
-  -- Time and running total of entry number i (from 0) of a block.
-  function blocks.entry_at(cell, index, i, now)
-    local layout = cell.layout
-    local time, total = unpack_struct(layout.entry, blocks.block_at(cell, index), layout.header_size + i * layout.entry_size + 1)
-    local ahead = (time - now) % TIME_SPAN
-    if ahead >= HALF_SPAN then ahead = ahead - TIME_SPAN end
-    return now + ahead, total
-  end
-
-  function blocks.last_entry(cell, now)
-    local index = cell.count - 1
-    return blocks.entry_at(cell, index, blocks.entries_in(cell, index) - 1, now)
-  end
-
-  function blocks.total_before(cell, index, i, now)
-    if i > 0 then
-      local _, total = blocks.entry_at(cell, index, i - 1, now)
-      return total
-    end
-    local _, _, before = unpack_struct(cell.layout.header, blocks.block_at(cell, index))
-    return before
-  end
-
-  function blocks.is_empty(cell)
-    return cell.first >= cell.count
-  end
-
-  -- The first entry for which found(time, total) holds; it must hold for all entries after one for which it does.
-  -- Returns block and entry number; the number of blocks, and 0, when it holds for none.
-  function blocks.search(cell, now, found)
-    local function holds_in(index)
-      return found(blocks.entry_at(cell, index, blocks.entries_in(cell, index) - 1, now))
-    end
-    if blocks.is_empty(cell) or not holds_in(cell.count - 1) then return cell.count, 0 end
-    local low, high, step = cell.first, cell.first, 1
-    while not holds_in(high) do
+  -- Block and number of the first entry for which found holds, which must hold for all entries after it. One must exist.
+  local function search(cell, found, wanted)
+    local form, last = cell.form, count_of(cell) - 1
+    local low, high, step = cell.block, cell.block, 1
+    local time, total = last_of(form, block_at(cell, high))
+    while high < last and not found(cell, time, total, wanted) do
       low = high + 1
-      high = min(high + step, cell.count - 1)
+      high = min(high + step, last)
       step = step * 2
+      time, total = last_of(form, block_at(cell, high))
     end
     while low < high do
       local middle = floor((low + high) / 2)
-      if holds_in(middle) then high = middle else low = middle + 1 end
+      time, total = last_of(form, block_at(cell, middle))
+      if found(cell, time, total, wanted) then high = middle else low = middle + 1 end
     end
-    local i = 0
-    while not found(blocks.entry_at(cell, low, i, now)) do i = i + 1 end
-    return low, i
+    local block = block_at(cell, low)
+    return low, search_block(cell, block, low == cell.block and cell.entry or 0, found, wanted), block
   end
 
-  function blocks.first_after(cell, now, time)
-    return blocks.search(cell, now, function(entry_time) return entry_time > time end)
-  end
-
-  function blocks.put_block(cell, index, block)
-    cell.blocks[index] = block
-    cell.dirty[index] = true
-    cell.changed = true
-  end
-
-  function blocks.clear(cell)
-    cell.blocks, cell.dirty = {}, {}
-    cell.first, cell.count, cell.kept = 0, 0, 0
-    cell.incarnation = nil
-    cell.changed = true
-  end
-
-  function blocks.start_anew(cell, check)
-    blocks.clear(cell)
-    cell.layout = check.limit < NARROW.span and NARROW or WIDE
-  end
-
-  function blocks.append(cell, time, total, before)
-    local layout = cell.layout
-    local entry = pack(layout.entry, time % TIME_SPAN, total % layout.span)
-    local index = cell.count - 1
-    if not blocks.is_empty(cell) and blocks.entries_in(cell, index) < layout.entries then
-      blocks.put_block(cell, index, blocks.block_at(cell, index) .. entry)
+  -- Finds the first live entry: its block, its number, its time, and the running total before it.
+  local function measure(cell, policy)
+    local form, block, i = cell.form, cell.head_block, 0
+    cell.used, cell.block, cell.entry = 0, 0, 0
+    if cell.last_time <= policy.cut then return end
+    if last_of(form, block) > policy.cut then
+      i = search_block(cell, block, 0, is_after, policy.cut)
     else
-      cell.incarnation = cell.incarnation or new_incarnation()
-      blocks.put_block(cell, cell.count, pack(layout.header, layout.version, cell.incarnation, before % layout.span) .. entry)
-      cell.count = cell.count + 1
+      cell.block, i, block = search(cell, is_after, policy.cut)
     end
+    cell.entry = i
+    local time, total = entry_in(form, block, i)
+    cell.base = total_before(form, block, i)
+    cell.used = (cell.last_total - cell.base) % form.span
+    if cell.used == 0 then return end
+    -- An entry that all units of were given back says nothing.
+    if total == cell.base then time = block_log.time_of(cell, policy, 1) end
+    cell.first = min(time, policy.stamp)
   end
 
-  function blocks.replace_last(cell, time, total)
-    local index, layout = cell.count - 1, cell.layout
-    local block = blocks.block_at(cell, index)
-    local entry = pack(layout.entry, time % TIME_SPAN, total % layout.span)
-    blocks.put_block(cell, index, block:sub(1, #block - layout.entry_size) .. entry)
-  end
-
-  -- Cuts the log off in front of an entry, so that it becomes the last one's successor.
-  function blocks.cut_from(cell, index, i)
-    local layout = cell.layout
-    cell.count = i > 0 and index + 1 or index
-    cell.kept = min(cell.kept, cell.count)
-    if i > 0 then
-      blocks.put_block(cell, index, blocks.block_at(cell, index):sub(1, layout.header_size + i * layout.entry_size))
+  -- Reads a list; nil where there is none, and false where it is no log.
+  function block_log.read(cell, key, policy)
+    cell.layout = block_log
+    local tail = redis_pcall('LINDEX', key, '-1')
+    if not tail then
+      cell.exists = false
+      return true
     end
-    cell.changed = true
+    if type(tail) ~= 'string' then return nil end
+    local head = redis_call('LINDEX', key, '0')
+    local form = block_form.of(tail)
+    if not form or block_form.of(head) ~= form then return false end
+    cell.form, cell.head_block, cell.tail_block = form, head, tail
+    -- No two blocks are equal.
+    cell.count = head == tail and 1 or nil
+    local _, incarnation = unpack_struct(form.header, tail)
+    cell.incarnation = incarnation
+    cell.last_time, cell.last_total = last_of(form, tail)
+    measure(cell, policy)
+    cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
+    return true
   end
 
-  -- Drops what lies before an entry, and lets the log begin at a running total.
-  function blocks.begin_at(cell, index, i, total)
-    local layout = cell.layout
-    local entries = blocks.block_at(cell, index):sub(layout.header_size + i * layout.entry_size + 1)
-    cell.first = index
-    blocks.put_block(cell, index, pack(layout.header, layout.version, cell.incarnation, total % layout.span) .. entries)
+  function block_log.time_of(cell, policy, k)
+    local _, i, block = search(cell, reaches, k)
+    return min((entry_in(cell.form, block, i)), policy.stamp)
+  end
+
+  local function header(cell, before)
+    return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
+  end
+
+  local function put_tail(cell, block)
+    if cell.count == 1 then cell.head_block = block end
+    cell.tail_block = block
+    redis_call('LSET', cell.key, '-1', block)
+  end
+
+  local function push(cell, block)
+    if cell.count == 0 then cell.head_block = block end
+    cell.tail_block = block
+    cell.count = redis_call('RPUSH', cell.key, block)
+  end
+
+  -- Records a running total, under the last entry's time or a later one.
+  local function append(cell, time, total)
+    local form, tail = cell.form, cell.tail_block
+    if tail and time == cell.last_time then
+      put_tail(cell, tail:sub(1, #tail - form.entry_size) .. entry(form, time, total))
+    elseif tail and #tail < form.full_size then
+      put_tail(cell, tail .. entry(form, time, total))
+    else
+      push(cell, header(cell, cell.last_total) .. entry(form, time, total))
+    end
+    cell.last_time, cell.last_total = time, total % form.span
+  end
+
+  local function begin(cell, policy)
+    if cell.exists then redis_call('DEL', cell.key) end
+    cell.exists = true
+    cell.form = block_form.suiting(policy)
+    cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
+    cell.base, cell.last_total, cell.last_time = 0, 0, -1
+  end
+
+  -- Lets the log begin anew with the given entries: times and running totals.
+  function block_log.write_anew(cell, policy, entries)
+    begin(cell, policy)
+    for _, one in ipairs(entries) do append(cell, one.time, one.total) end
+    redis_call('PEXPIRE', cell.key, policy.ttl)
+    measure(cell, policy)
+  end
+
+  -- Drops the blocks before the first live one.
+  local function drop_dead(cell)
+    if cell.block == 0 then return end
+    if cell.block == 1 then redis_call('LPOP', cell.key) else redis_call('LTRIM', cell.key, cell.block, '-1') end
+    cell.count = cell.count and cell.count - cell.block
+    cell.head_block = redis_call('LINDEX', cell.key, '0')
+    cell.block = 0
+  end
+
+  -- Units beyond the limit, which only a charge without asking can take, matter no more: the log begins after the k oldest.
+  local function drop_oldest(cell, policy, k)
+    local index, i, block = search(cell, reaches, k + 1)
+    local form = cell.form
+    cell.base = (cell.base + k) % form.span
+    cell.block, cell.entry = index, 0
+    drop_dead(cell)
+    block = header(cell, cell.base) .. block:sub(form.header_size + i * form.entry_size + 1)
+    redis_call('LSET', cell.key, '0', block)
+    cell.head_block = block
+    if cell.count == 1 then cell.tail_block = block end
+    cell.first = min((entry_in(form, block, 0)), policy.stamp)
+    cell.used = cell.used - k
+  end
+
+  function block_log.take(cell, policy, units)
+    local stamp = policy.stamp
+    if cell.used == 0 then
+      begin(cell, policy)
+      append(cell, stamp, units)
+      redis_call('PEXPIRE', cell.key, policy.ttl)
+      cell.used, cell.first = units, stamp
+      return
+    end
+    if policy.limit >= cell.form.span / 2 then block_log.write_anew(cell, policy, block_log.entries(cell)) end
+    drop_dead(cell)
+    local is_ttl_due = cell.last_time < policy.share_start
+    append(cell, stamp, cell.last_total + units)
+    cell.used = cell.used + units
+    if cell.used > policy.limit then drop_oldest(cell, policy, cell.used - policy.limit) end
+    if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
+  end
+
+  -- Times and running totals of the live entries.
+  function block_log.entries(cell)
+    local form, entries, i = cell.form, {}, cell.entry
+    for index = cell.block, count_of(cell) - 1 do
+      local block = block_at(cell, index)
+      for number = i, entries_in(form, block) - 1 do
+        local time, total = entry_in(form, block, number)
+        entries[#entries + 1] = { time = time, total = (total - cell.base) % form.span }
+      end
+      i = 0
+    end
+    return entries
+  end
+
+  -- Times that lie after now count as now: what comes after it becomes one entry.
+  function block_log.persist(cell, policy)
+    local total, key = cell.last_total, cell.key
+    cell.block, cell.entry = 0, 0
+    local index, i, block = search(cell, is_after, policy.stamp - 1)
+    if index == 0 and i == 0 then
+      local before = total_before(cell.form, block, 0)
+      begin(cell, policy)
+      cell.last_total = before
+    else
+      redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
+      if i > 0 then redis_call('LSET', key, '-1', block:sub(1, cell.form.header_size + i * cell.form.entry_size)) end
+      cell.tail_block = redis_call('LINDEX', key, '-1')
+      cell.last_time, cell.last_total = last_of(cell.form, cell.tail_block)
+    end
+    append(cell, policy.stamp, total)
+    redis_call('PEXPIRE', key, policy.ttl)
+    block_log.read(cell, key, policy)
   end
 
   -- Takes units off an entry, and so off the totals of all later ones. An entry that is left without units stays in its place: it
   -- counts for nothing and leaves with its block.
-  function blocks.subtract(cell, index, i, units, now)
-    local layout = cell.layout
-    for block = index, cell.count - 1 do
-      local parts = {}
-      if block > index then
-        local _, _, before = unpack_struct(layout.header, blocks.block_at(cell, block))
-        parts[1] = pack(layout.header, layout.version, cell.incarnation, (before - units) % layout.span)
-      else
-        parts[1] = blocks.block_at(cell, block):sub(1, layout.header_size + i * layout.entry_size)
+  function block_log.give_back(cell, policy, units, at)
+    if cell.last_time < at then return end
+    local form = cell.form
+    local index, first, block = search(cell, is_after, at - 1)
+    local time, total = entry_in(form, block, first)
+    if time ~= at then return end
+    local is_oldest = index == cell.block and first == cell.entry
+    local before = is_oldest and cell.base or total_before(form, block, first)
+    local given = min(units, (total - before) % form.span)
+    if given == 0 then return end
+    for number = index, cell.count - 1 do
+      if number > index then block = block_at(cell, number) end
+      local from = number == index and first or 0
+      local parts = { block:sub(1, form.header_size + from * form.entry_size) }
+      if number > index then parts[1] = header(cell, total_before(form, block, 0) - given) end
+      for i = from, entries_in(form, block) - 1 do
+        local entry_time, entry_total = entry_in(form, block, i)
+        parts[#parts + 1] = entry(form, entry_time, entry_total - given)
       end
-      for number = block == index and i or 0, blocks.entries_in(cell, block) - 1 do
-        local entry_time, entry_total = blocks.entry_at(cell, block, number, now)
-        parts[#parts + 1] = pack(layout.entry, entry_time % TIME_SPAN, (entry_total - units) % layout.span)
-      end
-      blocks.put_block(cell, block, table.concat(parts))
+      redis_call('LSET', cell.key, number, table.concat(parts))
     end
-  end
-
-  -- Writes the live part of a narrow log anew in the wide layout, since the limit has outgrown 24 bits. Rare: the limit was raised.
-  function blocks.widen(cell, check, now)
-    local index, i = blocks.first_after(cell, now, now - check.window)
-    local base, entries = nil, {}
-    while index < cell.count do
-      base = base or blocks.total_before(cell, index, i, now)
-      for number = i, blocks.entries_in(cell, index) - 1 do
-        local time, total = blocks.entry_at(cell, index, number, now)
-        entries[#entries + 1] = { time, (total - base) % NARROW.span }
-      end
-      index, i = index + 1, 0
-    end
-    local incarnation = cell.incarnation
-    blocks.start_anew(cell, check)
-    cell.incarnation = incarnation
-    local before = 0
-    for _, entry in ipairs(entries) do
-      blocks.append(cell, entry[1], entry[2], before)
-      before = entry[2]
-    end
-  end
-
-  -- Writes what has changed, with as few commands as it takes.
-  function blocks.write(cell)
-    local kept = cell.kept
-    if cell.stored > 0 or cell.unreadable then
-      if cell.first >= kept then
-        redis.call('DEL', cell.key)
-      elseif cell.first > 0 or kept < cell.stored then
-        redis.call('LTRIM', cell.key, cell.first, kept - 1)
-      end
-    end
-    for index in pairs(cell.dirty) do
-      if index >= cell.first and index < kept then
-        redis.call('LSET', cell.key, index - cell.first, cell.blocks[index])
-      end
-    end
-    for index = max(kept, cell.first), cell.count - 1 do
-      redis.call('RPUSH', cell.key, cell.blocks[index])
-    end
+    block_log.read(cell, cell.key, policy)
   end
 end

@@ -1,101 +1,79 @@
--- sliding-log: every unit with its time, exact over any rolling window, packed into blocks (sliding-log-blocks.lua).
+-- sliding-log: every unit with its time, exact over any rolling window. How the units are stored is a layout's affair: a table with
+--   read(cell, key, policy)        what a key holds, with cell.layout, with used, and with first: the time of the oldest live unit
+--   persist, take, give_back
+--   time_of(cell, policy, k)       the time of the k-th oldest live unit, from 1
+local layouts = {}
+
+local sliding_log = {}
+algorithms['sliding-log'] = sliding_log
+
 do
-  local sliding_log = {}
-  algorithms['sliding-log'] = sliding_log
-
-  sliding_log.load = blocks.load
-
-  function sliding_log.settle(cell, check, now, keep)
-    if not blocks.is_empty(cell) then
-      local latest = recorded_at(check, now)
-      local time, total = blocks.last_entry(cell, now)
-      if time > latest then
-        local index, i = blocks.first_after(cell, now, latest - 1)
-        local before = blocks.total_before(cell, index, i, now)
-        local changed = cell.changed
-        blocks.cut_from(cell, index, i)
-        blocks.append(cell, latest, total, before)
-        cell.changed = changed
-        cell.settled = true
-      end
-    end
-    if keep and cell.settled then cell.changed = true end
+  -- The time under which a unit taken now is recorded: rounded up, so that it never leaves too early.
+  local function recorded_at(resolution)
+    local beyond = now % resolution
+    if beyond == 0 then return now end
+    return now - beyond + resolution
   end
 
-  function sliding_log.used(cell, check, now)
-    local index, i = blocks.first_after(cell, now, now - check.window)
-    if index >= cell.count then return 0 end
-    local _, total = blocks.last_entry(cell, now)
-    return (total - blocks.total_before(cell, index, i, now)) % cell.layout.span
+  -- Keys live a share of the window longer than they must, so that their time to live has to be set only with the first unit of such a
+  -- share. A clock that is not Redis' own may be set back within one.
+  function sliding_log.prepare(policy)
+    local share, slack = policy.window / 4, ceil(policy.window / (call.isServerClock and 4 or 2))
+    policy.stamp = recorded_at(policy.resolution)
+    policy.cut = now - policy.window
+    policy.ttl = policy.stamp - now + policy.window + slack + ttl_margin
+    policy.share_start = floor(policy.stamp / share) * share
   end
 
-  function sliding_log.ms_until(cell, check, now, target)
-    if sliding_log.used(cell, check, now) <= target then return 0 end
-    local span = cell.layout.span
-    local _, last_total = blocks.last_entry(cell, now)
-    local cut = now - check.window
-    local index, i = blocks.search(cell, now, function(time, total)
-      return time > cut and (last_total - total) % span <= target
-    end)
-    return blocks.entry_at(cell, index, i, now) + check.window - now
+  function sliding_log.load(cell, key, policy)
+    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
+    cell.used, cell.first = 0, nil
+    layouts.read(cell, key, policy)
   end
 
-  function sliding_log.reset_ms(cell, check, now)
-    return effective_window(sliding_log, cell, check, now)
+  function sliding_log.persist(cell, policy)
+    cell.layout.persist(cell, policy)
   end
 
-  -- Units beyond the limit, which only a charge without asking can take, matter no more: the newest `limit` are kept.
-  function sliding_log.take(cell, check, now)
-    local time = recorded_at(check, now)
-    local index = blocks.first_after(cell, now, now - check.window)
-    if index >= cell.count then
-      blocks.start_anew(cell, check)
-    else
-      cell.first = index
-      if check.limit >= cell.layout.span then blocks.widen(cell, check, now) end
-    end
-    local cost = min(check.cost, check.limit)
-    local used = sliding_log.used(cell, check, now)
-    local last_time, last_total = nil, 0
-    if not blocks.is_empty(cell) then last_time, last_total = blocks.last_entry(cell, now) end
-    if last_time == time then
-      blocks.replace_last(cell, time, last_total + cost)
-    else
-      blocks.append(cell, time, last_total + cost, last_total)
-    end
-    if used + cost > check.limit then
-      local span, total = cell.layout.span, last_total + cost
-      local block, i = blocks.search(cell, now, function(entry_time, entry_total)
-        return entry_time > now - check.window and (total - entry_total) % span < check.limit
-      end)
-      blocks.begin_at(cell, block, i, total - check.limit)
-    end
-    return time
+  function sliding_log.fits(cell, policy)
+    return policy.limit - cell.used
   end
 
-  function sliding_log.give_back(cell, check, now, at)
-    if blocks.is_empty(cell) or at <= now - check.window then return end
-    local index, i = blocks.first_after(cell, now, at - 1)
-    if index >= cell.count then return end
-    local time, total = blocks.entry_at(cell, index, i, now)
-    if time ~= at then return end
-    local units = min(check.cost, (total - blocks.total_before(cell, index, i, now)) % cell.layout.span)
-    if units == 0 then return end
-    blocks.subtract(cell, index, i, units, now)
+  function sliding_log.take(cell, policy, units)
+    -- Units beyond the limit matter no more: the newest are kept.
+    if units > policy.limit then units = policy.limit end
+    cell.layout.take(cell, policy, units)
+  end
+
+  -- Until the k-th oldest unit has left.
+  local function ms_until_gone(cell, policy, k)
+    local time = k == 1 and cell.first or cell.layout.time_of(cell, policy, k)
+    return time + policy.window - now
+  end
+
+  function sliding_log.wait(cell, policy, cost)
+    local k = cell.used + cost - policy.limit
+    if k <= 0 or cost > policy.limit then return 0 end
+    return ms_until_gone(cell, policy, k)
+  end
+
+  function sliding_log.give_back(cell, policy, units, at)
+    if cell.used == 0 or at <= policy.cut then return end
+    cell.layout.give_back(cell, policy, units, at)
     -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
-    if sliding_log.used(cell, check, now) == 0 then blocks.clear(cell) end
+    if cell.used == 0 then sliding_log.clear(cell, policy) end
   end
 
-  sliding_log.clear = blocks.clear
+  function sliding_log.clear(cell, policy)
+    leave_mark(cell, policy.resolution + policy.window)
+    layouts.forget(cell)
+  end
 
-  function sliding_log.save(cell, check, now)
-    blocks.write(cell)
-    if blocks.is_empty(cell) then return end
-    local ttl = blocks.last_entry(cell, now) + check.window - now
-    if ttl <= 0 then
-      redis.call('DEL', cell.key)
-    else
-      redis.call('PEXPIRE', cell.key, ttl + check.ttl_margin)
-    end
+  -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when none does.
+  function sliding_log.report(cell, policy)
+    local used, limit = cell.used, policy.limit
+    if used == 0 or limit == 0 then return used, 0 end
+    if used <= limit then return used, cell.first + policy.window - now end
+    return used, ms_until_gone(cell, policy, used - limit + 1)
   end
 end

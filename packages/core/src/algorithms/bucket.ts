@@ -1,0 +1,94 @@
+import type { Check } from '../check.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
+import { resetMs } from './effective-window.ts'
+
+/**
+ * `level` is in units · ms, as it was at `at`; it drains by the limit every millisecond. From `endsAt` on the bucket is empty: by the
+ * limit of the last charge, so that it ends when its key does, however limits change.
+ */
+export interface Bucket extends Counted {
+  level: number
+  at: number
+  endsAt: number
+}
+
+/**
+ * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond: integers throughout, so that no part
+ * of a unit is lost. Equal to a store of tokens that is refilled, and to GCRA.
+ * @param capacityLevel the level that it may be filled to, in units · ms
+ */
+export function bucket(capacityLevel: (check: Check) => number): Algorithm<Bucket> {
+  const self: Algorithm<Bucket> = {
+    create: () => ({ level: 0, at: 0, endsAt: 0, limit: 0 }),
+
+    capacityLevel,
+
+    capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
+
+    settle(state, _check, now) {
+      return state.at <= now ? state : { ...state, at: now, endsAt: now + state.endsAt - state.at }
+    },
+
+    used(state, check, now) {
+      const { windowMs } = check.policy
+      const level = levelAt(state, check, now) - (capacityLevel(check) % windowMs)
+      return level <= 0 ? 0 : Math.ceil(level / windowMs)
+    },
+
+    msUntil(state, check, { now, target }) {
+      const { windowMs } = check.policy
+      return msUntilLevel(state, check, {
+        now,
+        target: target * windowMs + (capacityLevel(check) % windowMs),
+      })
+    },
+
+    resetMs: (state, check, now) => resetMs(self, state, { check, now }),
+
+    take(state, check, now) {
+      const units = check.cost * check.policy.windowMs
+      fill(state, check, {
+        now,
+        level: Math.min(levelAt(state, check, now) + units, capacityLevel(check)),
+      })
+      return state.endsAt
+    },
+
+    giveBack(state, check, { now, at }) {
+      const level = levelAt(state, check, now)
+      // What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
+      const drained = Math.max(0, (at - now) * check.limit)
+      const units = Math.min(check.cost * check.policy.windowMs, level, drained)
+      if (units > 0) fill(state, check, { now, level: level - units })
+    },
+
+    endsAt: ({ endsAt }) => endsAt,
+  }
+  return self
+}
+
+/** The level at `now`, in units · ms. */
+function levelAt({ level, at, endsAt }: Bucket, { limit }: Check, now: number): number {
+  return now >= endsAt ? 0 : Math.max(0, level - (now - at) * limit)
+}
+
+/** Until the level is `target` at most; the bucket may end before it has drained that far, where the limit was higher once. */
+export function msUntilLevel(
+  state: Bucket,
+  check: Check,
+  { now, target }: { now: number; target: number },
+): number {
+  const excess = levelAt(state, check, now) - target
+  return excess <= 0 ? 0 : Math.min(Math.ceil(excess / check.limit), state.endsAt - now)
+}
+
+function fill(
+  state: Bucket,
+  { limit }: Check,
+  { now, level }: { now: number; level: number },
+): void {
+  state.level = level
+  state.at = now
+  state.endsAt = now + Math.ceil(level / limit)
+  state.limit = limit
+}

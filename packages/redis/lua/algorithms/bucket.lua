@@ -1,0 +1,79 @@
+-- The bucket of token-bucket and leaky-bucket: every unit raises it by the window, and it drains by the limit every ms.
+-- Value: [u8 version = 1, or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms] [u56 ms when it is empty] [u56 ms that the key lives until]
+-- Version 2 says that the bucket will be empty sooner than its receipts name, since something was given back, or the clock was set back: what
+-- comes after that has to be another incarnation.
+local bucket = {}
+
+do
+  local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
+
+  function bucket.load(cell, key, policy)
+    cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+    local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
+    if not value then return end
+    local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+    if at > now then
+      at, ends_at, version = now, now + ends_at - at, SHIFTED
+      cell.repaired = true
+    end
+    if now < ends_at then
+      cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
+      cell.level = max(0, level - (now - at) * policy.limit)
+    else
+      cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
+    end
+  end
+
+  -- The longest that a bucket takes to drain.
+  local function longest(policy)
+    return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+  end
+
+  function bucket.persist(cell, policy)
+    local ttl = cell.ends_at - now
+    -- With a quarter more than it needs, a key can be written several times before that has to be prolonged. A clock that is not Redis' own
+    -- may have been set back since: then it is prolonged every time.
+    if call.isServerClock then ttl = ttl + ceil(ttl / 4) end
+    -- Receipts may name a later end.
+    if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+    cell.lives_until = now + ttl
+    local value = pack(FORMAT, cell.version, cell.incarnation, now, cell.level, cell.ends_at, cell.lives_until)
+    write_string(cell.key, value, ttl)
+  end
+
+  function bucket.fits(cell, policy)
+    return floor((policy.capacity - cell.level) / policy.window)
+  end
+
+  function bucket.take(cell, policy, units)
+    cell.level = min(cell.level + units * policy.window, policy.capacity)
+    cell.ends_at = now + ceil(cell.level / policy.limit)
+    if cell.ends_at <= cell.lives_until and call.isServerClock then
+      redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
+    else
+      bucket.persist(cell, policy)
+    end
+  end
+
+  -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
+  function bucket.give_back(cell, policy, units, at)
+    local undrained = max(0, (at - now) * policy.limit)
+    local given = min(units * policy.window, cell.level, undrained)
+    if given <= 0 then return end
+    if cell.level == given then return bucket.clear(cell, policy) end
+    cell.level = cell.level - given
+    cell.ends_at = now + ceil(cell.level / policy.limit)
+    cell.version = SHIFTED
+    bucket.persist(cell, policy)
+  end
+
+  function bucket.clear(cell, policy)
+    leave_mark(cell, longest(policy))
+    cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+  end
+
+  -- The level, and ms until it is empty.
+  function bucket.report(cell)
+    return cell.level, cell.level > 0 and cell.ends_at - now or 0
+  end
+end

@@ -1,0 +1,141 @@
+import { algorithms, type Check, type Outcome } from '@sluice/core'
+import { LRUCache } from 'lru-cache'
+import type { Row } from './row-groups.ts'
+
+/** A request that the store denied, which denies the like of it while nothing can have changed. */
+interface Denial {
+  readonly row: Row
+  readonly outcomes: readonly Outcome[]
+  /** When it was sent: Redis cannot have decided earlier. */
+  readonly sentAt: number
+  /** When the answer came: Redis cannot have decided later. */
+  readonly answeredAt: number
+}
+
+/** What a row was when it was sent, for the answer to it. */
+export interface Sent {
+  readonly at: number
+  /** How many settlements there had been. */
+  readonly settlements: number
+}
+
+const mostDenials = 10_000
+
+/**
+ * Denials that still hold, so that a flood of refused requests costs Redis nothing. Once a policy has denied a key, it denies it until
+ * `retryAfterMs` have passed, unless something is given back, forgotten, or allowed more: what this process does of that counts at once,
+ * what others do after `ttlMs` at the latest.
+ */
+export class Denials {
+  readonly #ttlMs: number
+  readonly #clock: () => number
+  readonly #denials = new LRUCache<string, Denial>({ max: mostDenials })
+  /** Keys that something was given back to, or that were forgotten, and the number of that settlement. */
+  readonly #settled = new LRUCache<string, number>({ max: mostDenials })
+  #settlements = 0
+
+  /**
+   * @param ttlMs how long a denial is believed at most; 0: never
+   * @param clock milliseconds that never step, except in simulations
+   */
+  constructor(ttlMs: number, clock: () => number) {
+    this.#ttlMs = ttlMs
+    this.#clock = clock
+  }
+
+  /** The outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
+  answer(row: Row): readonly Outcome[] | undefined {
+    if (this.#ttlMs === 0 || row.op !== 'consume' || this.#denials.size === 0) return undefined
+    for (let index = 0; index < row.keys.length; index += 1) {
+      const check = row.checks[index]
+      const denial = this.#denials.get(row.keys[index] ?? '')
+      if (!check || !denial || !this.#covers(denial, row.keys[index] ?? '', check)) continue
+      return row.checks.some(({ policy }) => policy.countDenied)
+        ? undefined
+        : this.#retell(denial, row)
+    }
+    return undefined
+  }
+
+  /** To be told of every row when it is sent. */
+  send(row: Row): Sent {
+    if (row.op !== 'consume' && row.op !== 'peek') {
+      this.#settlements += 1
+      for (const key of row.keys) {
+        this.#denials.delete(key)
+        this.#settled.set(key, this.#settlements)
+      }
+    }
+    return { at: this.#clock(), settlements: this.#settlements }
+  }
+
+  /** To be told of the answer to every row. */
+  learn(row: Row, outcomes: readonly Outcome[], sent: Sent): void {
+    if (this.#ttlMs === 0 || row.op !== 'consume') return
+    for (let index = 0; index < outcomes.length; index += 1) {
+      const outcome = outcomes[index]
+      if (!outcome || outcome.allowed || !isLasting(outcome)) continue
+      const key = row.keys[index] ?? ''
+      if ((this.#settled.get(key) ?? 0) > sent.settlements) continue
+      this.#denials.set(key, { row, outcomes, sentAt: sent.at, answeredAt: this.#clock() })
+    }
+  }
+
+  #covers(denial: Denial, key: string, { policy, limit, cost }: Check): boolean {
+    const index = denial.row.keys.indexOf(key)
+    const outcome = denial.outcomes[index]
+    const denied = denial.row.checks[index]
+    if (!outcome || !denied || policy !== denied.policy || limit !== denied.limit) return false
+    const elapsedMs = this.#clock() - denial.sentAt
+    const holdsMs = Math.min(outcome.retryAfterMs, this.#ttlMs)
+    return cost >= denied.cost && elapsedMs >= 0 && elapsedMs < holdsMs
+  }
+
+  /** What the denied request was told, as of now; what nobody knows about this one is left open. */
+  #retell({ row: known, outcomes, answeredAt }: Denial, row: Row): readonly Outcome[] {
+    const elapsedMs = Math.max(0, this.#clock() - answeredAt)
+    return row.checks.map((check, index) => {
+      const at = known.keys.indexOf(row.keys[index] ?? '')
+      const outcome = at < 0 ? undefined : outcomes[at]
+      if (!outcome || outcome.limit !== check.limit) return unknownOutcome(check)
+      if (!outcome.allowed && check.cost >= (known.checks[at]?.cost ?? 0)) {
+        return never(check)
+          ? { ...outcome, retryAfterMs: Number.POSITIVE_INFINITY }
+          : countedDown(outcome, elapsedMs)
+      }
+      return { ...unknownOutcome(check), remaining: outcome.remaining, resetMs: outcome.resetMs }
+    })
+  }
+}
+
+/** Leases can be given back at any time; and a denial that counts has to be counted. */
+function isLasting({ policy }: Outcome): boolean {
+  return policy.algorithm !== 'concurrency' && !policy.countDenied
+}
+
+/** Whether no wait helps. For another cost than the one that was denied, the wait that is told is the least. */
+function never(check: Check): boolean {
+  return check.cost > algorithms[check.policy.algorithm].capacity(check)
+}
+
+function countedDown(outcome: Outcome, elapsedMs: number): Outcome {
+  const { resetMs, retryAfterMs } = outcome
+  return {
+    ...outcome,
+    resetMs: resetMs === undefined ? undefined : Math.max(1, Math.ceil(resetMs - elapsedMs)),
+    retryAfterMs: Math.max(1, Math.ceil(retryAfterMs - elapsedMs)),
+  }
+}
+
+function unknownOutcome({ policy, limit }: Check): Outcome {
+  return {
+    policy,
+    allowed: true,
+    limit,
+    remaining: undefined,
+    resetMs: undefined,
+    retryAfterMs: 0,
+    delayMs: 0,
+    receipt: undefined,
+  }
+}

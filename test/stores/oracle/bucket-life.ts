@@ -1,0 +1,113 @@
+import type { Check } from '@sluice/core'
+import { ceilDivide, type Expected, firstWait, type Life } from './life.ts'
+
+const longest = 2 ** 52
+
+/** A bucket in exact integers, whose waits are found by trying instants. */
+export class BucketLife implements Life {
+  #level = 0n
+  #at = 0
+  #endsAt = 0
+
+  copy(): Life {
+    const copy = new BucketLife()
+    copy.#level = this.#level
+    copy.#at = this.#at
+    copy.#endsAt = this.#endsAt
+    return copy
+  }
+
+  settle(_check: Check, now: number): number[] {
+    if (this.#at <= now) return []
+    this.#endsAt -= this.#at - now
+    this.#at = now
+    return [this.#endsAt]
+  }
+
+  isOver(_check: Check, now: number): boolean {
+    return now >= this.#endsAt
+  }
+
+  take(check: Check, now: number): { at: number; ends: number[] } {
+    const filled = this.#levelAt(check, now) + BigInt(check.cost) * BigInt(check.policy.windowMs)
+    const most = capacity(check)
+    this.#fill(check, now, filled < most ? filled : most)
+    return { at: this.#endsAt, ends: [this.#endsAt] }
+  }
+
+  giveBack(check: Check, at: number, now: number): boolean {
+    const level = this.#levelAt(check, now)
+    const taken = BigInt(check.cost) * BigInt(check.policy.windowMs)
+    const undrained = BigInt(Math.max(0, at - now)) * BigInt(check.limit)
+    const units = [level, taken, undrained].reduce((a, b) => (a < b ? a : b))
+    if (units > 0n) this.#fill(check, now, level - units)
+    return now >= this.#endsAt
+  }
+
+  renew(): { held: boolean; ends: number[] } {
+    throw new Error('a bucket has no leases')
+  }
+
+  expected(check: Check, now: number): Expected {
+    this.settle(check, now)
+    const { limit, cost, policy } = check
+    const most = capacity(check) / BigInt(policy.windowMs)
+    const never = limit === 0 || BigInt(cost) > most
+    const waitMs = never
+      ? Number.POSITIVE_INFINITY
+      : cost === 0
+        ? 0
+        : firstWait(longest, (ms) => this.#fitting(check, now + ms) >= BigInt(cost))
+    const fitting = this.#fitting(check, now)
+    const remaining = Math.min(limit, Number(fitting > 0n ? fitting : 0n))
+    return {
+      allowed: waitMs === 0,
+      limit,
+      remaining: limit === 0 ? 0 : remaining,
+      resetMs: this.#resetMs(check, now, { fitting, most, remaining }),
+      retryAfterMs: waitMs,
+      delayMs:
+        policy.algorithm === 'leaky-bucket' && waitMs === 0 && cost > 0
+          ? firstWait(longest, (ms) => this.#levelAt(check, now + ms) === 0n)
+          : 0,
+    }
+  }
+
+  #resetMs(
+    check: Check,
+    now: number,
+    { fitting, most, remaining }: { fitting: bigint; most: bigint; remaining: number },
+  ): number {
+    const { limit, policy } = check
+    if (limit === 0 || fitting === most) return policy.windowMs
+    const more = (fitting > 0n ? fitting : 0n) + 1n
+    const next = firstWait(longest, (ms) => this.#fitting(check, now + ms) >= more)
+    return Math.max(next, ceilDivide(BigInt(remaining) * BigInt(policy.windowMs), BigInt(limit)))
+  }
+
+  /** How many single units could be taken. */
+  #fitting(check: Check, now: number): bigint {
+    const room = capacity(check) - this.#levelAt(check, now)
+    return room < 0n ? -1n : room / BigInt(check.policy.windowMs)
+  }
+
+  #levelAt({ limit }: Check, now: number): bigint {
+    if (now >= this.#endsAt) return 0n
+    const level = this.#level - BigInt(now - this.#at) * BigInt(limit)
+    return level > 0n ? level : 0n
+  }
+
+  #fill({ limit }: Check, now: number, level: bigint): void {
+    this.#level = level
+    this.#at = now
+    this.#endsAt = now + ceilDivide(level, BigInt(limit))
+  }
+}
+
+function capacity({ policy, limit }: Check): bigint {
+  const { windowMs, burst, queue, maxDelayMs } = policy
+  if (policy.algorithm === 'token-bucket') return BigInt(burst ?? limit) * BigInt(windowMs)
+  const byTime = BigInt(maxDelayMs) * BigInt(limit)
+  const byNumber = Number.isFinite(queue) ? BigInt(queue) * BigInt(windowMs) : byTime
+  return (byTime < byNumber ? byTime : byNumber) + BigInt(windowMs)
+}

@@ -1,0 +1,44 @@
+import type { Check } from '@sluice/core'
+
+/** What an oracle says of a check: the fields of an outcome that every store must agree on. */
+export interface Expected {
+  allowed: boolean
+  limit: number
+  remaining: number
+  /** −1 for none. */
+  resetMs: number
+  retryAfterMs: number
+  delayMs: number
+}
+
+/** What one key of one policy has taken between being empty and being empty again, in the most obvious form. */
+export interface Life {
+  copy(): Life
+  /** Times that lie after now count as now. @returns the instants at which something ends anew, when that changed anything */
+  settle(check: Check, now: number): number[]
+  /** Whether all that was taken has gone by itself. */
+  isOver(check: Check, now: number): boolean
+  /** @returns what a receipt has to name, and the instants at which what was taken stops to count, by any reading of its time */
+  take(check: Check, now: number): { at: number; ends: number[] }
+  /** @returns whether nothing is left, so that another life begins */
+  giveBack(check: Check, at: number, now: number): boolean
+  /** @returns whether the lease still runs */
+  renew(check: Check, at: number, now: number): { held: boolean; ends: number[] }
+  expected(check: Check, now: number): Expected
+}
+
+/** The first wait from which on something holds: found by halving, since units only ever leave. */
+export function firstWait(longest: number, holds: (waitMs: number) => boolean): number {
+  let low = 0
+  let high = longest
+  while (low < high) {
+    const middle = low + Math.floor((high - low) / 2)
+    if (holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+export function ceilDivide(dividend: bigint, divisor: bigint): number {
+  return Number((dividend + divisor - 1n) / divisor)
+}
