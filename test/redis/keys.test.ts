@@ -38,7 +38,7 @@ async function keysOf(
 describe('a key', () => {
   it('has a prefix, a hash tag, the policy with its shape, and a digest of 128 bits', async () => {
     const [key] = await keysOf(['user:42'])
-    expect(key).toMatch(/^sluice:\{[0-9a-z]{3,4}\}:p~sliding-log-3600000:[A-Za-z0-9_-]{22}$/)
+    expect(key).toMatch(/^sluice:\{[0-9a-z]{3,4}\}:p~log-3600000:[A-Za-z0-9_-]{22}$/)
   })
 
   it('has the same length for a megabyte as for a letter, and contains no secret', async () => {
@@ -59,12 +59,12 @@ describe('a key', () => {
 
   it('is readable and escaped on request', async () => {
     const [key] = await keysOf(['user:{42}*é'], { digest: false, prefix: 'my.app' })
-    expect(key).toMatch(/^my\.app:\{\w+\}:p~sliding-log-3600000:user%003a%007b42%007d%002a%00e9$/)
+    expect(key).toMatch(/^my\.app:\{\w+\}:p~log-3600000:user%003a%007b42%007d%002a%00e9$/)
   })
 
   it('escapes the name of a policy', async () => {
     const [key] = await keysOf(['a'], {}, { name: 'per user: {v2}', limit: 1, window: '1m' })
-    expect(key).toContain(':per%20user%3a%20%7bv2%7d~sliding-log-60000:')
+    expect(key).toContain(':per%20user%3a%20%7bv2%7d~log-60000:')
   })
 
   it('never counts two identities as one, whatever they contain', { timeout: 60_000 }, async () => {

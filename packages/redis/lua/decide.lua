@@ -22,6 +22,7 @@
 local policies = call.policies
 for _, policy in ipairs(policies) do
   policy.algorithm = algorithms[policy.algorithm]
+  policy.consume_one, policy.undo_one = policy.algorithm.consume_one, policy.algorithm.undo_one
   if policy.algorithm.prepare then policy.algorithm.prepare(policy) end
 end
 
@@ -66,20 +67,23 @@ local function leaves_trace(policy, cost)
   return cost > 0 and policy.limit > 0
 end
 
-local function answer(cell, policy, more)
-  local x, y = policy.algorithm.report(cell, policy)
-  local incarnation = cell.incarnation
+local function report(x, y, incarnation)
   if incarnation == 0 and x < X_SPAN and y < Y_SPAN then
     size = size + 1
     reply[size] = x * Y_SPAN + y
-  else
-    reply[size + 1], reply[size + 2], reply[size + 3] = incarnation == 0 and -1 or -2, x, y
-    size = size + 3
-    if incarnation ~= 0 then
-      size = size + 1
-      reply[size] = incarnation
-    end
+    return
   end
+  reply[size + 1], reply[size + 2], reply[size + 3] = incarnation == 0 and -1 or -2, x, y
+  size = size + 3
+  if incarnation ~= 0 then
+    size = size + 1
+    reply[size] = incarnation
+  end
+end
+
+local function answer(cell, policy, more)
+  local x, y = policy.algorithm.report(cell, policy)
+  report(x, y, cell.incarnation)
   if more then
     size = size + 1
     reply[size] = more
@@ -147,17 +151,42 @@ local operations = {
   reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
 }
 
+-- Consumes one unit of each key of a row, as far as all of them are in the usual state and have room; else it changes nothing.
+local xs, ys, befores = {}, {}, {}
+local function consume_plainly(shape, width, first_key)
+  for i = 1, width do
+    local policy = shape[i]
+    local x, y, before = policy.consume_one(KEYS[first_key + i], policy)
+    if not x then
+      for j = i - 1, 1, -1 do shape[j].undo_one(KEYS[first_key + j], befores[j]) end
+      return false
+    end
+    xs[i], ys[i], befores[i] = x, y, before
+  end
+  for i = 1, width do report(xs[i], ys[i], 0) end
+  return true
+end
+
+local function is_plain(group, shape)
+  for i = 1, #shape do
+    if not shape[i].consume_one then return false end
+  end
+  return group.op == 'consume' and not group.costs and not group.counts
+end
+
 local first_key = 0
 for _, group in ipairs(call.groups) do
   local operation, keep, shape = operations[group.op], group.op ~= 'peek', {}
   for i, number in ipairs(group.shape) do shape[i] = policies[number] end
-  local at = 0
+  local width, at, plain = #shape, 0, is_plain(group, shape)
   for row = 1, group.rows do
     row_number = row_number + 1
-    load_row(shape, first_key, keep)
-    operation(group, shape, at, row)
-    first_key = first_key + #shape
-    at = at + #shape
+    if not (plain and consume_plainly(shape, width, first_key)) then
+      load_row(shape, first_key, keep)
+      operation(group, shape, at, row)
+    end
+    first_key = first_key + width
+    at = at + width
   end
 end
 

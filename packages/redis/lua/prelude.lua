@@ -3,6 +3,9 @@
 -- An algorithm is a table of functions, the twin of the TypeScript module of its name in @sluice/core:
 --
 --   prepare(policy)                  works out once a call what all keys of the policy need; may be left out
+--   consume_one(key, policy)         takes one unit of a key in the usual state, which has room, as the functions below would, without a
+--                                    cell: returns what report says, and what undo_one needs; nil when it did nothing. May be left out
+--   undo_one(key, before)            undoes that
 --   load(cell, key, policy)          reads what a key has taken, as it counts now, into a cell
 --   persist(cell, policy)            writes a repaired cell: one whose stored times lay after now, and were moved to now
 --   fits(cell, policy)               units that may still be taken; below 0 where more count than may
@@ -81,6 +84,10 @@ local function read_string(cell, key, version, length, other_version)
   end
   unreadable = unreadable + 1
   return nil
+end
+
+local function restore_string(key, before)
+  redis_call('SET', key, before, 'KEEPTTL')
 end
 
 local function write_string(key, value, ttl)

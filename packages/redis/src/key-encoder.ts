@@ -12,13 +12,27 @@ export interface KeyOptions {
 }
 
 const digestBytes = 16
-const cachedKeys = 10_000
+const cachedIdentities = 16_384
+/** A caller that makes up policies without end must not fill the cache with them. */
+const mostKeysOfIdentity = 16
 /** Longer identities are not worth their room in the cache. */
 const longestCached = 256
 
 interface Identity {
   readonly tag: string
   readonly text: string
+  /** Its keys so far, by what they say of their policy: whole texts, whose hash is known, cost less than new ones. */
+  readonly keys: Map<string, string>
+}
+
+/** Algorithms as keys name them: short, since there are many. */
+const shortNames: { readonly [name in Policy['algorithm']]: string } = {
+  'sliding-log': 'log',
+  'sliding-counter': 'counter',
+  'fixed-window': 'window',
+  'token-bucket': 'bucket',
+  'leaky-bucket': 'queue',
+  concurrency: 'leases',
 }
 
 /**
@@ -28,15 +42,20 @@ interface Identity {
 export class KeyEncoder {
   readonly #options: KeyOptions
   readonly #policies = new WeakMap<Policy, string>()
-  readonly #identities = new LRUCache<string, Identity>({ max: cachedKeys })
+  readonly #identities = new LRUCache<string, Identity>({ max: cachedIdentities })
 
   constructor(options: KeyOptions) {
     this.#options = options
   }
 
   keyOf({ policy, key }: Check): string {
-    const { tag, text } = this.#identityOf(key)
-    return `${this.#options.prefix}:{${tag}}:${this.#policyPart(policy)}:${text}`
+    const { tag, text, keys } = this.#identityOf(key)
+    const part = this.#policyPart(policy)
+    const known = keys.get(part)
+    if (known !== undefined) return known
+    const name = `${this.#options.prefix}:{${tag}}:${part}:${text}`
+    if (keys.size < mostKeysOfIdentity) keys.set(part, name)
+    return name
   }
 
   #identityOf(key: string): Identity {
@@ -57,7 +76,11 @@ export class KeyEncoder {
         ? hash('sha256', utf16, 'buffer')
         : createHmac('sha256', secret).update(utf16).digest()
     const tag = tags[(bytes[0] ?? 0) % tags.length] ?? ''
-    return { tag, text: digest ? bytes.toString('base64url', 0, digestBytes) : escapeKey(key) }
+    return {
+      tag,
+      text: digest ? bytes.toString('base64url', 0, digestBytes) : escapeKey(key),
+      keys: new Map(),
+    }
   }
 
   /** The policy with all that its stored value depends on, so that no value is read by an algorithm that did not write it. */
@@ -66,8 +89,9 @@ export class KeyEncoder {
     if (known !== undefined) return known
     const { id, algorithm, windowMs, resolutionMs, clockAligned } = policy
     const shape = [
-      algorithm,
-      algorithm === 'sliding-log' && this.#options.encoding === 'sorted-set' ? 'zset' : '',
+      algorithm === 'sliding-log' && this.#options.encoding === 'sorted-set'
+        ? 'zset'
+        : shortNames[algorithm],
       String(windowMs),
       resolutionMs > 1 ? `r${resolutionMs}` : '',
       clockAligned ? 'clock' : '',

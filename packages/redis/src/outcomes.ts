@@ -40,17 +40,17 @@ export const readOutcome: { readonly [name in AlgorithmName]: Reader } = {
   'sliding-log': (check, { x, y, incarnation, more }, answer) => {
     const { policy, cost, limit } = check
     const used = x - answer.later * cost
-    const at = (): number => recordedAt(check, answer.now)
+    const waitMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : more
+    const retryAfterMs = answer.isAllowed ? 0 : waitMs
     return {
       policy,
+      allowed: retryAfterMs === 0,
       limit,
       remaining: remainingUnits(limit, limit, used),
       resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: y }),
-      ...retry(
-        answer.isAllowed ? 0 : limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : more,
-      ),
+      retryAfterMs,
       delayMs: 0,
-      receipt: receiptOf(check, answer, { at, incarnation }),
+      receipt: receiptOf(check, answer, recordedAt(check, answer.now), incarnation),
     }
   },
 
@@ -58,13 +58,13 @@ export const readOutcome: { readonly [name in AlgorithmName]: Reader } = {
     const startMs = answer.now - (answer.now % check.policy.windowMs)
     const current = x - answer.later * check.cost
     const state = { startMs, current, previous: y, limit: check.limit }
-    return fromState(check, state, answer, { at: () => startMs, incarnation, delayMs: 0 })
+    return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
   },
 
   'fixed-window': (check, { x, y, incarnation }, answer) => {
     const startMs = y === 0 ? -1 : answer.now - y + 1
     const state = { startMs, count: x - answer.later * check.cost, limit: check.limit }
-    return fromState(check, state, answer, { at: () => startMs, incarnation, delayMs: 0 })
+    return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
   },
 
   'token-bucket': (check, report, answer) => fromBucket(check, report, answer, 0),
@@ -75,14 +75,16 @@ export const readOutcome: { readonly [name in AlgorithmName]: Reader } = {
     const never = limit === 0 || cost > limit
     const fits = cost === 0 || x + cost <= limit
     const waitMs = never ? Number.POSITIVE_INFINITY : fits ? 0 : policy.retryMs
+    const retryAfterMs = answer.isAllowed ? 0 : waitMs
     return {
       policy,
+      allowed: retryAfterMs === 0,
       limit,
       remaining: remainingUnits(limit, limit, x),
       resetMs: undefined,
-      ...retry(answer.isAllowed ? 0 : waitMs),
+      retryAfterMs,
       delayMs: 0,
-      receipt: receiptOf(check, answer, { at: () => incarnation, incarnation }),
+      receipt: receiptOf(check, answer, incarnation, incarnation),
     }
   },
 }
@@ -97,40 +99,31 @@ function fromBucket(
   const level = x - answer.later * cost * policy.windowMs
   const endsAt = answer.now + (answer.later === 0 ? y : Math.ceil(level / limit))
   const state = { level, at: answer.now, endsAt, limit }
-  return fromState(check, state, answer, { at: () => endsAt, incarnation, delayMs })
+  return fromState(check, state, answer, receiptOf(check, answer, endsAt, incarnation), delayMs)
 }
 
 function fromState(
   check: Check,
   state: Counted,
-  answer: Answer,
-  { at, incarnation, delayMs }: Taken & { delayMs: number },
+  { now, isAllowed }: Answer,
+  receipt: Receipt | undefined,
+  delayMs = 0,
 ): Outcome {
-  const { now } = answer
   const counter = { algorithm: algorithms[check.policy.algorithm], state }
-  const receipt = receiptOf(check, answer, { at, incarnation })
   return outcomeOf(counter, check, {
     now,
-    retryAfterMs: answer.isAllowed ? 0 : waitMs(counter, check, now),
-    delayMs: answer.isAllowed ? delayMs : 0,
+    retryAfterMs: isAllowed ? 0 : waitMs(counter, check, now),
+    delayMs: isAllowed ? delayMs : 0,
     receipt,
   })
 }
 
-function retry(retryAfterMs: number): { allowed: boolean; retryAfterMs: number } {
-  return { allowed: retryAfterMs === 0, retryAfterMs }
-}
-
-interface Taken {
-  /** What the receipt has to name. */
-  readonly at: () => number
-  readonly incarnation: number
-}
-
+/** @param at what a refund has to name: a time, or the number of a lease */
 function receiptOf(
   check: Check,
   { isTaken }: Answer,
-  { at, incarnation }: Taken,
+  at: number,
+  incarnation: number,
 ): Receipt | undefined {
-  return isTaken && leavesTrace(check) ? new Receipt(check, at(), incarnation) : undefined
+  return isTaken && leavesTrace(check) ? new Receipt(check, at, incarnation) : undefined
 }

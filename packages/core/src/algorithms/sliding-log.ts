@@ -3,43 +3,49 @@ import type { Algorithm, Counted } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
 
 /**
- * Times and running totals in turn: entry i says that `entries[2i + 1] − entries[2i − 1]` units were taken at `entries[2i]`;
- * times ascend strictly. Entries before number `head` are dead, and `base` is the running total in front of the first live one, which may
- * lie inside that entry when its oldest units were dropped.
+ * Entry i says how many units were taken at its time: its running total less that of the entry before; times ascend strictly. The last
+ * entry stands by itself, since most keys have no other, and all before it in `earlier`: times and running totals in turn. Entries before
+ * number `head` are dead, and `base` is the running total in front of the first live one, which may lie inside that entry when its
+ * oldest units were dropped.
  */
 export interface SlidingLog extends Counted {
-  entries: number[]
+  /** −1 when there is no entry. */
+  lastMs: number
+  lastTotal: number
+  earlier: number[]
   head: number
   base: number
 }
+
+/** Shared by all logs without earlier entries, and never written to. */
+const none: number[] = []
 
 /**
  * Every unit with its time, exact over any rolling window (now − W, now]. Running totals answer any cost by a
  * binary search, and requests of one millisecond share an entry.
  */
 export const slidingLog: Algorithm<SlidingLog> = {
-  create: () => ({ entries: [], head: 0, base: 0, limit: 0 }),
+  create: () => ({ lastMs: -1, lastTotal: 0, earlier: none, head: 0, base: 0, limit: 0 }),
 
   capacity: ({ limit }) => limit,
 
   settle(state, check, now) {
     const latestMs = recordedAt(check, now)
-    if (lastTime(state) <= latestMs) return state
+    if (state.lastMs <= latestMs) return state
     const from = firstAfter(state, latestMs - 1)
-    return {
-      ...state,
-      entries: [...state.entries.slice(0, 2 * from), latestMs, lastTotal(state)],
-    }
+    return { ...state, lastMs: latestMs, earlier: state.earlier.slice(0, 2 * from) }
   },
 
   used(state, check, now) {
-    const first = firstAfter(state, now - check.policy.windowMs)
-    return first >= countOf(state) ? 0 : lastTotal(state) - totalBefore(state, first)
+    const cutMs = now - check.policy.windowMs
+    if (state.lastMs <= cutMs) return 0
+    const first = firstAfter(state, cutMs)
+    return state.lastTotal - totalBefore(state, first)
   },
 
   msUntil(state, check, { now, target }) {
     if (slidingLog.used(state, check, now) <= target) return 0
-    const gone = lastTotal(state) - target
+    const gone = state.lastTotal - target
     let low = state.head
     let high = countOf(state) - 1
     if (totalAt(state, low) >= gone) high = low
@@ -56,12 +62,12 @@ export const slidingLog: Algorithm<SlidingLog> = {
   take(state, check, now) {
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
-    const { entries } = state
-    const units = lastTotal(state) + check.cost
-    // A literal takes no more room than it needs; what is pushed to an empty array takes 17 places.
-    if (entries.length === 0) state.entries = [time, units]
-    else if (lastTime(state) === time) entries[entries.length - 1] = units
-    else entries.push(time, units)
+    if (state.lastMs >= 0 && state.lastMs < time) {
+      if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
+      else state.earlier.push(state.lastMs, state.lastTotal)
+    }
+    state.lastMs = time
+    state.lastTotal += check.cost
     keepNewest(state, check.limit)
     state.limit = check.limit
     return time
@@ -70,19 +76,26 @@ export const slidingLog: Algorithm<SlidingLog> = {
   giveBack(state, check, { now, at: time }) {
     if (time <= now - check.policy.windowMs) return
     const index = firstAfter(state, time - 1)
-    if (index >= countOf(state) || timeAt(state, index) !== time) return
-    const { entries } = state
+    const last = countOf(state) - 1
+    if (index > last || timeAt(state, index) !== time) return
+    const { earlier } = state
     const before = totalBefore(state, index)
     const units = Math.min(check.cost, totalAt(state, index) - before)
-    for (let i = 2 * index + 1; i < entries.length; i += 2) entries[i] = at(entries, i) - units
-    if (totalAt(state, index) === before) {
-      entries.splice(2 * index, 2)
-      clearWhenEmpty(state)
-    }
+    for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
+    state.lastTotal -= units
+    if (totalAt(state, index) > before) return
+    // Nothing is left of the entry.
+    if (index < last) earlier.splice(2 * index, 2)
+    else if (last > 0) {
+      state.lastMs = timeAt(state, last - 1)
+      state.lastTotal = totalAt(state, last - 1)
+      earlier.length -= 2
+    } else state.lastMs = -1
+    clearWhenEmpty(state)
   },
 
   endsAt(state, check) {
-    return state.entries.length > 0 ? lastTime(state) + check.policy.windowMs : 0
+    return state.lastMs < 0 ? 0 : state.lastMs + check.policy.windowMs
   },
 }
 
@@ -98,9 +111,9 @@ export function recordedAt(check: Check, now: number): number {
 function firstAfter(state: SlidingLog, timeMs: number): number {
   let low = state.head
   let high = countOf(state)
-  // Mostly it is the first one, or none: searched from both ends before it is halved.
+  if (state.lastMs <= timeMs) return high
+  // Mostly it is the first one.
   if (low < high && timeAt(state, low) > timeMs) return low
-  if (low < high && timeAt(state, high - 1) <= timeMs) return high
   while (low < high) {
     const middle = (low + high) >>> 1
     if (timeAt(state, middle) > timeMs) high = middle
@@ -117,7 +130,7 @@ function dropUntil(state: SlidingLog, index: number): void {
   clearWhenEmpty(state)
   if (state.head >= 16 && state.head * 2 >= countOf(state)) {
     // Moving the live half over the dead one is paid for by as many entries that died.
-    state.entries.splice(0, 2 * state.head)
+    state.earlier.splice(0, 2 * state.head)
     state.head = 0
   }
 }
@@ -125,14 +138,16 @@ function dropUntil(state: SlidingLog, index: number): void {
 /** A log without live entries is as new: what lies before `head` must not be taken for its end. */
 function clearWhenEmpty(state: SlidingLog): void {
   if (state.head < countOf(state)) return
-  if (state.entries.length > 0) state.entries = []
+  state.lastMs = -1
+  state.lastTotal = 0
+  state.earlier = none
   state.head = 0
   state.base = 0
 }
 
 /** Units taken without asking may go beyond the limit: only the newest `limit` of them can ever matter. */
 function keepNewest(state: SlidingLog, limit: number): void {
-  const excess = lastTotal(state) - limit
+  const excess = state.lastTotal - limit
   if (excess <= state.base) return
   let index = state.head
   while (totalAt(state, index) <= excess) index += 1
@@ -140,28 +155,20 @@ function keepNewest(state: SlidingLog, limit: number): void {
   state.base = excess
 }
 
-function countOf({ entries }: SlidingLog): number {
-  return entries.length / 2
+function countOf({ lastMs, earlier }: SlidingLog): number {
+  return lastMs < 0 ? 0 : earlier.length / 2 + 1
 }
 
-function timeAt({ entries }: SlidingLog, index: number): number {
-  return at(entries, 2 * index)
+function timeAt({ earlier, lastMs }: SlidingLog, index: number): number {
+  return 2 * index < earlier.length ? at(earlier, 2 * index) : lastMs
 }
 
-function totalAt({ entries }: SlidingLog, index: number): number {
-  return at(entries, 2 * index + 1)
+function totalAt({ earlier, lastTotal }: SlidingLog, index: number): number {
+  return 2 * index < earlier.length ? at(earlier, 2 * index + 1) : lastTotal
 }
 
 function totalBefore(state: SlidingLog, index: number): number {
   return index === state.head ? state.base : totalAt(state, index - 1)
-}
-
-function lastTime({ entries }: SlidingLog): number {
-  return entries.length === 0 ? 0 : at(entries, entries.length - 2)
-}
-
-function lastTotal({ entries }: SlidingLog): number {
-  return entries.length === 0 ? 0 : at(entries, entries.length - 1)
 }
 
 /** The value at an index that is known to exist. */

@@ -7,6 +7,11 @@ local bucket = {}
 do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
+  -- With another clock the time to live is set every time, which the functions for unusual states do.
+  function bucket.prepare(policy)
+    if not call.isServerClock then policy.consume_one = nil end
+  end
+
   function bucket.load(cell, key, policy)
     cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
     local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
@@ -23,6 +28,20 @@ do
       cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
     end
   end
+
+  function bucket.consume_one(key, policy)
+    local value = redis_pcall('GET', key)
+    if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+    local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+    if version ~= PLAIN or incarnation > 0 or at > now or now >= ends_at then return nil end
+    level = max(0, level - (now - at) * policy.limit) + policy.window
+    ends_at = now + ceil(level / policy.limit)
+    if level > policy.capacity or ends_at > lives_until then return nil end
+    redis_call('SETRANGE', key, '5', pack('<I6I7I7', now, level, ends_at))
+    return level, ends_at - now, value
+  end
+
+  bucket.undo_one = restore_string
 
   -- The longest that a bucket takes to drain.
   local function longest(policy)

@@ -25,6 +25,18 @@ do
     end
   end
 
+  function fixed_window.consume_one(key, policy)
+    local value = redis_pcall('GET', key)
+    if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+    local version, incarnation, start, count = unpack_struct(FORMAT, value)
+    if version ~= VERSION or incarnation > 0 or start > now or now >= start + policy.window then return nil end
+    if count >= policy.limit then return nil end
+    redis_call('SETRANGE', key, '11', pack('<I7', count + 1))
+    return count + 1, now - start + 1, value
+  end
+
+  fixed_window.undo_one = restore_string
+
   function fixed_window.persist(cell, policy)
     local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
     write_string(cell.key, value, cell.start + policy.window - now)

@@ -1,6 +1,8 @@
 -- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other (bucket.lua).
 local leaky_bucket = {}
 for name, part in pairs(bucket) do leaky_bucket[name] = part end
+-- What a request has to be told is more than that.
+leaky_bucket.consume_one, leaky_bucket.undo_one, leaky_bucket.prepare = nil, nil, nil
 algorithms['leaky-bucket'] = leaky_bucket
 
 -- A request goes on when all that came before it has drained.

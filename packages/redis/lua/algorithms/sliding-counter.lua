@@ -28,6 +28,19 @@ do
     end
   end
 
+  function sliding_counter.consume_one(key, policy)
+    local value = redis_pcall('GET', key)
+    if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+    local version, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+    if version ~= VERSION or incarnation > 0 or start ~= policy.start then return nil end
+    local left = policy.window - (now - start)
+    if current + floor(previous * left / policy.window) >= policy.limit then return nil end
+    redis_call('SETRANGE', key, '11', pack('<I7', current + 1))
+    return current + 1, previous, value
+  end
+
+  sliding_counter.undo_one = restore_string
+
   function sliding_counter.persist(cell, policy)
     local value = pack(FORMAT, VERSION, cell.incarnation, policy.start, cell.current, cell.previous)
     write_string(cell.key, value, policy.start + 2 * policy.window - now)

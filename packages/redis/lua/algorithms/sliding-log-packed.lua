@@ -43,6 +43,11 @@ do
     if short_log.suits(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
   end
 
+  function layouts.choose(policy)
+    local layout = short_log.suits(policy) and short_log or block_log
+    policy.consume_one, policy.undo_one = layout.consume_one, layout.undo_one
+  end
+
   function layouts.forget(cell)
     cell.layout, cell.used, cell.first = short_log, 0, nil
   end

@@ -29,7 +29,7 @@ do
 
   -- Whether a log fits: times within half of what an offset can tell, so that a base lasts as long as a window.
   function short_log.suits(policy)
-    return policy.limit <= 256 and policy.window <= 2147483648
+    return policy.limit <= 128 and policy.window <= 2147483648
   end
 
   local function measure(cell, policy, first_offset)
@@ -76,6 +76,32 @@ do
     measure(cell, policy, first_offset)
     return true
   end
+
+  -- One unit of a log that is not empty and has room, which most requests meet: as load, take and report would do it, without a cell.
+  function short_log.consume_one(key, policy)
+    local value = redis_pcall('GET', key)
+    local length = type(value) == 'string' and #value or 0
+    local count, head = (length - HEADER_SIZE) / OFFSET_SIZE, 0
+    if count < 1 or count % 1 ~= 0 then return nil end
+    local version, incarnation, base, first = unpack_struct(HEADER_AND_FIRST, value)
+    local last = unpack_struct(OFFSET, value, length - OFFSET_SIZE + 1)
+    local offset, cut = policy.stamp - base, policy.cut - base
+    if version ~= VERSION or incarnation > 0 or last > offset or last <= cut or offset > LONGEST then return nil end
+    if first <= cut then head, first = first_after(value, count, cut) end
+    local used = count - head + 1
+    if used > policy.limit then return nil end
+    local suffix = pack(OFFSET, offset)
+    if head > used / 4 + 2 then
+      local live = value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + head * OFFSET_SIZE) .. suffix
+      redis_call('SET', key, live, 'PX', policy.ttl)
+    else
+      redis_call('APPEND', key, suffix)
+      if base + last < policy.share_start then redis_call('PEXPIRE', key, policy.ttl) end
+    end
+    return used, base + first + policy.window - now, value
+  end
+
+  short_log.undo_one = restore_string
 
   -- Writes the units from number `from` on, and more units of one time behind them.
   local function rewrite(cell, policy, from, suffix)

@@ -23,6 +23,7 @@ do
     policy.cut = now - policy.window
     policy.ttl = policy.stamp - now + policy.window + slack + ttl_margin
     policy.share_start = floor(policy.stamp / share) * share
+    if layouts.choose then layouts.choose(policy) end
   end
 
   function sliding_log.load(cell, key, policy)
