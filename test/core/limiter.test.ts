@@ -33,6 +33,37 @@ describe('consume, peek and charge', () => {
     },
   )
 
+  it.each([5, null, 'cost', []])(
+    'reject options that are %j, and not { cost }',
+    async (options) => {
+      const limiter = createLimiter({ limit: 5, window: '1m' })
+      await expect(limiter.consume('k', options as never)).rejects.toMatchObject({
+        code: 'SLUICE_OPTION_INVALID',
+        message: expect.stringMatching(/^options must be an object, but is /),
+      })
+    },
+  )
+
+  it.each([undefined, null, {}, { outcomes: 5 }])('give nothing back for %j', async (decision) => {
+    const limiter = createLimiter({ limit: 5, window: '1m' })
+    for (const method of ['refund', 'release', 'renew'] as const) {
+      await expect(limiter[method](decision as never)).rejects.toMatchObject({
+        code: 'SLUICE_OPTION_INVALID',
+        message: expect.stringMatching(/^decision must be what consume or charge has answered/),
+      })
+    }
+  })
+
+  it('give a decision back once, also by copies of it', async () => {
+    const limiter = createLimiter({ limit: 10, window: '1m' })
+    const decision = await limiter.consume('k', { cost: 2 })
+    await limiter.consume('k', { cost: 3 })
+    expect(await limiter.refund({ ...decision })).toBe(true)
+    expect(await limiter.refund({ ...decision })).toBe(false)
+    expect(await limiter.refund(decision)).toBe(false)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(7)
+  })
+
   it.each(['', undefined, null, 42, {}])('reject the key %j', async (key) => {
     const limiter = createLimiter({ limit: 5, window: '1m' })
     await expect(limiter.consume(key as string)).rejects.toMatchObject({
@@ -109,6 +140,14 @@ describe('observers', () => {
     expect((await limiter.consume('k')).allowed).toBe(true)
     expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(3)
     expect(warn.mock.calls).toEqual([['sluice: an observer threw: an observer of a test']])
+  })
+
+  it('that reject are reported like those that throw, and end no process', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const reject = async (): Promise<void> => Promise.reject(new Error('metrics are down'))
+    const limiter = createLimiter({ limit: 1, window: '1m', onDecision: reject })
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect(warn.mock.calls.length).toBeLessThanOrEqual(1)
   })
 })
 

@@ -195,10 +195,12 @@ describe('a name', () => {
 describe('options', () => {
   it.each<[options: unknown, message: string | RegExp]>([
     [{ ...good, windows: 1 }, "there is no option 'windows' (did you mean 'window'?)"],
-    [{ ...good, max: 5 }, "there is no option 'max'"],
+    [{ ...good, max: 5 }, "there is no option 'max' (did you mean 'limit'?)"],
+    [{ ...good, widnow: 5 }, "there is no option 'widnow' (did you mean 'window'?)"],
+    [{ ...good, statusMessage: 5 }, "there is no option 'statusMessage'; the options are"],
     [{ policies: [{ ...good, nmae: 'a' }] }, "policies[0]: there is no option 'nmae'"],
     [{ policies: [good, { limit: 5, window: '5' }] }, 'policies[1].window must be'],
-    [{ policies: [] }, 'policies must be an array of 1 to 64 policies'],
+    [{ policies: [] }, 'policies must be an array of 1 to 64 policies, but is an array of 0'],
     [{ policies: good }, 'policies must be an array'],
     [
       { policies: Array.from({ length: 65 }, () => good) },

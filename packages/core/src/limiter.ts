@@ -1,13 +1,14 @@
-import type { Check } from './check.ts'
+import type { Check, Receipt } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import { decideWithout, fallbackOf, resetFallback } from './failure-mode.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
-import { knownFields, show, wholeNumber } from './options.ts'
+import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
 import type { Outcome, StoreOp } from './store.ts'
+import { warnOnce } from './warn.ts'
 
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */
@@ -50,8 +51,8 @@ export interface Limiter {
   close(): Promise<void>
 }
 
-/** A decision is given back once, by whichever limiter. */
-const settled = { refunded: new WeakSet<Decision>(), released: new WeakSet<Decision>() }
+/** What was taken is given back once, by whichever limiter, and whoever holds copies of the decision. */
+const spent = new WeakSet<Receipt>()
 
 /**
  * Makes a limiter.
@@ -81,8 +82,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function failed(error: unknown, op: StoreOp, checks: readonly Check[]): Decision {
-    notify(options.onStoreError, { op, error: storeError(error) })
+    reportFailure(op, error)
     return decideWithout(failureMode, store, { op, checks })
+  }
+
+  function reportFailure(op: StoreOp, error: unknown): void {
+    const failure = storeError(error)
+    if (options.onStoreError) return notify(options.onStoreError, { op, error: failure })
+    warnOnce(
+      `${failure.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
+      'store',
+    )
   }
 
   function decide(checks: readonly Check[]): MaybePromise<Decision> {
@@ -104,7 +114,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     try {
       return await holder.apply(op, checks)
     } catch (error) {
-      notify(options.onStoreError, { op, error: storeError(error) })
+      reportFailure(op, error)
       return undefined
     }
   }
@@ -128,22 +138,21 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
     async refund(decision) {
       const checks = heldBy(decision)
-      if (checks.length === 0 || settled.refunded.has(decision)) return false
-      settled.refunded.add(decision)
-      settled.released.add(decision)
+      if (checks.length === 0) return false
+      for (const { receipt } of checks) spent.add(receipt)
       return (await settle('refund', decision, checks)) !== undefined
     },
 
     async release(decision) {
       const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0 || settled.released.has(decision)) return false
-      settled.released.add(decision)
+      if (leases.length === 0) return false
+      for (const { receipt } of leases) spent.add(receipt)
       return (await settle('release', decision, leases)) !== undefined
     },
 
     async renew(decision) {
       const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0 || settled.released.has(decision)) return false
+      if (leases.length === 0) return false
       const outcomes = await settle('renew', decision, leases)
       return outcomes?.every(({ allowed }) => allowed) ?? false
     },
@@ -211,9 +220,14 @@ function isLease({ policy }: Check): boolean {
   return policy.algorithm === 'concurrency'
 }
 
-/** What a decision took, and holds the receipts of. */
-function heldBy({ outcomes }: Decision): readonly Check[] {
-  return outcomes.flatMap(({ receipt }) => (receipt ? [{ ...receipt.check, receipt }] : []))
+/** What a decision took and has not given back, with the receipts of it. */
+function heldBy(decision: Decision): readonly (Check & { receipt: Receipt })[] {
+  if (!Array.isArray(decision?.outcomes)) {
+    throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
+  }
+  return decision.outcomes.flatMap(({ receipt }) =>
+    receipt && !spent.has(receipt) ? [{ ...receipt.check, receipt }] : [],
+  )
 }
 
 function storeError(error: unknown): SluiceError {

@@ -1,6 +1,7 @@
 import type { Check } from './check.ts'
 import type { Decision } from './decision.ts'
 import type { ErrorCode, SluiceError } from './errors.ts'
+import { isPromise } from './maybe-promise.ts'
 import type { StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -41,9 +42,15 @@ export const observerFields: readonly (keyof Observers)[] = [
 export function notify<Event>(observer: ((event: Event) => void) | undefined, event: Event): void {
   if (!observer) return
   try {
-    observer(event)
+    // An async function is one that returns nothing, to TypeScript.
+    const result: unknown = observer(event)
+    if (isPromise(result)) result.then(undefined, reportThrown)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'no Error'
-    warnOnce(`an observer threw: ${reason}`, 'observer')
+    reportThrown(error)
   }
+}
+
+function reportThrown(error: unknown): void {
+  const reason = error instanceof Error ? error.message : 'no Error'
+  warnOnce(`an observer threw: ${reason}`, 'observer')
 }

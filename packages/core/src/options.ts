@@ -19,7 +19,8 @@ export function show(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'symbol') return 'a symbol'
   if (value === null || value === undefined) return String(value)
-  return Array.isArray(value) ? 'an array' : `a ${typeof value}`
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
 export function isWholeNumber(
@@ -55,14 +56,33 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
   for (const field of Object.keys(options)) {
     if (known.includes(field)) continue
-    const near = known.find((name) =>
-      name.toLowerCase().startsWith(field.toLowerCase().slice(0, 4)),
-    )
+    const near = meant[field] ?? known.find((name) => isNear(name, field))
     throw new SluiceError(
       'SLUICE_OPTION_UNKNOWN',
       `${where}: there is no option '${field}'${near ? ` (did you mean '${near}'?)` : ''}; the options are ${known.join(', ')}`,
     )
   }
+}
+
+/** What users of other limiters write, in the words of this one. */
+const meant: { readonly [field: string]: string | undefined } = {
+  max: 'limit',
+  points: 'limit',
+  windowMs: 'window',
+  timeWindow: 'window',
+  duration: 'window',
+  keyGenerator: 'key',
+  standardHeaders: 'headers',
+  legacyHeaders: 'headers',
+  allowList: 'skip',
+}
+
+/** Whether two names begin alike and are about as long, or have the same letters in another order. */
+function isNear(name: string, field: string): boolean {
+  const [a, b] = [name.toLowerCase(), field.toLowerCase()]
+  const lettersOf = (text: string): string => [...text].sort().join('')
+  if (lettersOf(a) === lettersOf(b)) return true
+  return a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2
 }
 
 export function invalid(place: Place, value: unknown, legal: string): SluiceError {
