@@ -19,7 +19,8 @@ interface Waiting<Item, Result> {
 
 /**
  * Lets items travel together, first come, first served. With nothing under way they leave at the end of the current tick's work, so that
- * batching never adds latency; else they are collected, and leave with the next answer, or when they make a full batch.
+ * batching never adds latency; else they are collected, and leave with the next answer, or when they make half a full batch: then both sides
+ * have something to do, instead of waiting for each other in turns.
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>
@@ -63,13 +64,14 @@ export class Batcher<Item, Result> {
     if (this.#queue.length === 0) return false
     const inFlight = this.#underWay.size
     return (
-      inFlight === 0 || this.#closed || (inFlight < this.#options.maxInFlight && this.#isFull())
+      inFlight === 0 || this.#closed || (inFlight < this.#options.maxInFlight && this.#fills(0.5))
     )
   }
 
-  #isFull(): boolean {
+  /** Whether what waits makes at least such a share of a batch. */
+  #fills(share: number): boolean {
     const { maxWeights } = this.#options
-    return this.#weights.some((weight, measure) => weight >= (maxWeights[measure] ?? 0))
+    return this.#weights.some((weight, measure) => weight >= share * (maxWeights[measure] ?? 0))
   }
 
   #schedule(): void {
@@ -92,7 +94,7 @@ export class Batcher<Item, Result> {
   }
 
   #takeBatch(): readonly Waiting<Item, Result>[] {
-    const length = this.#isFull() ? this.#fittingLength() : this.#queue.length
+    const length = this.#fills(1) ? this.#fittingLength() : this.#queue.length
     const batch = length === this.#queue.length ? this.#queue : this.#queue.slice(0, length)
     this.#queue = length === this.#queue.length ? [] : this.#queue.slice(length)
     for (const { item } of batch) this.#weigh(item, -1)
