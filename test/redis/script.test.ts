@@ -169,6 +169,43 @@ describe('the script', () => {
   })
 })
 
+describe('two stores of one client', () => {
+  it('are one place: private policies stay apart, and a name means one thing', async () => {
+    const limiters = [1, 2].map(() =>
+      createLimiter({ store: redisStore(client), limit: 2, window: '10s' }),
+    )
+    const left: unknown[] = []
+    for (const limiter of limiters) {
+      for (let i = 0; i < 2; i += 1) {
+        left.push((await limiter.consume('k')).outcomes[0]?.remaining)
+      }
+    }
+    expect(left).toEqual([1, 0, 1, 0])
+    createLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '10s' })
+    expect(() =>
+      createLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '20s' }),
+    ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }))
+    expect(() =>
+      createLimiter({
+        store: redisStore(client, { prefix: 'elsewhere' }),
+        name: 'p',
+        limit: 2,
+        window: '20s',
+      }),
+    ).not.toThrow()
+  })
+
+  it('of two processes share what they both define', async () => {
+    const other = new Redis(server.url)
+    const [here, there] = [client, other].map((connection) =>
+      createLimiter({ store: redisStore(connection), limit: 2, window: '10s' }),
+    )
+    await here?.consume('k')
+    expect((await there?.consume('k'))?.outcomes[0]?.remaining).toBe(0)
+    other.disconnect()
+  })
+})
+
 describe('a store that is closed', () => {
   it('answers what is under way and refuses what comes after', async () => {
     const store = redisStore(client)

@@ -49,7 +49,7 @@ function checkName(
   throw new SluiceError(
     'SLUICE_POLICY_CONFLICT',
     `policies: the name '${policy.name}' is one quota on this store, but is defined as ${known.shape} and as ` +
-      `${shapeOf(policy)}; use two names, or the same algorithm and window`,
+      `${shapeOf(policy)}; use two names, or the same algorithm, window, resolution and alignment`,
   )
 }
 
