@@ -48,7 +48,7 @@ export class Denials {
     if (this.#ttlMs === 0 || row.op !== 'consume' || this.#denials.size === 0) return undefined
     for (let index = 0; index < row.keys.length; index += 1) {
       const check = row.checks[index]
-      const denial = this.#denials.get(row.keys[index] ?? '')
+      const denial = this.#denials.peek(row.keys[index] ?? '')
       if (!check || !denial || !this.#covers(denial, row.keys[index] ?? '', check)) continue
       return row.checks.some(({ policy }) => policy.countDenied)
         ? undefined

@@ -3,6 +3,7 @@ import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Policy } from '../policy.ts'
 import { boundedKey } from './bounded-key.ts'
+import { ShardedMap } from './sharded-map.ts'
 
 /**
  * The keys of one policy, each with what it has taken: a state, whose identity is the incarnation of its key. There are many, so a key costs
@@ -11,9 +12,7 @@ import { boundedKey } from './bounded-key.ts'
 interface Table {
   readonly policy: Policy
   readonly algorithm: Algorithm<Counted>
-  readonly states: Map<string, Counted>
-  /** Where sweeping and sampling go on; what is dropped or added meanwhile does not disturb it. */
-  hand: MapIterator<[string, Counted]>
+  readonly states: ShardedMap<Counted>
 }
 
 interface Entry {
@@ -63,9 +62,7 @@ export class Cells {
     const key = boundedKey(check.key)
     const state = table.algorithm.create()
     this.#changes += 1
-    if (table.states.has(key)) {
-      // Taken out first, so that the hand meets it last.
-      table.states.delete(key)
+    if (table.states.get(key)) {
       table.states.set(key, state)
       return state
     }
@@ -116,17 +113,14 @@ export class Cells {
     return least
   }
 
-  /** The next key under the hand, which goes over the tables in turn, a step in each. */
+  /** The next key, from one table after the other. */
   #next(): Entry | undefined {
     if (this.#size === 0) return undefined
-    for (;;) {
-      this.#turn = (this.#turn + 1) % this.#round.length
-      const table = this.#round[this.#turn]
-      if (!table) return undefined
-      const next = table.hand.next()
-      if (!next.done) return { table, key: next.value[0], state: next.value[1] }
-      table.hand = table.states.entries()
-    }
+    // A table goes with its last key, so each has one.
+    this.#turn = (this.#turn + 1) % this.#round.length
+    const table = this.#round[this.#turn]
+    const next = table?.states.next()
+    return table && next && { table, key: next[0], state: next[1] }
   }
 
   #drop({ table, key }: Entry): void {
@@ -141,9 +135,11 @@ export class Cells {
   #table({ policy }: Check): Table {
     const known = this.#tables.get(policy.id)
     if (known) return known
-    const states = new Map<string, Counted>()
-    const algorithm = algorithms[policy.algorithm]
-    const table = { policy, algorithm, states, hand: states.entries() }
+    const table = {
+      policy,
+      algorithm: algorithms[policy.algorithm],
+      states: new ShardedMap<Counted>(),
+    }
     this.#tables.set(policy.id, table)
     this.#round.push(table)
     return table
