@@ -14,6 +14,7 @@ interface Subject {
 }
 
 export interface App {
+  readonly port: number
   ask(path?: string, question?: Question): Promise<Answer>
   /** The statuses of several requests, one after the other. */
   statuses(count: number, path?: string, question?: Question): Promise<number[]>
@@ -44,6 +45,7 @@ export async function startApp(driver: Driver, setup: AppSetup): Promise<App> {
   const { port, close } = await driver.start(setup)
   onTestFinished(close)
   return {
+    port,
     ask: (path, question) => ask(port, path, question),
     async statuses(count, path, question) {
       const statuses: number[] = []

@@ -4,7 +4,9 @@ import { describeAdapter } from './adapter-conformance.ts'
 import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
+import { leases } from './behaviours/leases.ts'
 import { proxies } from './behaviours/proxies.ts'
+import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
@@ -25,6 +27,8 @@ const behaviours = {
   sharing,
   storeFailures,
   contractVectors,
+  queues,
+  leases,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

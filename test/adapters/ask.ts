@@ -15,14 +15,17 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
   /** The local address to ask from: 127.0.0.2 is another client than 127.0.0.1. */
   readonly from?: string
+  /** Aborted: the client leaves. */
+  readonly signal?: AbortSignal
 }
 
 /** Asks a server, with the path exactly as it is given: `fetch` would tidy it. */
 export async function ask(port: number, path = '/', question: Question = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, from } = question
+  const { method = 'GET', headers = {}, from, signal } = question
   const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, method, headers, agent: false }
-    httpRequest({ ...options, ...(from ? { localAddress: from } : {}) }, resolve)
+    const more = { ...(from ? { localAddress: from } : {}), ...(signal ? { signal } : {}) }
+    httpRequest({ ...options, ...more }, resolve)
       .once('error', reject)
       .end()
   })

@@ -1,10 +1,16 @@
-import { connect } from 'node:http2'
+import { connect, constants } from 'node:http2'
 import { text } from 'node:stream/consumers'
-import { mount, type RateLimitPluginOptions, rateLimitPlugin } from '@sluice/fastify'
+import {
+  createLimiter,
+  memoryStore,
+  mount,
+  type RateLimitPluginOptions,
+  rateLimitPlugin,
+} from '@sluice/fastify'
 import fastify from 'fastify'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-
 import { create, hello, two } from './fastify-app.ts'
+import { until } from './until.ts'
 
 describe('the life of a request', () => {
   it.each(['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const)(
@@ -133,6 +139,60 @@ describe('HTTP/2', () => {
       'content-type': 'application/problem+json',
     })
     expect(JSON.parse(refused?.body ?? '').status).toBe(429)
+  })
+})
+
+describe('what is held for a stream of HTTP/2', () => {
+  it('is let go of when the stream ends, or is reset', async () => {
+    const app = fastify({ http2: true })
+    onTestFinished(() => app.close())
+    const policy = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
+    const store = memoryStore()
+    await app.register(rateLimitPlugin, { ...policy, store, key: () => 'ada' })
+    let answers = true
+    const reached = vi.fn()
+    app.get('/', (_request, reply) => {
+      reached()
+      if (answers) reply.send('hello')
+    })
+    const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+    onTestFinished(() => session.close())
+    const limiter = createLimiter({ ...policy, store })
+    const isFree = async () => (await limiter.peek('ada')).allowed
+
+    await text(session.request({ ':path': '/' }))
+    await until(isFree)
+    answers = false
+    const stream = session.request({ ':path': '/' })
+    stream.on('error', () => undefined)
+    await until(() => reached.mock.calls.length === 2)
+    expect(await isFree()).toBe(false)
+    stream.close(constants.NGHTTP2_CANCEL)
+    await until(isFree)
+  })
+
+  it('is not held any longer for a session that is lost', async () => {
+    const app = fastify({ http2: true })
+    onTestFinished(() => app.close())
+    const reached = vi.fn()
+    const onDecision = vi.fn()
+    await app.register(rateLimitPlugin, {
+      algorithm: 'leaky-bucket',
+      limit: 1,
+      window: 200,
+      key: () => 'ada',
+      onDecision,
+    })
+    app.get('/', async () => reached())
+    const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+    for (let i = 0; i < 3; i += 1) {
+      session.request({ ':path': '/' }).on('error', () => undefined)
+    }
+    await until(() => onDecision.mock.calls.length === 3)
+    session.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+
+    expect(reached).toHaveBeenCalledTimes(1)
   })
 })
 

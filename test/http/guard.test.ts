@@ -1,49 +1,12 @@
 import { memoryStore } from '@sluice/core'
 import { parseHeaders } from '@sluice/headers'
-import {
-  continueWith,
-  createGuard,
-  type GuardOptions,
-  type HttpRequest,
-  type HttpResponse,
-  ipKey,
-  type Passage,
-  setFields,
-} from '@sluice/http'
+import { continueWith, type GuardOptions, ipKey, setFields } from '@sluice/http'
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf, now } from './exchange.ts'
 
 const good = { limit: 5, window: '1m' } as const
-
-function guardOf(options: GuardOptions<object>) {
-  return createGuard<object>(options, { where: 'rateLimit' })
-}
-
-function exchange(view: Partial<HttpRequest> = {}, scope = '') {
-  const fields = new Map<string, string>()
-  const response: HttpResponse = {
-    headersSent: false,
-    getHeader: (name) => fields.get(name),
-    setHeader: (name, value) => void fields.set(name, value),
-    removeHeader: (name) => void fields.delete(name),
-  }
-  const request: HttpRequest = {
-    method: 'GET',
-    path: '/',
-    route: undefined,
-    ip: '203.0.113.9',
-    header: () => undefined,
-    ...view,
-  }
-  return { native: {}, request, response, scope, fields }
-}
-
-/** The passage of a guard in which nothing is async. */
-function now(passage: Passage | Promise<Passage>): Passage {
-  if (passage instanceof Promise) throw new Error('a promise')
-  return passage
-}
 
 describe('a guard', () => {
   it('answers at once where nothing is async', () => {

@@ -39,7 +39,7 @@ function gatedClient() {
     held,
     /** Keys of the calls so far. */
     sent,
-    defineCommand() {},
+    defineCommand: () => undefined,
     async call(command: string, ...args: Argument[]): Promise<unknown> {
       const keys = Number(args[1])
       sent.push(keys)

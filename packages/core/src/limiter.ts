@@ -88,7 +88,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function reportFailure(op: StoreOp, error: unknown): void {
     const failure = storeError(error)
-    if (options.onStoreError) return notify(options.onStoreError, { op, error: failure })
+    if (options.onStoreError) {
+      notify(options.onStoreError, { op, error: failure })
+      return
+    }
     warnOnce(
       `${failure.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
       'store',

@@ -9,6 +9,7 @@ import {
   type MaybePromise,
   type Reject,
   setFields,
+  settleAfter,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { RequestView, scopeOf } from './request-view.ts'
@@ -60,11 +61,13 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       response: res,
       scope: scopeOf(sluiceRateLimit, req),
     }
-    return andThen(guard.check(exchange), ({ decision, verdict }) => {
+    return andThen(guard.check(exchange), ({ decision, verdict, hold }) => {
+      if (hold) settleAfter(res, req.socket, hold)
       if (decision) req.rateLimit = decision
       setFields(res, verdict.fields)
       if (options.hideOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
       if (verdict.action === 'pass') return true
+      if (verdict.action === 'delay') return verdict.turn
       if (res.headersSent) return false
       const handle = guard.handler
       return andThen(

@@ -8,6 +8,7 @@ import {
   oneOf,
   type Reject,
   setFields,
+  settleAfter,
 } from '@sluice/http'
 import type {
   FastifyInstance,
@@ -50,10 +51,12 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
       response,
       scope,
     })
-    return andThen(passage, ({ decision, verdict }) => {
+    return andThen(passage, ({ decision, verdict, hold }) => {
+      if (hold) settleAfter(reply.raw, request.raw.socket, hold)
       if (decision) request.rateLimit = decision
       setFields(response, verdict.fields)
       if (verdict.action === 'pass') return true
+      if (verdict.action === 'delay') return verdict.turn
       if (response.headersSent) return false
       const handle = guard.handler
       return andThen(

@@ -21,11 +21,17 @@ export function formatHeaders(
   states: readonly PolicyState[],
   options: FormatOptions,
 ): HeaderLine[] {
-  const lines: HeaderLine[] = []
-  for (const dialect of options.dialects) formats[dialect].add(lines, states, options)
+  const lines = formatFields(states, options)
   if (options.rejected) {
     const retryAfter = formatRetryAfter(longestWaitMs(states), options.retryJitterMs)
     if (retryAfter !== undefined) lines.push(['Retry-After', retryAfter])
   }
+  return lines
+}
+
+/** As `formatHeaders`, without Retry-After: for whoever sets that by itself, since it is merged with one that is there. */
+export function formatFields(states: readonly PolicyState[], options: FormatOptions): HeaderLine[] {
+  const lines: HeaderLine[] = []
+  for (const dialect of options.dialects) formats[dialect].add(lines, states, options)
   return lines
 }

@@ -1,6 +1,6 @@
 export { checkDialects, type Dialect } from './dialect.ts'
 export { type ExposeOptions, exposedHeaders, mergeExposed } from './expose.ts'
-export { formatHeaders } from './format-headers.ts'
+export { formatFields, formatHeaders } from './format-headers.ts'
 export type { FormatOptions, HeaderLine } from './formats/dialect-format.ts'
 export { type MergeRetryAfterOptions, mergeRetryAfter } from './merge-retry-after.ts'
 export { type ParseOptions, parseHeaders } from './parse-headers.ts'

@@ -46,7 +46,13 @@ export interface GuardOptions<Native, Handler = never>
    * @default 0
    */
   retryJitter?: number
-  /** The status of a refused request, 400 to 599. A store that failed is always 503. @default 429 */
+  /**
+   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥ 0; one more is refused with 503, and
+   * not charged.
+   * @default 10_000
+   */
+  maxWaiting?: number
+  /** The status of a refused request, 400 to 599. A store that failed, or a full waiting room, is always 503. @default 429 */
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
   message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)

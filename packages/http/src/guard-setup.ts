@@ -43,6 +43,7 @@ export interface GuardSetup<Native> {
   readonly hideOnRedirect: boolean
   readonly githubExtras: boolean
   readonly retryJitter: number
+  readonly maxWaiting: number
   readonly statusCode: number
 }
 
@@ -61,6 +62,7 @@ const guardFields: readonly string[] = [
   'hideOnRedirect',
   'githubExtras',
   'retryJitter',
+  'maxWaiting',
   'statusCode',
   'message',
   'handler',
@@ -101,6 +103,7 @@ export function setUpGuard<Native, Handler>(
     hideOnRedirect: flag(options.hideOnRedirect, { option: 'hideOnRedirect' }, false),
     githubExtras: flag(options.githubExtras, { option: 'githubExtras' }, false),
     retryJitter: share(options.retryJitter ?? 0, 'retryJitter'),
+    maxWaiting: wholeNumber(options.maxWaiting ?? 10_000, { option: 'maxWaiting' }, { min: 0 }),
     statusCode: wholeNumber(
       options.statusCode ?? 429,
       { option: 'statusCode' },

@@ -3,13 +3,15 @@ import { formatRetryAfter } from '@sluice/headers'
 import type { GuardOptions } from './guard-options.ts'
 import { setUpGuard } from './guard-setup.ts'
 import type { HttpRequest } from './http-request.ts'
-import type { HttpResponse } from './http-response.ts'
+import type { HttpResponse, ResponseField } from './http-response.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
 import { deniedWithoutKey } from './missing-key.ts'
 import { type Passage, untouched } from './passage.ts'
-import { refusalBody, refusalStatus } from './refusal.ts'
+import { refusalBody, refusalStatus, turnedAway } from './refusal.ts'
 import { RequestChecks } from './request-checks.ts'
-import { responseFields } from './response-fields.ts'
+import { type FieldOptions, responseFields } from './response-fields.ts'
 import type { Scope } from './scope.ts'
+import { WaitingRoom } from './waiting-room.ts'
 
 /** One request and its response, as an adapter shows them. */
 export interface Exchange<Native extends object> {
@@ -24,6 +26,8 @@ export interface Exchange<Native extends object> {
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
+  /** How many requests are held now. */
+  readonly waiting: number
   /** Who replies to a request that is refused, in place of the body. */
   readonly handler: Handler | undefined
   /**
@@ -58,6 +62,8 @@ export function createGuard<Native extends object, Handler = never>(
   const { limiter } = setup
   const { skip, message, handler } = options
   const requestChecks = new RequestChecks(setup)
+  const waitingRoom = new WaitingRoom(setup.maxWaiting)
+  const leases = new LeaseKeeper(limiter)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage> {
     if (isPreflight(exchange.request)) return untouched
@@ -74,25 +80,17 @@ export function createGuard<Native extends object, Handler = never>(
   }
 
   function answer(
-    { native, response, scope }: Exchange<Native>,
+    exchange: Exchange<Native>,
     decision: Decision,
     checks: readonly Check[],
   ): MaybePromise<Passage> {
+    const { native, response, scope } = exchange
     if (decision.source === 'open') return { ...untouched, decision }
+    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
     const fields = responseFields(native)
-    const costs = new Map(checks.map(({ policy, cost }) => [policy, cost]))
-    fields.ledger.add({ decision, scope, costs, dialects: setup.dialects })
-    fields.hideOnRedirect ||= setup.hideOnRedirect
-
-    const render = (): ReturnType<typeof fields.render> =>
-      fields.render(response, {
-        rejected: !decision.allowed,
-        retryAfter: decision.allowed ? undefined : retryAfter(decision, setup.retryJitter),
-        nowMs: Date.now(),
-        exposeHeaders: setup.exposeHeaders,
-        githubExtras: setup.githubExtras,
-      })
-    if (decision.allowed) return { decision, verdict: { action: 'pass', fields: render() } }
+    fields.ledger.add({ decision, checks, scope, dialects: setup.dialects })
+    if (setup.hideOnRedirect) fields.hideOnRedirect = true
+    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
 
     const status = refusalStatus(decision, setup.statusCode)
     const violated = fields.ledger.violated()
@@ -103,13 +101,47 @@ export function createGuard<Native extends object, Handler = never>(
         action: 'reject',
         decision,
         status,
-        fields: [...render(), ['Cache-Control', 'no-store']],
+        fields: [...fields.render(response, fieldOptions(decision)), ['Cache-Control', 'no-store']],
         body: known,
       },
+      hold: undefined,
     }))
   }
 
-  return { limiter, handler, check }
+  function fieldOptions(decision: Decision): FieldOptions {
+    return {
+      rejected: !decision.allowed,
+      retryAfter: decision.allowed ? undefined : retryAfter(decision, setup.retryJitter),
+      nowMs: Date.now(),
+      exposeHeaders: setup.exposeHeaders,
+      githubExtras: setup.githubExtras,
+    }
+  }
+
+  /** Core lets no queue stand beside leases in one limiter, so there is one thing to hold at most. */
+  function admit(decision: Decision, fields: readonly ResponseField[]): Passage {
+    const { delayMs } = decision
+    if (delayMs === 0) {
+      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
+    }
+    const waiter = waitingRoom.seat(delayMs)
+    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
+  }
+
+  /** A refusal is never charged. */
+  function turnAway(exchange: Exchange<Native>, decision: Decision): MaybePromise<Passage> {
+    void limiter.refund(decision)
+    return answer(exchange, turnedAway(decision), [])
+  }
+
+  return {
+    limiter,
+    handler,
+    check,
+    get waiting() {
+      return waitingRoom.waiting
+    },
+  }
 }
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */

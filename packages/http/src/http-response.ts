@@ -1,4 +1,4 @@
-/** All that Sluice needs of the response that is under way, whatever the framework. */
+/** All that Sluice needs of the response that is under way, whatever the framework. Names are in any case. */
 export interface HttpResponse {
   /** Whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean

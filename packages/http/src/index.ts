@@ -48,7 +48,7 @@ export {
 } from './keys/key-resolver.ts'
 export { route } from './keys/route.ts'
 export type { MissingKey } from './missing-key.ts'
-export type { Pass, Passage, Reject, RejectBody, Verdict } from './passage.ts'
+export type { Delay, Hold, Pass, Passage, Reject, RejectBody, Verdict } from './passage.ts'
 export {
   type Problem,
   plainProblem,
@@ -57,3 +57,4 @@ export {
 } from './problem.ts'
 export { fieldsOnHead } from './response-fields.ts'
 export { routeScope, type Scope } from './scope.ts'
+export { type ClosingSocket, type EndingResponse, settleAfter } from './settle-after.ts'

@@ -1,13 +1,15 @@
-import type { Decision, Outcome, Policy } from '@sluice/core'
+import type { Check, Decision, Outcome, Policy } from '@sluice/core'
 import type { Dialect, PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from './scope.ts'
 
-/** A policy that was applied to the request, and in which kinds of fields clients are told of it. */
-interface Entry {
+/** What clients are told of a policy that was applied to the request. */
+interface Entry extends PolicyState {
+  /** Given when all entries are known. */
+  name: string
   readonly policy: Policy
   readonly scope: Scope
-  readonly state: Omit<PolicyState, 'name'>
-  readonly kinds: ReadonlySet<FieldKind>
+  /** Those in which it is told. */
+  readonly dialects: readonly Dialect[]
 }
 
 /** The dialects of one kind have field names in common, so a response carries one of each kind at most. */
@@ -16,68 +18,95 @@ export type FieldKind = 'ietf' | 'legacy'
 /** What one guard adds to the ledger of a response. */
 export interface Applied {
   readonly decision: Decision
+  /** What was asked, in the order of the decision's outcomes. */
+  readonly checks: readonly Check[]
   readonly scope: Scope
-  readonly costs: ReadonlyMap<Policy, number>
   readonly dialects: readonly Dialect[]
 }
 
 /** All that the guards of one response have to tell, so that it is told as a whole: limiters can stand in a chain. */
 export class Ledger {
   readonly #entries: Entry[] = []
-  readonly #dialects = new Map<FieldKind, Dialect>()
-  #names: readonly string[] = []
+  #dialects: readonly Dialect[] | undefined
+  #isUniform = true
 
   /** The first guard to speak of a kind decides its dialect: no client could read two. */
-  get dialects(): Iterable<readonly [FieldKind, Dialect]> {
-    return this.#dialects
+  get dialects(): readonly Dialect[] {
+    return this.#dialects ?? []
   }
 
-  add({ decision, scope, costs, dialects }: Applied): void {
-    const kinds = new Set(dialects.map(kindOf))
-    for (const dialect of dialects) {
-      if (!this.#dialects.has(kindOf(dialect))) this.#dialects.set(kindOf(dialect), dialect)
+  /** What there is to tell when all of it is told in all dialects; `undefined` when guards differ in that. */
+  get uniformStates(): readonly PolicyState[] | undefined {
+    return this.#isUniform ? this.#entries : undefined
+  }
+
+  add({ decision, checks, scope, dialects }: Applied): void {
+    this.#speak(dialects)
+    for (const [index, outcome] of decision.outcomes.entries()) {
+      this.#entries.push(entryOf(outcome, { scope, dialects, cost: checks[index]?.cost }))
     }
-    for (const outcome of decision.outcomes) {
-      const { policy } = outcome
-      const state = stateOf(outcome, costs.get(policy))
-      this.#entries.push({ policy, scope, state, kinds })
-    }
-    this.#names = namesOf(this.#entries)
+    giveNames(this.#entries)
   }
 
   /** What the fields of a kind tell, in the order in which the guards were asked. */
   states(kind: FieldKind): readonly PolicyState[] {
-    return this.#entries.flatMap(({ state, kinds }, index) =>
-      kinds.has(kind) ? [{ ...state, name: this.#names[index] ?? '' }] : [],
-    )
+    return this.#entries.filter(({ dialects }) => speaks(dialects, kind))
   }
 
   /** The names of the visible policies that deny. */
   violated(): readonly string[] {
-    const violated = this.#entries.flatMap(({ state, kinds }, index) =>
-      state.denied && !state.hidden && kinds.size > 0 ? [this.#names[index] ?? ''] : [],
+    const violated = this.#entries.flatMap(({ name, denied, hidden, dialects }) =>
+      denied && !hidden && dialects.length > 0 ? [name] : [],
     )
     return [...new Set(violated)]
   }
+
+  #speak(dialects: readonly Dialect[]): void {
+    const spoken = this.#dialects
+    this.#dialects ??= dialects
+    if (!spoken || haveSameKinds(dialects, spoken)) return
+    this.#isUniform = false
+    const more = dialects.filter((dialect) => !speaks(spoken, kindOf(dialect)))
+    this.#dialects = [...spoken, ...more]
+  }
+}
+
+export function kindOf(dialect: Dialect): FieldKind {
+  return dialect.startsWith('legacy') ? 'legacy' : 'ietf'
+}
+
+function speaks(dialects: readonly Dialect[], kind: FieldKind): boolean {
+  return dialects.some((dialect) => kindOf(dialect) === kind)
+}
+
+function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): boolean {
+  return one.length === other.length && one.every((dialect) => speaks(other, kindOf(dialect)))
 }
 
 /**
  * A name of its own for each private policy that is shown: in one list each item needs one. What is the same policy has the same
  * name, and is then listed once.
  */
-function namesOf(entries: readonly Entry[]): readonly string[] {
+function giveNames(entries: readonly Entry[]): void {
+  const [only] = entries
+  if (only && entries.length === 1) {
+    if (isPrivate(only)) only.name = scopedName(only.scope, only.policy.name)
+    return
+  }
+  const unnamed = entries.filter(isPrivate)
+  if (unnamed.length === 0) return
   const taken = new Set<string>()
   for (const { policy } of entries) if (policy.named) taken.add(policy.name)
-  const names: string[] = []
-  for (const { policy, scope } of entries) {
-    if (policy.named || policy.hidden) {
-      names.push(policy.name)
-      continue
-    }
-    const same = entries.findIndex((other) => other.policy === policy && other.scope === scope)
-    names.push(names[same] ?? freeName(scopedName(scope, policy.name), taken))
+  for (const [index, entry] of unnamed.entries()) {
+    const { policy, scope } = entry
+    const same = unnamed.findIndex((other) => other.policy === policy && other.scope === scope)
+    const twin = same < index ? unnamed[same] : undefined
+    entry.name = twin?.name ?? freeName(scopedName(scope, policy.name), taken)
   }
-  return names
+}
+
+function isPrivate({ policy }: Entry): boolean {
+  return !policy.named && !policy.hidden
 }
 
 function freeName(wanted: string, taken: Set<string>): string {
@@ -87,15 +116,18 @@ function freeName(wanted: string, taken: Set<string>): string {
   return name
 }
 
-function kindOf(dialect: Dialect): FieldKind {
-  return dialect.startsWith('legacy') ? 'legacy' : 'ietf'
-}
-
-function stateOf(outcome: Outcome, cost: number | undefined): Omit<PolicyState, 'name'> {
-  const { policy, allowed, limit, remaining, resetMs, retryAfterMs } = outcome
+function entryOf(
+  { policy, allowed, limit, remaining, resetMs, retryAfterMs }: Outcome,
+  { scope, dialects, cost }: Pick<Entry, 'scope' | 'dialects' | 'cost'>,
+): Entry {
   return {
+    name: policy.name,
+    policy,
+    scope,
+    dialects,
     limit,
-    windowMs: policy.windowMs,
+    // Of leases it is how long they run, which is nothing that a client could count in.
+    windowMs: policy.algorithm === 'concurrency' ? undefined : policy.windowMs,
     remaining,
     resetMs,
     retryAfterMs,

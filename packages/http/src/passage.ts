@@ -2,11 +2,20 @@ import type { Decision } from '@sluice/core'
 import type { ResponseField } from './http-response.ts'
 
 /** What is to be done with a request. */
-export type Verdict = Pass | Reject
+export type Verdict = Pass | Delay | Reject
 
 export interface Pass {
   readonly action: 'pass'
   readonly fields: readonly ResponseField[]
+}
+
+/** The request passes when its turn has come: it is held until then. */
+export interface Delay {
+  readonly action: 'delay'
+  /** As of the decision: set before the wait. */
+  readonly fields: readonly ResponseField[]
+  /** Whether the request goes on: false when its response was over before. Never rejects. */
+  readonly turn: Promise<boolean>
 }
 
 export interface Reject {
@@ -29,10 +38,21 @@ export interface Passage {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
   readonly decision: Decision | undefined
   readonly verdict: Verdict
+  /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
+  readonly hold: Hold | undefined
+}
+
+/** What a request occupies until its response is over, such as a lease. Only the first call of the two counts. */
+export interface Hold {
+  /** The response was sent, with this status. */
+  finish(status: number): void
+  /** The connection went first. */
+  abort(): void
 }
 
 /** The passage of a request that Sluice has nothing to say about. */
 export const untouched: Passage = {
   decision: undefined,
   verdict: { action: 'pass', fields: [] },
+  hold: undefined,
 }

@@ -11,7 +11,15 @@ export interface Refusal<Native> {
   readonly violated: readonly string[]
 }
 
-/** The status of a refusal: a store that failed is our problem, not the client's. */
+/**
+ * The decision on a request that was allowed, but that there is no room to hold: it is refused as if the store had failed, which
+ * is no fault of the client's either.
+ */
+export function turnedAway({ delayMs }: Decision): Decision {
+  return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
+}
+
+/** The status of a refusal: a store that failed, or a room that is full, is our problem and not the client's. */
 export function refusalStatus(decision: Decision, statusCode: number): number {
   return decision.source === 'closed' ? 503 : statusCode
 }

@@ -1,4 +1,4 @@
-import { andThen, type Check, type MaybePromise } from '@sluice/core'
+import { andThen, type Check, isPromise, type MaybePromise } from '@sluice/core'
 import type { GuardSetup } from './guard-setup.ts'
 import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -19,21 +19,40 @@ export class RequestChecks<Native> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
+  /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
+  readonly #onlyKey: KeyResolver<Native> | undefined
 
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
     this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
+    this.#onlyKey =
+      this.#keys.length === 1 && setup.rules.every(isFixed) ? this.#keys[0] : undefined
   }
 
   /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
   of(asking: Asking<Native>): MaybePromise<readonly Check[] | 'deny'> {
+    if (this.#onlyKey) {
+      const key = this.#key(this.#onlyKey, asking)
+      if (!isPromise(key)) return this.#fixedChecks(key, asking.scope)
+      return key.then((known) => this.#fixedChecks(known, asking.scope))
+    }
     const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
     return andThen(keys, (found) => {
       if (found.includes('deny')) return 'deny'
       const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
       return rules.length === 0 ? [] : this.#checks(rules, found, asking)
     })
+  }
+
+  #fixedChecks(key: KeyOrMode, scope: Scope): readonly Check[] | 'deny' {
+    if (typeof key === 'string') return key === 'deny' ? key : []
+    return this.#setup.rules.map(({ policy, cost }) => ({
+      policy,
+      key: policy.named ? key.key : scopedKey(scope, key.key),
+      cost: typeof cost === 'number' ? cost : 1,
+      limit: policy.limit,
+    }))
   }
 
   #checks(
@@ -71,13 +90,22 @@ export class RequestChecks<Native> {
     resolver: KeyResolver<Native>,
     { native, request }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
-    return andThen(resolveKey(resolver, native, request), (key) =>
-      key === undefined ? insteadOfKey(this.#setup.onMissingKey, request) : { key },
-    )
+    const key = resolveKey(resolver, native, request)
+    return isPromise(key)
+      ? key.then((known) => this.#orInstead(known, request))
+      : this.#orInstead(key, request)
+  }
+
+  #orInstead(key: string | undefined, request: HttpRequest): MaybePromise<KeyOrMode> {
+    return key === undefined ? insteadOfKey(this.#setup.onMissingKey, request) : { key }
   }
 
   #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
     const key = found[this.#keys.indexOf(resolver)]
     return typeof key === 'object' ? key.key : undefined
   }
+}
+
+function isFixed<Native>({ cost, limitOf }: Rule<Native>): boolean {
+  return typeof cost === 'number' && limitOf === undefined
 }

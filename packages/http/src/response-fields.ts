@@ -1,25 +1,8 @@
-import { exposedHeaders, formatHeaders, mergeExposed, mergeRetryAfter } from '@sluice/headers'
+import { exposedHeaders, formatFields, mergeExposed, mergeRetryAfter } from '@sluice/headers'
 import { joinLists } from './foreign-fields.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from './http-response.ts'
-import { type FieldKind, Ledger } from './ledger.ts'
-
-/** The rate-limit fields that exist: who writes one of a kind answers for all of that kind. */
-const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
-  ietf: [
-    'RateLimit-Policy',
-    'RateLimit',
-    'RateLimit-Limit',
-    'RateLimit-Remaining',
-    'RateLimit-Reset',
-  ],
-  legacy: [
-    'X-RateLimit-Limit',
-    'X-RateLimit-Remaining',
-    'X-RateLimit-Reset',
-    'X-RateLimit-Used',
-    'X-RateLimit-Resource',
-  ],
-}
+import { kindOf, Ledger } from './ledger.ts'
+import { fieldsOfKind, type LimitField } from './limit-fields.ts'
 
 export interface FieldOptions {
   readonly rejected: boolean
@@ -34,30 +17,13 @@ export interface FieldOptions {
 export class ResponseFields {
   readonly ledger: Ledger = new Ledger()
   hideOnRedirect = false
-  /** What we wrote last, and what others had written: between two guards of ours somebody may add to it. */
-  readonly #written = new Map<string, string | undefined>()
-  readonly #theirs = new Map<string, readonly string[]>()
+  /** What we wrote, the newest first, and what others had written: between two guards of ours somebody may add to it. */
+  #written: readonly ResponseField[] = []
+  #theirs: Map<string, readonly string[]> | undefined
 
   /** The fields as they are to be set now. */
   render(response: HttpResponse, options: FieldOptions): readonly ResponseField[] {
-    const fields: ResponseField[] = []
-    for (const [kind, dialect] of this.ledger.dialects) {
-      const ours = new Map(
-        formatHeaders(this.ledger.states(kind), {
-          ...options,
-          dialects: [dialect],
-        }),
-      )
-      ours.delete('Retry-After')
-      if (ours.size === 0) continue
-      for (const name of fieldsOfKind[kind]) {
-        const theirs = this.#others(response, name)
-        const isList =
-          dialect === 'draft-11' && (name === 'RateLimit' || name === 'RateLimit-Policy')
-        const value = isList ? joinLists(name, theirs, ours.get(name)) : ours.get(name)
-        if (value !== undefined || theirs.length > 0) fields.push([name, value])
-      }
-    }
+    const fields = this.#limits(response, options)
     if (options.retryAfter !== undefined) {
       const merged = this.#others(response, 'Retry-After').reduce(
         (ours, theirs) => mergeRetryAfter(theirs, ours, options),
@@ -65,7 +31,7 @@ export class ResponseFields {
       )
       fields.push(['Retry-After', merged])
     }
-    for (const [name, value] of fields) this.#written.set(name, value)
+    this.#written = this.#written.length === 0 ? fields : [...fields, ...this.#written]
     return options.exposeHeaders && fields.length > 0
       ? [...fields, this.#exposed(response, options)]
       : fields
@@ -73,25 +39,68 @@ export class ResponseFields {
 
   /** The fields that undo what was set, so that the response is as others left it. */
   undo(): readonly ResponseField[] {
-    return [...this.#written.keys()].map((name) => {
-      const theirs = this.#theirs.get(name) ?? []
+    return this.#written.map(([name]) => {
+      const theirs = this.#theirs?.get(name) ?? []
       return [name, theirs.length === 0 ? undefined : theirs.join(', ')]
     })
   }
 
-  #others(response: HttpResponse, name: string): readonly string[] {
-    const added = fieldLines(response, name).filter((line) => line !== this.#written.get(name))
-    const theirs = [...(this.#theirs.get(name) ?? []), ...added]
-    this.#theirs.set(name, theirs)
-    return theirs
+  #limits(response: HttpResponse, options: FieldOptions): ResponseField[] {
+    const { dialects, uniformStates } = this.ledger
+    if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
+    return formatFields(uniformStates, { ...options, dialects })
+  }
+
+  /** Whether anybody but us has written a field of ours, which nearly never happens. */
+  #hasOthers(response: HttpResponse): boolean {
+    if (this.#theirs) return true
+    for (const dialect of this.ledger.dialects) {
+      for (const { name, lowerCase } of fieldsOfKind[kindOf(dialect)]) {
+        const value = response.getHeader(lowerCase)
+        if (value !== undefined && value !== this.#lastWritten(name)) return true
+      }
+    }
+    return false
+  }
+
+  #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
+    const fields: ResponseField[] = []
+    for (const dialect of this.ledger.dialects) {
+      const kind = kindOf(dialect)
+      const states = this.ledger.states(kind)
+      const ours = new Map(formatFields(states, { ...options, dialects: [dialect] }))
+      if (ours.size === 0) continue
+      for (const { name } of fieldsOfKind[kind]) {
+        const theirs = this.#others(response, name)
+        const isList =
+          dialect === 'draft-11' && (name === 'RateLimit' || name === 'RateLimit-Policy')
+        const value = isList ? joinLists(name, theirs, ours.get(name)) : ours.get(name)
+        if (value !== undefined || theirs.length > 0) fields.push([name, value])
+      }
+    }
+    return fields
+  }
+
+  #others(response: HttpResponse, name: LimitField['name'] | 'Retry-After'): readonly string[] {
+    const written = this.#lastWritten(name)
+    const added = fieldLines(response, name).filter((line) => line !== written)
+    const known = this.#theirs?.get(name) ?? []
+    if (added.length === 0) return known
+    this.#theirs ??= new Map()
+    this.#theirs.set(name, [...known, ...added])
+    return [...known, ...added]
+  }
+
+  #lastWritten(name: string): string | undefined {
+    for (const [other, value] of this.#written) if (other === name) return value
+    return undefined
   }
 
   #exposed(response: HttpResponse, { githubExtras }: FieldOptions): ResponseField {
-    const dialects = [...this.ledger.dialects].map(([, dialect]) => dialect)
     const existing = fieldLines(response, 'Access-Control-Expose-Headers').join(', ')
     return [
       'Access-Control-Expose-Headers',
-      mergeExposed(existing, exposedHeaders(dialects, { githubExtras })),
+      mergeExposed(existing, exposedHeaders(this.ledger.dialects, { githubExtras })),
     ]
   }
 }

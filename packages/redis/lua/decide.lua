@@ -21,51 +21,14 @@
 -- A report is one integer, x · 2^27 + y, of what the algorithm reports; or −1, x, y; or −2, x, y, incarnation.
 local policies = call.policies
 for _, policy in ipairs(policies) do
-  policy.algorithm = algorithms[policy.algorithm]
-  policy.consume_one, policy.undo_one = policy.algorithm.consume_one, policy.algorithm.undo_one
-  if policy.algorithm.prepare then policy.algorithm.prepare(policy) end
+  local prepare = plain[policy.algorithm]
+  if prepare then policy.consume_one, policy.undo_one = prepare(policy) end
 end
 
 local X_SPAN, Y_SPAN = 67108864, 134217728
 local reply, size = { call.number, now, 0 }, 3
 local refused, refusals = {}, 0
 local row_number = 0
-
--- The cells of a row. What stands twice in it is one cell.
-local pool, cells = {}, {}
-local function load_row(shape, first_key, keep)
-  for i = 1, #shape do
-    local key, policy = KEYS[first_key + i], shape[i]
-    local cell = pool[i]
-    if not cell then
-      cell = {}
-      pool[i] = cell
-    end
-    for j = 1, i - 1 do
-      if cells[j].key == key then cell = cells[j] end
-    end
-    if cell == pool[i] then
-      local algorithm = policy.algorithm
-      algorithm.load(cell, key, policy)
-      if cell.repaired and keep then algorithm.persist(cell, policy) end
-    end
-    cells[i] = cell
-  end
-end
-
--- How many of `count` requests of one cost fit (core: waitMs).
-local function fitting(cell, policy, cost, count)
-  if policy.limit == 0 then return 0 end
-  if cost == 0 then return count end
-  local fits = policy.algorithm.fits(cell, policy)
-  if fits >= cost * count then return count end
-  return max(0, floor(fits / cost))
-end
-
--- Nothing is written for cost 0, nor where everything is blocked anyway (core: leavesTrace).
-local function leaves_trace(policy, cost)
-  return cost > 0 and policy.limit > 0
-end
 
 local function report(x, y, incarnation)
   if incarnation == 0 and x < X_SPAN and y < Y_SPAN then
@@ -81,82 +44,128 @@ local function report(x, y, incarnation)
   end
 end
 
-local function answer(cell, policy, more)
-  local x, y = policy.algorithm.report(cell, policy)
-  report(x, y, cell.incarnation)
-  if more then
-    size = size + 1
-    reply[size] = more
-  end
-end
-
-local function consume(shape, costs, at, count, may_take)
-  local allowed = count
-  for i = 1, #shape do
-    allowed = fitting(cells[i], shape[i], costs and costs[at + i] or 1, allowed)
-  end
-  if allowed < count then
-    refused[refusals + 1], refused[refusals + 2] = row_number, allowed
-    refusals = refusals + 2
-  end
-  for i = 1, #shape do
-    local cell, policy, cost = cells[i], shape[i], costs and costs[at + i] or 1
-    local algorithm, more = policy.algorithm, nil
-    if allowed > 0 then
-      if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
-      if may_take and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost * allowed) end
-    elseif may_take and policy.count_denied and leaves_trace(policy, cost) then
-      algorithm.take(cell, policy, cost)
-    end
-    if allowed < count and algorithm.wait then
-      more = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0
-    end
-    answer(cell, policy, more)
-  end
-end
-
--- One key after the other, all allowed.
-local function each(settle)
-  return function(group, shape, at)
+-- What decides any row: defined when the first one is not in a usual state.
+define.row = function()
+  -- The cells of a row. What stands twice in it is one cell.
+  local pool, cells = {}, {}
+  local function load_row(shape, first_key, keep)
     for i = 1, #shape do
-      local cell, policy = cells[i], shape[i]
-      settle(cell, policy, group.costs and group.costs[at + i] or 1, group.receipts, 2 * (at + i))
-      answer(cell, policy, policy.algorithm.delay and 0)
+      local key, policy = KEYS[first_key + i], shape[i]
+      local cell = pool[i]
+      if not cell then
+        cell = {}
+        pool[i] = cell
+      end
+      for j = 1, i - 1 do
+        if cells[j].key == key then cell = cells[j] end
+      end
+      if cell == pool[i] then
+        local algorithm = policy.algorithm
+        algorithm.load(cell, key, policy)
+        if cell.repaired and keep then algorithm.persist(cell, policy) end
+      end
+      cells[i] = cell
     end
   end
-end
 
-local give_back = each(function(cell, policy, cost, receipts, at)
-  local time, incarnation = receipts[at - 1], receipts[at]
-  if policy.algorithm.renew or cell.incarnation == incarnation then
-    policy.algorithm.give_back(cell, policy, cost, time)
+  -- How many of `count` requests of one cost fit (core: waitMs).
+  local function fitting(cell, policy, cost, count)
+    if policy.limit == 0 then return 0 end
+    if cost == 0 then return count end
+    local fits = policy.algorithm.fits(cell, policy)
+    if fits >= cost * count then return count end
+    return max(0, floor(fits / cost))
   end
-end)
 
-local operations = {
-  consume = function(group, shape, at, row)
-    consume(shape, group.costs, at, group.counts and group.counts[row] or 1, true)
-  end,
-  peek = function(group, shape, at) consume(shape, group.costs, at, 1, false) end,
-  charge = each(function(cell, policy, cost)
-    if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
-  end),
-  refund = give_back,
-  release = give_back,
-  renew = each(function(cell, policy, cost, receipts, at)
-    local renew = policy.algorithm.renew
-    local is_held = renew and renew(cell, policy, cost, receipts[at - 1])
-    cell.incarnation = is_held and 1 or 0
-  end),
-  reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
-}
+  -- Nothing is written for cost 0, nor where everything is blocked anyway (core: leavesTrace).
+  local function leaves_trace(policy, cost)
+    return cost > 0 and policy.limit > 0
+  end
+
+  local function answer(cell, policy, more)
+    local x, y = policy.algorithm.report(cell, policy)
+    report(x, y, cell.incarnation)
+    if more then
+      size = size + 1
+      reply[size] = more
+    end
+  end
+
+  local function consume(shape, costs, at, count, may_take)
+    local allowed = count
+    for i = 1, #shape do
+      allowed = fitting(cells[i], shape[i], costs and costs[at + i] or 1, allowed)
+    end
+    if allowed < count then
+      refused[refusals + 1], refused[refusals + 2] = row_number, allowed
+      refusals = refusals + 2
+    end
+    for i = 1, #shape do
+      local cell, policy, cost = cells[i], shape[i], costs and costs[at + i] or 1
+      local algorithm, more = policy.algorithm, nil
+      if allowed > 0 then
+        if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
+        if may_take and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost * allowed) end
+      elseif may_take and policy.count_denied and leaves_trace(policy, cost) then
+        algorithm.take(cell, policy, cost)
+      end
+      if allowed < count and algorithm.wait then
+        more = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0
+      end
+      answer(cell, policy, more)
+    end
+  end
+
+  -- One key after the other, all allowed.
+  local function each(settle)
+    return function(group, shape, at)
+      for i = 1, #shape do
+        local cell, policy = cells[i], shape[i]
+        settle(cell, policy, group.costs and group.costs[at + i] or 1, group.receipts, 2 * (at + i))
+        answer(cell, policy, policy.algorithm.delay and 0)
+      end
+    end
+  end
+
+  local give_back = each(function(cell, policy, cost, receipts, at)
+    local time, incarnation = receipts[at - 1], receipts[at]
+    if policy.algorithm.renew or cell.incarnation == incarnation then
+      policy.algorithm.give_back(cell, policy, cost, time)
+    end
+  end)
+
+  local operations = {
+    consume = function(group, shape, at, row)
+      consume(shape, group.costs, at, group.counts and group.counts[row] or 1, true)
+    end,
+    peek = function(group, shape, at) consume(shape, group.costs, at, 1, false) end,
+    charge = each(function(cell, policy, cost)
+      if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
+    end),
+    refund = give_back,
+    release = give_back,
+    renew = each(function(cell, policy, cost, receipts, at)
+      local renew = policy.algorithm.renew
+      local is_held = renew and renew(cell, policy, cost, receipts[at - 1])
+      cell.incarnation = is_held and 1 or 0
+    end),
+    reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
+  }
+
+  return function(group, shape, first_key, at, row)
+    for i = 1, #shape do
+      if type(shape[i].algorithm) == 'string' then shape[i].algorithm = whole(shape[i].algorithm) end
+    end
+    load_row(shape, first_key, group.op ~= 'peek')
+    operations[group.op](group, shape, at, row)
+  end
+end
 
 -- Consumes one unit of each key of a row, as far as all of them are in the usual state and have room; else it changes nothing.
 local xs, ys, befores = {}, {}, {}
 local function consume_plainly(shape, width, first_key)
   for i = 1, width do
-    local policy = shape[i]
-    local x, y, before = policy.consume_one(KEYS[first_key + i], policy)
+    local x, y, before = shape[i].consume_one(KEYS[first_key + i])
     if not x then
       for j = i - 1, 1, -1 do shape[j].undo_one(KEYS[first_key + j], befores[j]) end
       return false
@@ -176,14 +185,13 @@ end
 
 local first_key = 0
 for _, group in ipairs(call.groups) do
-  local operation, keep, shape = operations[group.op], group.op ~= 'peek', {}
+  local shape = {}
   for i, number in ipairs(group.shape) do shape[i] = policies[number] end
   local width, at, plain = #shape, 0, is_plain(group, shape)
   for row = 1, group.rows do
     row_number = row_number + 1
     if not (plain and consume_plainly(shape, width, first_key)) then
-      load_row(shape, first_key, keep)
-      operation(group, shape, at, row)
+      whole('row')(group, shape, first_key, at, row)
     end
     first_key = first_key + width
     at = at + width

@@ -1,21 +1,23 @@
 -- What every part of the script shares. The parts are put together in this order: prelude, algorithms, decide.
 --
--- An algorithm is a table of functions, the twin of the TypeScript module of its name in @sluice/core:
+-- Defining a function costs Redis time in every call, so a call defines only what it needs:
 --
---   prepare(policy)                  works out once a call what all keys of the policy need; may be left out
---   consume_one(key, policy)         takes one unit of a key in the usual state, which has room, as the functions below would, without a
---                                    cell: returns what report says, and what undo_one needs; nil when it did nothing. May be left out
---   undo_one(key, before)            undoes that
---   load(cell, key, policy)          reads what a key has taken, as it counts now, into a cell
---   persist(cell, policy)            writes a repaired cell: one whose stored times lay after now, and were moved to now
---   fits(cell, policy)               units that may still be taken; below 0 where more count than may
---   take(cell, policy, units)        records units, asked or not
---   wait(cell, policy, cost)         ms until the cost fits, where only the stored units can tell; left out elsewhere
---   delay(cell, policy)              ms that a request is held which is allowed now; left out where none ever is
---   give_back(cell, policy, units, at)   gives back up to so many units that a receipt names by `at`
---   renew(cell, policy, units, at)   prolongs a lease; whether it still runs; only where there are leases
---   clear(cell, policy)              forgets everything
---   report(cell, policy)             two integers from which outcomes.ts works out the outcome with the functions of @sluice/core
+--   plain[name](policy)     works out what all keys of a policy need, and returns two functions, or none:
+--     consume_one(key)        takes one unit of a key in a usual state, which has room: returns what report says, and what undo_one needs; nil
+--                             when it did nothing, since the state is not a usual one
+--     undo_one(key, before)   undoes that
+--
+--   define[name]()          returns the algorithm whole: a table of functions, the twin of the TypeScript module of its name in @sluice/core
+--     load(cell, key, policy)        reads what a key has taken, as it counts now, into a cell
+--     persist(cell, policy)          writes a repaired cell: one whose stored times lay after now, and were moved to now
+--     fits(cell, policy)             units that may still be taken; below 0 where more count than may
+--     take(cell, policy, units)      records units, asked or not
+--     wait(cell, policy, cost)       ms until the cost fits, where only the stored units can tell; left out elsewhere
+--     delay(cell, policy)            ms that a request is held which is allowed now; left out where none ever is
+--     give_back(cell, policy, units, at)   gives back up to so many units that a receipt names by `at`
+--     renew(cell, policy, units, at) prolongs a lease; whether it still runs; only where there are leases
+--     clear(cell, policy)            forgets everything
+--     report(cell, policy)           two integers from which outcomes.ts works out the outcome with the functions of @sluice/core
 --
 -- Cells are used again for one row after the other, since tables cost more than commands: load sets every field. Each has key,
 -- incarnation, exists (whether the key held anything), and repaired. All that changes is written at once, so that the next row sees it.
@@ -27,7 +29,16 @@ local redis_call, redis_pcall = redis.call, redis.pcall
 local MAX_SAFE = 9007199254740991
 
 local call = cjson.decode(ARGV[1])
-local algorithms = {}
+local plain, define, defined = {}, {}, {}
+local function whole(name)
+  local part = defined[name]
+  if not part then
+    part = define[name]()
+    defined[name] = part
+  end
+  return part
+end
+
 -- Stored values that could not be read.
 local unreadable = 0
 
@@ -86,8 +97,9 @@ local function read_string(cell, key, version, length, other_version)
   return nil
 end
 
+-- Undoes what consume_one wrote; before: the value that was there, or false.
 local function restore_string(key, before)
-  redis_call('SET', key, before, 'KEEPTTL')
+  if before then redis_call('SET', key, before, 'KEEPTTL') else redis_call('DEL', key) end
 end
 
 local function write_string(key, value, ttl)

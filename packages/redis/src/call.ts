@@ -1,4 +1,4 @@
-import { algorithms, type Check, type Outcome, SluiceError } from '@sluice/core'
+import { algorithms, type Check, type Outcome, type Policy, SluiceError } from '@sluice/core'
 import { type Report, readOutcome } from './outcomes.ts'
 import { type Group, type MergedRow, type Row, RowGroups } from './row-groups.ts'
 
@@ -36,17 +36,26 @@ export function encodeCall(rows: readonly Row[], header: CallHeader): EncodedCal
   for (const { merged } of groups) {
     for (const { row } of merged) for (const key of row.keys) keys.push(key)
   }
-  const json = JSON.stringify({
-    ...header,
-    policies: policies.map(encodePolicy),
-    groups: groups.map(encodeGroup),
-  })
+  const own = JSON.stringify(header).slice(0, -1)
+  const json = `${own},"policies":[${policies.map(encodePolicy).join()}],"groups":[${groups.map(encodeGroup).join()}]}`
   return { groups, keys, json }
 }
 
-function encodePolicy(check: Check): object {
+/** As JSON, by policy and limit, since they are the same for every call. */
+const encodedPolicies = new WeakMap<Policy, Map<number, string>>()
+/** Limits may be computed for each request. */
+const mostLimits = 100
+
+function encodePolicy(check: Check): string {
   const { policy, limit } = check
-  return {
+  let limits = encodedPolicies.get(policy)
+  if (!limits || limits.size >= mostLimits) {
+    limits = new Map()
+    encodedPolicies.set(policy, limits)
+  }
+  const known = limits.get(limit)
+  if (known !== undefined) return known
+  const json = JSON.stringify({
     algorithm: policy.algorithm,
     limit,
     window: policy.windowMs,
@@ -54,27 +63,44 @@ function encodePolicy(check: Check): object {
     resolution: policy.resolutionMs,
     aligned: policy.clockAligned,
     count_denied: policy.countDenied,
-  }
+  })
+  limits.set(limit, json)
+  return json
 }
 
 /** What is the same for every row, as it mostly is, is left out. */
-function encodeGroup({ op, shape, merged }: Group): object {
+function encodeGroup({ op, shape, merged }: Group): string {
   const isPlain = merged.every(({ row }) => row.checks.every(({ cost }) => cost === 1))
   const isSingle = merged.every(({ positions }) => positions.length === 1)
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
-  return {
-    op,
-    shape,
-    rows: merged.length,
-    costs: isPlain ? undefined : merged.flatMap(({ row }) => row.checks.map(({ cost }) => cost)),
-    counts: isSingle ? undefined : merged.map(({ positions }) => positions.length),
-    receipts: hasReceipts
-      ? merged.flatMap(({ row }) => row.checks.flatMap(encodeReceipt))
-      : undefined,
-  }
+  const more = [
+    isPlain
+      ? ''
+      : list(
+          'costs',
+          merged.flatMap(({ row }) => row.checks.map(({ cost }) => cost)),
+        ),
+    isSingle
+      ? ''
+      : list(
+          'counts',
+          merged.map(({ positions }) => positions.length),
+        ),
+    hasReceipts
+      ? list(
+          'receipts',
+          merged.flatMap(({ row }) => row.checks.flatMap(receiptOf)),
+        )
+      : '',
+  ]
+  return `{"op":"${op}","shape":[${shape.join()}],"rows":${merged.length}${more.join('')}}`
 }
 
-function encodeReceipt({ receipt }: Check): readonly number[] {
+function list(name: string, numbers: readonly number[]): string {
+  return `,"${name}":[${numbers.join()}]`
+}
+
+function receiptOf({ receipt }: Check): readonly number[] {
   return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0)]
 }
 

@@ -16,7 +16,9 @@ const reachable = vectors.filter((vector) =>
     ({ limit, windowMs, remaining = 0, pk, vendor, unit }) =>
       (Number.isInteger(limit) || limit === Number.POSITIVE_INFINITY) &&
       limit >= 0 &&
-      (limit === Number.POSITIVE_INFINITY || limit * (windowMs ?? Number.NaN) < 2 ** 53) &&
+      (limit === Number.POSITIVE_INFINITY ||
+        isInFlight({ windowMs, unit }) ||
+        limit * (windowMs ?? Number.NaN) < 2 ** 53) &&
       Number.isInteger(remaining) &&
       pk === undefined &&
       vendor === undefined &&
@@ -72,11 +74,15 @@ export const contractVectors: Behaviour = ({ limited }) => {
   })
 }
 
+function isInFlight({ windowMs, unit }: Pick<PolicyState, 'windowMs' | 'unit'>): boolean {
+  return windowMs === undefined && unit === 'concurrent-requests'
+}
+
 function policyOf({ name, limit, windowMs = 1, hidden, unit }: PolicyState): PolicyOptions {
   return {
     name,
     limit: limit === Number.POSITIVE_INFINITY ? unlimited : limit,
-    window: windowMs,
+    ...(unit === 'concurrent-requests' ? { algorithm: 'concurrency' } : { window: windowMs }),
     ...(hidden === undefined ? {} : { hidden }),
     ...(unit === undefined ? {} : { unit: unit as QuotaUnit }),
   }
@@ -88,5 +94,7 @@ function outcomeOf({ denied = false, remaining, resetMs, retryAfterMs = 0 }: Pol
     remaining,
     resetMs,
     retryAfterMs: denied ? retryAfterMs : 0,
+    delayMs: 0,
+    receipt: undefined,
   }
 }

@@ -21,8 +21,10 @@ export interface Route {
   readonly limits?: Limits
   /** What the route answers. @default 200, 'hello' */
   readonly answer?: { readonly status?: number; readonly location?: string }
-  /** Called when a request gets to the route. */
-  readonly reached?: () => void
+  /** Called when a request gets to the route, which answers when it resolves; what it throws is an error of the route's. */
+  readonly reached?: () => MaybePromise<unknown>
+  /** Whether the head of the answer goes out, past the framework, before `reached` is called. @default false */
+  readonly streams?: boolean
 }
 
 export interface AppSetup {

@@ -37,11 +37,17 @@ async function start(app: express.Express, setup: AppSetup): Promise<RunningApp>
 
 function addRoute(
   app: express.Express,
-  { method = 'GET', path, limits, answer = {}, reached }: Route,
+  { method = 'GET', path, limits, answer = {}, reached, streams }: Route,
 ): void {
   const verb = method.toLowerCase() as 'get' | 'post' | 'put'
-  app[verb](path, ...(limits ? [middleware(limits)] : []), (_req, res) => {
-    reached?.()
+  app[verb](path, ...(limits ? [middleware(limits)] : []), async (_req, res, next) => {
+    if (streams) res.write('first ')
+    try {
+      await reached?.()
+    } catch (error) {
+      next(error)
+      return
+    }
     if (res.headersSent) {
       res.end('hello')
       return

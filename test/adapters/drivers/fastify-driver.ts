@@ -28,14 +28,15 @@ async function start(setup: AppSetup): Promise<RunningApp> {
 
 function addRoute(
   app: FastifyInstance,
-  { method = 'GET', path, limits, answer = {}, reached }: Route,
+  { method = 'GET', path, limits, answer = {}, reached, streams }: Route,
 ): void {
   app.route({
     method,
     url: path,
     config: limits ? { rateLimit: pluginOptions(limits) } : {},
     handler: async (_request, reply) => {
-      reached?.()
+      if (streams) reply.hijack().raw.write('first ')
+      await reached?.()
       if (reply.raw.headersSent) {
         reply.hijack().raw.end('hello')
         return

@@ -20,23 +20,62 @@ function addLists(
   let available = ''
   for (const [index, state] of states.entries()) {
     const limit = shownLimit(state)
-    const name = limit === undefined ? undefined : serialiseString(state.name)
-    const unit = unitParameter(state)
-    if (limit === undefined || name === undefined || unit === undefined) continue
+    const item = limit === undefined ? undefined : policyItem(state, limit)
+    if (limit === undefined || item === undefined) continue
     if (states.length > 1 && isEclipsed(state, index, states)) continue
-
-    const pk = state.pk === undefined ? '' : `;pk=${serialiseBytes(state.pk)}`
-    const policy = `${name};q=${limit}${unit}${seconds('w', state.windowMs)}${pk}${vendorParameter(state)}`
-    policies += policies === '' ? policy : `, ${policy}`
+    policies += policies === '' ? item.policy : `, ${item.policy}`
 
     const remaining = shownRemaining(state, limit)
     if (remaining === undefined) continue
-    const item = `${name};r=${remaining}${seconds('t', effectiveResetMs(state, rejected))}${pk}`
-    available += available === '' ? item : `, ${item}`
+    const t = seconds('t', effectiveResetMs(state, rejected))
+    const left = `${item.name};r=${remaining}${t}${item.pk}`
+    available += available === '' ? left : `, ${left}`
   }
   // RFC 9651 §4.1: an empty list is no field at all.
   if (policies !== '') lines.push(['RateLimit-Policy', policies])
   if (available !== '') lines.push(['RateLimit', available])
+}
+
+/** The parts of a policy's items that do not change from one response to the next. */
+interface PolicyItem extends Pick<PolicyState, 'windowMs' | 'unit' | 'vendor'> {
+  readonly limit: number
+  /** The name as it is written. */
+  readonly name: string
+  readonly pk: string
+  readonly policy: string
+}
+
+const mostItems = 1_000
+
+/** The last item of each name. Names are as many as policies; should a caller make them up, the items begin anew. */
+const lastItems = new Map<string, PolicyItem>()
+
+/** `undefined` for what cannot be written. */
+function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
+  const last = lastItems.get(state.name)
+  if (last && last.limit === limit && isOf(last, state)) return last
+  const name = serialiseString(state.name)
+  const unit = unitParameter(state)
+  if (name === undefined || unit === undefined) return undefined
+  const pk = state.pk === undefined ? '' : `;pk=${serialiseBytes(state.pk)}`
+  const w = seconds('w', state.windowMs)
+  const policy = `${name};q=${limit}${unit}${w}${pk}${vendorParameter(state)}`
+  const { windowMs, vendor } = state
+  const item = { windowMs, unit: state.unit, vendor, limit, name, pk, policy }
+  if (lastItems.size >= mostItems) lastItems.clear()
+  lastItems.set(state.name, item)
+  return item
+}
+
+/** Items with a partition key are made anew: whoever has the bytes can change them. */
+function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): boolean {
+  return (
+    item.windowMs === windowMs &&
+    item.unit === unit &&
+    item.vendor === vendor &&
+    item.pk === '' &&
+    pk === undefined
+  )
 }
 
 /** Empty for requests, the default; `undefined` for a unit that cannot be written: without it, `q` would be a lie. */

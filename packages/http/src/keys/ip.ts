@@ -18,8 +18,10 @@ const invalidIp = '@ip/invalid'
  */
 export function ip(options: IpOptions = {}): KeyResolver<unknown> {
   const prefixes = checkPrefixes(options)
-  return defineKey((_native, request) => {
-    return request.ip === undefined ? undefined : keyOfIp(request.ip, prefixes)
+  const known = new Map<string, string>()
+  return defineKey((_native, { ip: address }) => {
+    if (address === undefined) return undefined
+    return known.get(address) ?? remember(known, address, keyOfIp(address, prefixes))
   })
 }
 
@@ -31,6 +33,20 @@ export function ipKey(address: string, options: IpOptions = {}): string {
 function keyOfIp(address: string, prefixes: IpPrefixes): string {
   const canonical = canonicalIp(address, prefixes)
   return canonical === undefined ? invalidIp : `@ip/${canonical}`
+}
+
+/** Clients come back, and reading an IPv6 takes microseconds. When these are known, all are forgotten. */
+const mostKnown = 4_096
+
+/** The longest text of an address: others are not worth remembering. */
+const longestAddress = 64
+
+function remember(known: Map<string, string>, address: string, key: string): string {
+  if (address.length > longestAddress) return key
+  if (known.size >= mostKnown) known.clear()
+  // A copy: the text may be a slice of a long header, all of which would be kept with it.
+  known.set(Buffer.from(address).toString(), key)
+  return key
 }
 
 function checkPrefixes(options: IpOptions): IpPrefixes {

@@ -1,4 +1,4 @@
-import { andThen, invalid, type MaybePromise } from '@sluice/core'
+import { invalid, isPromise, type MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -32,11 +32,13 @@ export function resolveKey<Native>(
   native: Native,
   request: HttpRequest,
 ): MaybePromise<string | undefined> {
-  const accept = (key: ResolvedKey): string | undefined => {
-    if (typeof key !== 'string' || key === '') return undefined
-    return readyMade.has(resolver) || !key.startsWith('@') ? key : `@${key}`
-  }
-  return andThen(resolver(native, request), accept)
+  const key = resolver(native, request)
+  return isPromise(key) ? key.then((known) => accept(known, resolver)) : accept(key, resolver)
+}
+
+function accept(key: ResolvedKey, resolver: object): string | undefined {
+  if (typeof key !== 'string' || key === '') return undefined
+  return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
 }
 
 /** Throws unless `resolvers` is a list of at least one function. */

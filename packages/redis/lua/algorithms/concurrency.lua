@@ -1,11 +1,10 @@
 -- concurrency: requests in flight, each with a lease that expires when nobody renews it; the window is how long a lease runs.
 -- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES: '<number of the lease>:<units>' scored with the ms of its end, and
 -- '#' scored with the units of all leases, below 0, so that it comes before them.
-do
+define['concurrency'] = function()
   local TOTAL = '#'
 
   local concurrency = {}
-  algorithms['concurrency'] = concurrency
 
   local function integer(number)
     return string.format('%.0f', number)
@@ -99,4 +98,6 @@ do
   function concurrency.report(cell)
     return cell.used, 0
   end
+
+  return concurrency
 end

@@ -3,74 +3,78 @@
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
 
-  local fixed_window = {}
-  algorithms['fixed-window'] = fixed_window
-
-  function fixed_window.prepare(policy)
-    policy.start = policy.aligned and now - now % policy.window or now
-    policy.most = max_units(policy.window)
+  plain['fixed-window'] = function(policy)
+    local limit, window = policy.limit, policy.window
+    policy.start = policy.aligned and now - now % window or now
+    policy.most = max_units(window)
+    return function(key)
+      local value = redis_pcall('GET', key)
+      if value == false and limit > 0 then
+        write_string(key, pack(FORMAT, VERSION, 0, policy.start, 1), policy.start + window - now)
+        return 1, now - policy.start + 1, false
+      end
+      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      local version, incarnation, start, count = unpack_struct(FORMAT, value)
+      if version ~= VERSION or incarnation > 0 or start > now or now >= start + window or count >= limit then return nil end
+      redis_call('SETRANGE', key, '11', pack('<I7', count + 1))
+      return count + 1, now - start + 1, value
+    end, restore_string
   end
 
-  function fixed_window.load(cell, key, policy)
-    cell.start, cell.count = nil, 0
-    local value = read_string(cell, key, VERSION, LENGTH)
-    if not value then return end
-    local _, incarnation, start, count = unpack_struct(FORMAT, value)
-    if start > now then
-      start = policy.start
-      cell.repaired = true
+  define['fixed-window'] = function()
+    local fixed_window = {}
+
+    function fixed_window.load(cell, key, policy)
+      cell.start, cell.count = nil, 0
+      local value = read_string(cell, key, VERSION, LENGTH)
+      if not value then return end
+      local _, incarnation, start, count = unpack_struct(FORMAT, value)
+      if start > now then
+        start = policy.start
+        cell.repaired = true
+      end
+      if now < start + policy.window then
+        cell.incarnation, cell.start, cell.count = incarnation, start, count
+      end
     end
-    if now < start + policy.window then
-      cell.incarnation, cell.start, cell.count = incarnation, start, count
+
+    function fixed_window.persist(cell, policy)
+      local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
+      write_string(cell.key, value, cell.start + policy.window - now)
     end
-  end
 
-  function fixed_window.consume_one(key, policy)
-    local value = redis_pcall('GET', key)
-    if type(value) ~= 'string' or #value ~= LENGTH then return nil end
-    local version, incarnation, start, count = unpack_struct(FORMAT, value)
-    if version ~= VERSION or incarnation > 0 or start > now or now >= start + policy.window then return nil end
-    if count >= policy.limit then return nil end
-    redis_call('SETRANGE', key, '11', pack('<I7', count + 1))
-    return count + 1, now - start + 1, value
-  end
+    -- The time to live was set with the first charge of the window.
+    local function write_count(cell)
+      redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
+    end
 
-  fixed_window.undo_one = restore_string
+    function fixed_window.fits(cell, policy)
+      return policy.capacity - cell.count
+    end
 
-  function fixed_window.persist(cell, policy)
-    local value = pack(FORMAT, VERSION, cell.incarnation, cell.start, cell.count)
-    write_string(cell.key, value, cell.start + policy.window - now)
-  end
+    function fixed_window.take(cell, policy, units)
+      cell.count = min(cell.count + units, policy.most)
+      if cell.start then return write_count(cell) end
+      cell.start = policy.start
+      fixed_window.persist(cell, policy)
+    end
 
-  -- The time to live was set with the first charge of the window.
-  local function write_count(cell)
-    redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.count))
-  end
+    function fixed_window.give_back(cell, policy, units, at)
+      if cell.start ~= at then return end
+      cell.count = max(0, cell.count - units)
+      write_count(cell)
+    end
 
-  function fixed_window.fits(cell, policy)
-    return policy.capacity - cell.count
-  end
+    function fixed_window.clear(cell, policy)
+      leave_mark(cell, policy.window)
+      cell.start, cell.count = nil, 0
+    end
 
-  function fixed_window.take(cell, policy, units)
-    cell.count = min(cell.count + units, policy.most)
-    if cell.start then return write_count(cell) end
-    cell.start = policy.start
-    fixed_window.persist(cell, policy)
-  end
+    -- The count, and since when the window is open, from 1; 0 when none is.
+    function fixed_window.report(cell)
+      return cell.count, cell.start and now - cell.start + 1 or 0
+    end
 
-  function fixed_window.give_back(cell, policy, units, at)
-    if cell.start ~= at then return end
-    cell.count = max(0, cell.count - units)
-    write_count(cell)
-  end
-
-  function fixed_window.clear(cell, policy)
-    leave_mark(cell, policy.window)
-    cell.start, cell.count = nil, 0
-  end
-
-  -- The count, and since when the window is open, from 1; 0 when none is.
-  function fixed_window.report(cell)
-    return cell.count, cell.start and now - cell.start + 1 or 0
+    return fixed_window
   end
 end

@@ -3,78 +3,84 @@
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
 
-  local sliding_counter = {}
-  algorithms['sliding-counter'] = sliding_counter
-
-  function sliding_counter.prepare(policy)
-    policy.start = now - now % policy.window
-    policy.most = max_units(policy.window)
+  plain['sliding-counter'] = function(policy)
+    local limit, window = policy.limit, policy.window
+    local first = now - now % window
+    local left = window - (now - first)
+    policy.start = first
+    policy.most = max_units(window)
+    return function(key)
+      local value = redis_pcall('GET', key)
+      if value == false and limit > 0 then
+        write_string(key, pack(FORMAT, VERSION, 0, first, 1, 0), first + 2 * window - now)
+        return 1, 0, false
+      end
+      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      local version, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+      if version ~= VERSION or incarnation > 0 or start ~= first then return nil end
+      if current + floor(previous * left / window) >= limit then return nil end
+      redis_call('SETRANGE', key, '11', pack('<I7', current + 1))
+      return current + 1, previous, value
+    end, restore_string
   end
 
-  function sliding_counter.load(cell, key, policy)
-    cell.current, cell.previous, cell.is_current = 0, 0, false
-    local value = read_string(cell, key, VERSION, LENGTH)
-    if not value then return end
-    local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
-    if start > policy.start then
-      start = policy.start
-      cell.repaired = true
+  define['sliding-counter'] = function()
+    local sliding_counter = {}
+
+    function sliding_counter.load(cell, key, policy)
+      cell.current, cell.previous, cell.is_current = 0, 0, false
+      local value = read_string(cell, key, VERSION, LENGTH)
+      if not value then return end
+      local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+      if start > policy.start then
+        start = policy.start
+        cell.repaired = true
+      end
+      if start == policy.start then
+        cell.incarnation, cell.current, cell.previous = incarnation, current, previous
+        cell.is_current = true
+      elseif start + policy.window == policy.start then
+        cell.incarnation, cell.previous = incarnation, current
+      end
     end
-    if start == policy.start then
-      cell.incarnation, cell.current, cell.previous = incarnation, current, previous
+
+    function sliding_counter.persist(cell, policy)
+      local value = pack(FORMAT, VERSION, cell.incarnation, policy.start, cell.current, cell.previous)
+      write_string(cell.key, value, policy.start + 2 * policy.window - now)
       cell.is_current = true
-    elseif start + policy.window == policy.start then
-      cell.incarnation, cell.previous = incarnation, current
     end
-  end
 
-  function sliding_counter.consume_one(key, policy)
-    local value = redis_pcall('GET', key)
-    if type(value) ~= 'string' or #value ~= LENGTH then return nil end
-    local version, incarnation, start, current, previous = unpack_struct(FORMAT, value)
-    if version ~= VERSION or incarnation > 0 or start ~= policy.start then return nil end
-    local left = policy.window - (now - start)
-    if current + floor(previous * left / policy.window) >= policy.limit then return nil end
-    redis_call('SETRANGE', key, '11', pack('<I7', current + 1))
-    return current + 1, previous, value
-  end
+    -- The time to live was set with the first charge of the window.
+    local function write_current(cell)
+      redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.current))
+    end
 
-  sliding_counter.undo_one = restore_string
+    function sliding_counter.fits(cell, policy)
+      local left = policy.window - (now - policy.start)
+      return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
+    end
 
-  function sliding_counter.persist(cell, policy)
-    local value = pack(FORMAT, VERSION, cell.incarnation, policy.start, cell.current, cell.previous)
-    write_string(cell.key, value, policy.start + 2 * policy.window - now)
-    cell.is_current = true
-  end
+    function sliding_counter.take(cell, policy, units)
+      cell.current = min(cell.current + units, policy.most)
+      if cell.is_current then return write_current(cell) end
+      sliding_counter.persist(cell, policy)
+    end
 
-  -- The time to live was set with the first charge of the window.
-  local function write_current(cell)
-    redis_call('SETRANGE', cell.key, '11', pack('<I7', cell.current))
-  end
+    function sliding_counter.give_back(cell, policy, units, at)
+      if not cell.is_current or policy.start ~= at then return end
+      cell.current = max(0, cell.current - units)
+      write_current(cell)
+    end
 
-  function sliding_counter.fits(cell, policy)
-    local left = policy.window - (now - policy.start)
-    return policy.capacity - cell.current - floor(cell.previous * left / policy.window)
-  end
+    function sliding_counter.clear(cell, policy)
+      leave_mark(cell, 2 * policy.window)
+      cell.is_current, cell.current, cell.previous = false, 0, 0
+    end
 
-  function sliding_counter.take(cell, policy, units)
-    cell.current = min(cell.current + units, policy.most)
-    if cell.is_current then return write_current(cell) end
-    sliding_counter.persist(cell, policy)
-  end
+    function sliding_counter.report(cell)
+      return cell.current, cell.previous
+    end
 
-  function sliding_counter.give_back(cell, policy, units, at)
-    if not cell.is_current or policy.start ~= at then return end
-    cell.current = max(0, cell.current - units)
-    write_current(cell)
-  end
-
-  function sliding_counter.clear(cell, policy)
-    leave_mark(cell, 2 * policy.window)
-    cell.is_current, cell.current, cell.previous = false, 0, 0
-  end
-
-  function sliding_counter.report(cell)
-    return cell.current, cell.previous
+    return sliding_counter
   end
 end

@@ -3,9 +3,9 @@
 -- An entry says how many units were taken at its time: its total less the one before it. Totals answer any cost by a
 -- search, and wrap around: only differences count, of up to twice the limit. Version 1 holds totals in 24 bits, for limits
 -- below 2^23; version 2 in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
-local block_form = {}
+define['block-form'] = function()
+  local block_form = {}
 
-do
   -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
   -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
   local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
@@ -60,4 +60,6 @@ do
   function block_form.entry(form, time, total)
     return pack(form.entry, time % TIME_SPAN, total % form.span)
   end
+
+  return block_form
 end

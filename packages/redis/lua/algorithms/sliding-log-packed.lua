@@ -1,6 +1,13 @@
 -- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is high. What is stored stays as it is,
 -- except that a string becomes blocks when its limit has outgrown it.
-do
+function plain.log(policy)
+  if plain.has_short_log(policy) then return plain.short_log(policy) end
+  return plain.block_log(policy)
+end
+
+define['layouts'] = function()
+  local short_log, block_log, layouts = whole('short-log'), whole('block-log'), {}
+
   -- A string whose limit has grown: it becomes blocks with the next unit.
   local grown_log = {
     persist = short_log.persist,
@@ -40,15 +47,12 @@ do
   end
 
   function layouts.read(cell, key, policy)
-    if short_log.suits(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
-  end
-
-  function layouts.choose(policy)
-    local layout = short_log.suits(policy) and short_log or block_log
-    policy.consume_one, policy.undo_one = layout.consume_one, layout.undo_one
+    if plain.has_short_log(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
   end
 
   function layouts.forget(cell)
     cell.layout, cell.used, cell.first = short_log, 0, nil
   end
+
+  return layouts
 end

@@ -2,10 +2,10 @@
 --   ZRANGE key 0 -1 WITHSCORES
 -- Member: <incarnation>:<time ms>:<number of the unit within its millisecond>, padded so that equal scores sort by number.
 -- It gives the same answers as the packed layouts, at 60 to 145 bytes a unit (9 to 11 there).
-do
+define['layouts'] = function()
   local UNITS_PER_ZADD = 1000
 
-  local set_log = {}
+  local layouts, set_log = {}, {}
 
   local function member(cell, time, number)
     return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
@@ -106,4 +106,6 @@ do
     redis_call('ZREMRANGEBYRANK', cell.key, first, first + given - 1)
     measure(cell, policy)
   end
+
+  return layouts
 end

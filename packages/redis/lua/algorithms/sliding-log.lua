@@ -2,11 +2,6 @@
 --   read(cell, key, policy)        what a key holds, with cell.layout, with used, and with first: the time of the oldest live unit
 --   persist, take, give_back
 --   time_of(cell, policy, k)       the time of the k-th oldest live unit, from 1
-local layouts = {}
-
-local sliding_log = {}
-algorithms['sliding-log'] = sliding_log
-
 do
   -- The time under which a unit taken now is recorded: rounded up, so that it never leaves too early.
   local function recorded_at(resolution)
@@ -17,64 +12,70 @@ do
 
   -- Keys live a share of the window longer than they must, so that their time to live has to be set only with the first unit of such a
   -- share. A clock that is not Redis' own may be set back within one.
-  function sliding_log.prepare(policy)
+  plain['sliding-log'] = function(policy)
     local share, slack = policy.window / 4, ceil(policy.window / (call.isServerClock and 4 or 2))
     policy.stamp = recorded_at(policy.resolution)
     policy.cut = now - policy.window
     policy.ttl = policy.stamp - now + policy.window + slack + ttl_margin
     policy.share_start = floor(policy.stamp / share) * share
-    if layouts.choose then layouts.choose(policy) end
+    if plain.log then return plain.log(policy) end
   end
 
-  function sliding_log.load(cell, key, policy)
-    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
-    cell.used, cell.first = 0, nil
-    layouts.read(cell, key, policy)
-  end
+  define['sliding-log'] = function()
+    local layouts, sliding_log = whole('layouts'), {}
 
-  function sliding_log.persist(cell, policy)
-    cell.layout.persist(cell, policy)
-  end
+    function sliding_log.load(cell, key, policy)
+      cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
+      cell.used, cell.first = 0, nil
+      layouts.read(cell, key, policy)
+    end
 
-  function sliding_log.fits(cell, policy)
-    return policy.limit - cell.used
-  end
+    function sliding_log.persist(cell, policy)
+      cell.layout.persist(cell, policy)
+    end
 
-  function sliding_log.take(cell, policy, units)
-    -- Units beyond the limit matter no more: the newest are kept.
-    if units > policy.limit then units = policy.limit end
-    cell.layout.take(cell, policy, units)
-  end
+    function sliding_log.fits(cell, policy)
+      return policy.limit - cell.used
+    end
 
-  -- Until the k-th oldest unit has left.
-  local function ms_until_gone(cell, policy, k)
-    local time = k == 1 and cell.first or cell.layout.time_of(cell, policy, k)
-    return time + policy.window - now
-  end
+    function sliding_log.take(cell, policy, units)
+      -- Units beyond the limit matter no more: the newest are kept.
+      if units > policy.limit then units = policy.limit end
+      cell.layout.take(cell, policy, units)
+    end
 
-  function sliding_log.wait(cell, policy, cost)
-    local k = cell.used + cost - policy.limit
-    if k <= 0 or cost > policy.limit then return 0 end
-    return ms_until_gone(cell, policy, k)
-  end
+    -- Until the k-th oldest unit has left.
+    local function ms_until_gone(cell, policy, k)
+      local time = k == 1 and cell.first or cell.layout.time_of(cell, policy, k)
+      return time + policy.window - now
+    end
 
-  function sliding_log.give_back(cell, policy, units, at)
-    if cell.used == 0 or at <= policy.cut then return end
-    cell.layout.give_back(cell, policy, units, at)
-    -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
-    if cell.used == 0 then sliding_log.clear(cell, policy) end
-  end
+    function sliding_log.wait(cell, policy, cost)
+      local k = cell.used + cost - policy.limit
+      if k <= 0 or cost > policy.limit then return 0 end
+      return ms_until_gone(cell, policy, k)
+    end
 
-  function sliding_log.clear(cell, policy)
-    leave_mark(cell, policy.resolution + policy.window)
-    layouts.forget(cell)
-  end
+    function sliding_log.give_back(cell, policy, units, at)
+      if cell.used == 0 or at <= policy.cut then return end
+      cell.layout.give_back(cell, policy, units, at)
+      -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+      if cell.used == 0 then sliding_log.clear(cell, policy) end
+    end
 
-  -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when none does.
-  function sliding_log.report(cell, policy)
-    local used, limit = cell.used, policy.limit
-    if used == 0 or limit == 0 then return used, 0 end
-    if used <= limit then return used, cell.first + policy.window - now end
-    return used, ms_until_gone(cell, policy, used - limit + 1)
+    function sliding_log.clear(cell, policy)
+      leave_mark(cell, policy.resolution + policy.window)
+      layouts.forget(cell)
+    end
+
+    -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when none does.
+    function sliding_log.report(cell, policy)
+      local used, limit = cell.used, policy.limit
+      if used == 0 or limit == 0 then return used, 0 end
+      if used <= limit then return used, cell.first + policy.window - now end
+      return used, ms_until_gone(cell, policy, used - limit + 1)
+    end
+
+    return sliding_log
   end
 end

@@ -1,2 +1,106 @@
--- token-bucket: a bucket that takes bursts, and after them the limit in every window (bucket.lua).
-algorithms['token-bucket'] = bucket
+-- token-bucket: every unit raises a bucket by the window, and it drains by the limit every ms (the bucket of leaky-bucket too).
+-- Value: [u8 version = 1, or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms] [u56 ms when it is empty] [u56 ms that the key lives until]
+-- Version 2 says that the bucket will be empty sooner than its receipts name, since something was given back, or the clock was set back: what
+-- comes after that has to be another incarnation.
+do
+  local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
+
+  -- With another clock the time to live is set every time, which is left to the functions below.
+  plain['token-bucket'] = function(policy)
+    local limit, window, capacity = policy.limit, policy.window, policy.capacity
+    if not call.isServerClock or limit == 0 then return nil end
+    return function(key)
+      local value = redis_pcall('GET', key)
+      if value == false then
+        local ttl = ceil(window / limit)
+        local lives_until = now + ttl + ceil(ttl / 4)
+        write_string(key, pack(FORMAT, PLAIN, 0, now, window, now + ttl, lives_until), lives_until - now)
+        return window, ttl, false
+      end
+      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+      if version ~= PLAIN or incarnation > 0 or at > now or now >= ends_at then return nil end
+      level = max(0, level - (now - at) * limit) + window
+      ends_at = now + ceil(level / limit)
+      if level > capacity or ends_at > lives_until then return nil end
+      redis_call('SETRANGE', key, '5', pack('<I6I7I7', now, level, ends_at))
+      return level, ends_at - now, value
+    end, restore_string
+  end
+
+  define['token-bucket'] = function()
+    local bucket = {}
+
+    function bucket.load(cell, key, policy)
+      cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+      local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
+      if not value then return end
+      local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+      if at > now then
+        at, ends_at, version = now, now + ends_at - at, SHIFTED
+        cell.repaired = true
+      end
+      if now < ends_at then
+        cell.incarnation, cell.ends_at, cell.lives_until, cell.version = incarnation, ends_at, lives_until, version
+        cell.level = max(0, level - (now - at) * policy.limit)
+      else
+        cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
+      end
+    end
+
+    -- The longest that a bucket takes to drain.
+    local function longest(policy)
+      return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+    end
+
+    function bucket.persist(cell, policy)
+      local ttl = cell.ends_at - now
+      -- With a quarter more than it needs, a key can be written several times before that has to be prolonged. A clock that is not Redis' own
+      -- may have been set back since: then it is prolonged every time.
+      if call.isServerClock then ttl = ttl + ceil(ttl / 4) end
+      -- Receipts may name a later end.
+      if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+      cell.lives_until = now + ttl
+      local value = pack(FORMAT, cell.version, cell.incarnation, now, cell.level, cell.ends_at, cell.lives_until)
+      write_string(cell.key, value, ttl)
+    end
+
+    function bucket.fits(cell, policy)
+      return floor((policy.capacity - cell.level) / policy.window)
+    end
+
+    function bucket.take(cell, policy, units)
+      cell.level = min(cell.level + units * policy.window, policy.capacity)
+      cell.ends_at = now + ceil(cell.level / policy.limit)
+      if cell.ends_at <= cell.lives_until and call.isServerClock then
+        redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
+      else
+        bucket.persist(cell, policy)
+      end
+    end
+
+    -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
+    function bucket.give_back(cell, policy, units, at)
+      local undrained = max(0, (at - now) * policy.limit)
+      local given = min(units * policy.window, cell.level, undrained)
+      if given <= 0 then return end
+      if cell.level == given then return bucket.clear(cell, policy) end
+      cell.level = cell.level - given
+      cell.ends_at = now + ceil(cell.level / policy.limit)
+      cell.version = SHIFTED
+      bucket.persist(cell, policy)
+    end
+
+    function bucket.clear(cell, policy)
+      leave_mark(cell, longest(policy))
+      cell.level, cell.ends_at, cell.lives_until, cell.version = 0, 0, 0, PLAIN
+    end
+
+    -- The level, and ms until it is empty.
+    function bucket.report(cell)
+      return cell.level, cell.level > 0 and cell.ends_at - now or 0
+    end
+
+    return bucket
+  end
+end

@@ -1,0 +1,65 @@
+import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
+import type { Hold } from './passage.ts'
+
+/** Renewed this often while a lease runs, so that one renewal may fail. */
+const renewalsPerLease = 3
+
+/** The longest that a timer of Node runs. */
+const longestTimerMs = 2 ** 31 - 1
+
+/** Keeps the leases of requests under way: renews them all by one timer, and releases each when its response is over. */
+export class LeaseKeeper {
+  readonly #limiter: Limiter
+  /** `undefined` where no policy lends anything. */
+  readonly #periodMs: number | undefined
+  readonly #kept = new Set<Decision>()
+  #timer: NodeJS.Timeout | undefined
+  #isRenewing = false
+
+  constructor(limiter: Limiter) {
+    this.#limiter = limiter
+    this.#periodMs = renewalPeriodMs(limiter.policies)
+  }
+
+  /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
+  keep(decision: Decision): Hold | undefined {
+    if (this.#periodMs === undefined || !decision.outcomes.some(isLent)) return undefined
+    this.#kept.add(decision)
+    // Not what keeps a process alive: a lease that its process leaves behind runs out.
+    this.#timer ??= setInterval(() => this.#renew(), this.#periodMs).unref()
+    const release = (): void => this.#release(decision)
+    return { finish: release, abort: release }
+  }
+
+  #release(decision: Decision): void {
+    if (!this.#kept.delete(decision)) return
+    if (this.#kept.size === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    }
+    void this.#limiter.release(decision)
+  }
+
+  /** A store that is slower than the timer must not be asked more and more. */
+  async #renew(): Promise<void> {
+    if (this.#isRenewing) return
+    this.#isRenewing = true
+    await Promise.all([...this.#kept].map((decision) => this.#limiter.renew(decision)))
+    this.#isRenewing = false
+  }
+}
+
+function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
+  const leases = policies.filter(isConcurrency).map(({ windowMs }) => windowMs)
+  if (leases.length === 0) return undefined
+  const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
+  return Math.min(Math.max(1, periodMs), longestTimerMs)
+}
+
+function isLent({ policy, receipt }: Outcome): boolean {
+  return receipt !== undefined && isConcurrency(policy)
+}
+
+function isConcurrency({ algorithm }: Policy): boolean {
+  return algorithm === 'concurrency'
+}

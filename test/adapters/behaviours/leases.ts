@@ -1,0 +1,212 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import type { Behaviour } from '../adapter-conformance.ts'
+import { limitFields } from '../ask.ts'
+import type { AppSetup, Limits, Route } from '../drivers/driver.ts'
+import { until } from '../until.ts'
+
+const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
+
+/** Requests in flight, each of which holds a lease. */
+export const leases: Behaviour = ({ start }) => {
+  /** An application that limits what is in flight; a route that stays open until `end` is called, and how many hold leases. */
+  async function inFlight(
+    route: Partial<Route> = {},
+    limits: (leases: Limits) => readonly Limits[] = (leases) => [leases],
+  ) {
+    const store = memoryStore()
+    const limiter = createLimiter({ ...policy, store })
+    const ends: (() => void)[] = []
+    const reached = vi.fn(() => new Promise<void>((resolve) => void ends.push(resolve)))
+    const setup: AppSetup = {
+      limits: limits({ ...policy, store, key: () => 'ada' }),
+      routes: [{ path: '/', reached, ...route }],
+    }
+    const app = await start(setup)
+    const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
+    return {
+      app,
+      reached,
+      held,
+      end: () => {
+        for (const end of ends.splice(0)) end()
+      },
+      free: () => until(async () => (await held()) === 0),
+    }
+  }
+
+  it('V25: refuses one request more than may be in flight, until one has ended', async () => {
+    const { app, reached, end, held, free } = await inFlight()
+    const open = [app.ask(), app.ask()]
+    await until(() => reached.mock.calls.length === 2)
+    const refused = await app.ask()
+
+    expect(refused.status).toBe(429)
+    expect(limitFields(refused)).toEqual({
+      'ratelimit-policy': '"inflight";q=2;qu="concurrent-requests"',
+      ratelimit: '"inflight";r=0',
+      'retry-after': '1',
+    })
+    expect(JSON.parse(refused.body)['violated-policies']).toEqual(['inflight'])
+    expect(await held()).toBe(2)
+    end()
+    expect((await Promise.all(open)).map(({ status }) => status)).toEqual([200, 200])
+    await free()
+    const next = app.ask()
+    await until(() => reached.mock.calls.length === 3)
+    end()
+    expect((await next).field('ratelimit')).toBe('"inflight";r=1')
+  })
+
+  it('proposes the wait that the policy is given', async () => {
+    const { app } = await inFlight({}, (leases) => [{ ...leases, limit: 0, retryAfter: '7s' }])
+    expect((await app.ask()).field('retry-after')).toBeUndefined()
+
+    const busy = await inFlight({}, (leases) => [
+      { ...leases, name: 'own', retryAfter: '7s', limit: 1 },
+    ])
+    const open = busy.app.ask()
+    await until(() => busy.reached.mock.calls.length === 1)
+    expect((await busy.app.ask()).field('retry-after')).toBe('7')
+    busy.end()
+    await open
+  })
+
+  it.each<[string, Partial<Route>, string]>([
+    ['304', { answer: { status: 304 }, reached: () => undefined }, 'GET'],
+    ['a redirect', { answer: { status: 302, location: '/a' }, reached: () => undefined }, 'GET'],
+    ['HEAD', { reached: () => undefined }, 'HEAD'],
+    ['a response past the framework', { streams: true, reached: () => undefined }, 'GET'],
+    ['an error', { reached: () => Promise.reject(new Error('broken')) }, 'GET'],
+  ])('is over after %s', async (_, route, method) => {
+    const { app, held, free } = await inFlight(route)
+    await app.ask('/', { method })
+    await free()
+
+    await app.ask('/', { method })
+    await free()
+    expect(await held()).toBe(0)
+  })
+
+  it('lasts as long as a stream that has begun, and no longer than its client stays', async () => {
+    const { app, reached, held, free } = await inFlight({ streams: true })
+    const client = new AbortController()
+    const answer = app.ask('/', { signal: client.signal })
+    answer.catch(() => undefined)
+    await until(() => reached.mock.calls.length === 1)
+
+    expect(await held()).toBe(1)
+    client.abort()
+    await free()
+    await expect(answer).rejects.toThrow()
+  })
+
+  it('ends when the client leaves before the answer', async () => {
+    const { app, reached, free, end } = await inFlight()
+    const client = new AbortController()
+    const answer = app.ask('/', { signal: client.signal })
+    await until(() => reached.mock.calls.length === 1)
+    client.abort()
+    await expect(answer).rejects.toThrow()
+
+    await free()
+    end()
+  })
+
+  it('is not left behind by a client that left before it was decided', async () => {
+    const asked = vi.fn<() => void>()
+    const client = new AbortController()
+    const { promise: gone, resolve: leave } = withResolvers()
+    const key = async () => {
+      asked()
+      await gone
+      return 'ada'
+    }
+    const onDecision = vi.fn()
+    const { app, free } = await inFlight({ reached: () => undefined }, (leases) => [
+      { ...leases, key, onDecision },
+    ])
+    const answer = app.ask('/', { signal: client.signal })
+    await until(() => asked.mock.calls.length === 1)
+    client.abort()
+    await expect(answer).rejects.toThrow()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    leave()
+
+    await until(() => onDecision.mock.calls.length === 1)
+    await free()
+  })
+
+  it('is not left behind by pipelined requests whose connection is lost', async () => {
+    const { app, reached, held, free } = await inFlight()
+    const socket = connect(app.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    await once(socket, 'connect')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
+    await until(() => reached.mock.calls.length === 2)
+
+    expect(await held()).toBe(2)
+    socket.destroy()
+    await free()
+  })
+
+  it('ends when a later limiter refuses', async () => {
+    const { app, reached, free } = await inFlight({}, (leases) => [
+      leases,
+      { limit: 0, window: '1m' },
+    ])
+
+    for (let i = 0; i < 3; i += 1) {
+      expect((await app.ask()).status).toBe(429)
+      await free()
+    }
+    expect(reached).not.toHaveBeenCalled()
+  })
+
+  it('ends when the client leaves while a later limiter holds the request', async () => {
+    const queue = { algorithm: 'leaky-bucket', limit: 1, window: '10s' } as const
+    const { app, reached, held, free, end } = await inFlight({}, (leases) => [leases, queue])
+    const first = app.ask()
+    await until(() => reached.mock.calls.length === 1)
+    const client = new AbortController()
+    const answer = app.ask('/', { signal: client.signal })
+    await until(async () => (await held()) === 2)
+    client.abort()
+    await expect(answer).rejects.toThrow()
+
+    await until(async () => (await held()) === 1)
+    end()
+    await first
+    await free()
+    expect(reached).toHaveBeenCalledTimes(1)
+  })
+
+  it('leaves nothing unhandled when the store fails meanwhile', async () => {
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    onTestFinished(() => void process.off('unhandledRejection', unhandled))
+    const onStoreError = vi.fn()
+    const store = memoryStore()
+    const limits = { ...policy, store, onStoreError }
+    const app = await start({ limits: [limits] })
+    const { apply } = store
+    vi.spyOn(store, 'apply').mockImplementation((op, checks) => {
+      if (op === 'release') throw new Error('gone')
+      return apply(op, checks)
+    })
+
+    expect((await app.ask()).status).toBe(200)
+    await until(() => onStoreError.mock.calls.length === 1)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

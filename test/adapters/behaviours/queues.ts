@@ -1,0 +1,136 @@
+import type { Decision } from '@sluice/core'
+import { expect, it, vi } from 'vitest'
+import type { App, Behaviour } from '../adapter-conformance.ts'
+import { type Answer, limitFields } from '../ask.ts'
+import type { Limits } from '../drivers/driver.ts'
+import { until } from '../until.ts'
+
+/** The clock of the store stands still, so that delays are exact; requests are held in real time. */
+const queue = { algorithm: 'leaky-bucket', limit: 1, key: () => 'ada' } as const
+
+/** Requests that are held until their turn. */
+export const queues: Behaviour = ({ start }) => {
+  /** An application with one queue, and what became of each request. */
+  async function queued(limits: Limits, more: readonly Limits[] = []) {
+    const decisions: Decision[] = []
+    const reached = vi.fn()
+    const onDecision = ({ decision }: { decision: Decision }) => void decisions.push(decision)
+    const app = await start({
+      limits: [{ ...limits, onDecision }, ...more],
+      routes: [{ path: '/', reached: () => reached(performance.now()) }],
+    })
+    return { app, decisions, reached, delays: () => decisions.map(({ delayMs }) => delayMs) }
+  }
+
+  /** Asks, and returns when the request is decided. */
+  async function asked(
+    { app, decisions }: { app: App; decisions: readonly Decision[] },
+    signal?: AbortSignal,
+  ): Promise<{ answer: Promise<Answer> }> {
+    const before = decisions.length
+    const answer = app.ask('/', signal ? { signal } : {})
+    answer.catch(() => undefined)
+    await until(() => decisions.length > before)
+    return { answer }
+  }
+
+  it('passes requests on one by one, in the order in which they came', async () => {
+    const subject = await queued({ ...queue, window: 40 })
+    const order: number[] = []
+    const began = performance.now()
+    const answers: Promise<unknown>[] = []
+    for (let i = 0; i < 5; i += 1) {
+      const { answer } = await asked(subject)
+      answers.push(answer.then(() => order.push(i)))
+    }
+    await Promise.all(answers)
+
+    expect(subject.delays()).toEqual([0, 40, 80, 120, 160])
+    expect(order).toEqual([0, 1, 2, 3, 4])
+    for (const [index, [at]] of subject.reached.mock.calls.entries()) {
+      // A timer may fire a millisecond early by another clock.
+      expect(at - began).toBeGreaterThanOrEqual((subject.delays()[index] ?? 0) - 1.5)
+    }
+  })
+
+  it('tells a delayed client where it stood when it was decided', async () => {
+    const { app } = await queued({ ...queue, window: 30, queue: 3, headers: ['draft-11'] })
+    await app.ask()
+    const answer = await app.ask()
+
+    expect(answer.status).toBe(200)
+    expect(limitFields(answer)).toEqual({
+      'ratelimit-policy': '"default";q=1;w=1',
+      ratelimit: '"default";r=1;t=1',
+    })
+  })
+
+  it('refuses a request that there is no room for in the queue', async () => {
+    const { app } = await queued({ ...queue, window: 50, queue: 1 })
+    await app.ask()
+    await app.ask()
+    const answer = await app.ask()
+
+    expect(answer.status).toBe(429)
+    expect(answer.field('retry-after')).toBe('1')
+  })
+
+  it('forgets a client that leaves the queue, whose turn passes unused', async () => {
+    const subject = await queued({ ...queue, window: 60, maxWaiting: 1 })
+    await asked(subject)
+    const client = new AbortController()
+    const { answer } = await asked(subject, client.signal)
+    client.abort()
+    await expect(answer).rejects.toThrow()
+
+    // There is one seat: it was left, once the server has noticed.
+    let next = await subject.app.ask()
+    await until(async () => {
+      if (next.status === 503) next = await subject.app.ask()
+      return next.status === 200
+    })
+
+    expect(subject.delays().slice(0, 2)).toEqual([0, 60])
+    expect(subject.delays().at(-1)).toBe(120)
+    expect(subject.reached).toHaveBeenCalledTimes(2)
+  })
+
+  it('refuses one request more than may wait, as our problem, and does not charge it', async () => {
+    const policies = [
+      { ...queue, name: 'queue', window: 2_400, key: queue.key },
+      { name: 'total', limit: 10, window: '1m', key: queue.key },
+    ] as const
+    const subject = await queued({ policies, maxWaiting: 1, statusCode: 420, message: 'mine' })
+    await asked(subject)
+    const client = new AbortController()
+    const waiting = await asked(subject, client.signal)
+    const refused = await subject.app.ask()
+
+    expect(refused.status).toBe(503)
+    expect(refused.body).toBe('{"type":"about:blank","title":"Service Unavailable","status":503}')
+    expect(refused.field('cache-control')).toBe('no-store')
+    expect(limitFields(refused)).toEqual({ 'retry-after': '5' })
+    await subject.app.ask()
+    expect(subject.delays()).toEqual([0, 2400, 4800, 4800])
+    expect(subject.decisions.at(-1)?.outcomes[1]?.remaining).toBe(7)
+    client.abort()
+    await expect(waiting.answer).rejects.toThrow()
+  })
+
+  it('asks a later limiter when the wait is over, and holds what else it took from arrival', async () => {
+    const fixed = { limit: 5, window: '1m', algorithm: 'fixed-window', key: queue.key } as const
+    const policies = [
+      { ...queue, window: 150 },
+      { name: 'sum', ...fixed },
+    ]
+    const later = vi.fn()
+    const subject = await queued({ policies }, [{ name: 'later', ...fixed, onDecision: later }])
+    await subject.app.ask()
+    const { answer } = await asked(subject)
+
+    expect(subject.decisions.at(-1)?.outcomes[1]?.remaining).toBe(3)
+    expect(later).toHaveBeenCalledTimes(1)
+    expect((await answer).field('ratelimit')).toContain('"later";r=3')
+    expect(later).toHaveBeenCalledTimes(2)
+  })
+}

@@ -1,0 +1,108 @@
+import { fork } from 'node:child_process'
+import type { Cleanups } from './cleanups.ts'
+
+/** What a child can be asked: by name, what it takes and what it answers. */
+export interface Protocol {
+  readonly [op: string]: { readonly input: unknown; readonly output: unknown }
+}
+
+export interface Child<P extends Protocol> {
+  /** Rejects when the child fails at it, or ends. */
+  ask<Op extends keyof P & string>(op: Op, input: P[Op]['input']): Promise<P[Op]['output']>
+  stop(): void
+}
+
+interface Question {
+  readonly number: number
+  readonly op: string
+  readonly input: unknown
+}
+
+/** The answer to a question; `error` when it failed. */
+interface Answer {
+  readonly number: number
+  readonly output?: unknown
+  readonly error?: string
+}
+
+interface Waiting {
+  resolve(output: unknown): void
+  reject(error: Error): void
+}
+
+export interface ChildOptions {
+  readonly cleanups: Cleanups
+  readonly args?: readonly string[]
+  /** For Node, besides those of this process. */
+  readonly execArgv?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/**
+ * Starts a module in a process of its own, so that its CPU and heap are its own. It ends with this process at the latest: the
+ * channel between them closes.
+ */
+export function startChild<P extends Protocol>(module: URL, options: ChildOptions): Child<P> {
+  const child = fork(module, options.args ?? [], {
+    execArgv: [...process.execArgv, ...(options.execArgv ?? [])],
+    serialization: 'advanced',
+    env: { ...process.env, ...options.env },
+  })
+  const waiting = new Map<number, Waiting>()
+  let number = 0
+
+  child.on('message', (answer: Answer) => {
+    const { resolve, reject } = waiting.get(answer.number) ?? {}
+    waiting.delete(answer.number)
+    if (answer.error === undefined) resolve?.(answer.output)
+    else reject?.(new Error(answer.error))
+  })
+  child.on('exit', (code, signal) => {
+    for (const { reject } of waiting.values()) {
+      reject(new Error(`the child process ended (${signal ?? `code ${code}`})`))
+    }
+    waiting.clear()
+  })
+  const stop = (): void => void child.kill('SIGKILL')
+  options.cleanups.add(stop)
+
+  return {
+    stop,
+    ask: (op, input) =>
+      new Promise<unknown>((resolve, reject) => {
+        number += 1
+        waiting.set(number, { resolve, reject })
+        const question: Question = { number, op, input }
+        child.send(question)
+      }),
+  }
+}
+
+export type Answers<P extends Protocol> = {
+  readonly [Op in keyof P]: (input: P[Op]['input']) => P[Op]['output'] | Promise<P[Op]['output']>
+}
+
+/** The other end: answers the questions of the process that started this one. */
+export function answerParent<P extends Protocol>(answers: Answers<P>): void {
+  process.on('message', async ({ number, op, input }: Question) => {
+    const answer = await answerOf(answers, op, input)
+    process.send?.({ number, ...answer })
+  })
+  process.on('disconnect', () => process.exit())
+  // Ctrl-C reaches the whole group; the parent stops its children in order.
+  process.on('SIGINT', () => undefined)
+}
+
+async function answerOf<P extends Protocol>(
+  answers: Answers<P>,
+  op: keyof P,
+  input: unknown,
+): Promise<Omit<Answer, 'number'>> {
+  try {
+    const answer = answers[op]
+    if (!answer) throw new Error(`no answer to '${String(op)}'`)
+    return { output: await answer(input) }
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
+  }
+}

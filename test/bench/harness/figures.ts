@@ -1,0 +1,42 @@
+/** What was measured, by name; the unit stands in the name. */
+export type Figures = Readonly<Record<string, number>>
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+/** The value below which this share of the values lies, between neighbours by proportion; NaN for none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = Float64Array.from(values).sort()
+  const place = (sorted.length - 1) * share
+  const low = sorted[Math.floor(place)] ?? Number.NaN
+  const high = sorted[Math.ceil(place)] ?? Number.NaN
+  return low + (high - low) * (place - Math.floor(place))
+}
+
+/** For each figure, the median over the rounds that have it. */
+export function medians(rounds: readonly Figures[]): Figures {
+  const names = new Set(rounds.flatMap((round) => Object.keys(round)))
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const values = rounds.flatMap((round) => round[name] ?? [])
+      return [name, median(values)]
+    }),
+  )
+}
+
+/**
+ * For each figure that both have, the median of ours / theirs round by round: what disturbs the machine for a while disturbs
+ * both sides of a ratio.
+ */
+export function medianRatios(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
+  const ratios = ours.map((round, index) => {
+    const other = theirs[index] ?? {}
+    const pairs = Object.entries(round).flatMap(([name, value]) => {
+      const ratio = value / (other[name] ?? Number.NaN)
+      return Number.isFinite(ratio) ? [[name, ratio] as const] : []
+    })
+    return Object.fromEntries(pairs)
+  })
+  return medians(ratios)
+}

@@ -1,0 +1,38 @@
+import type { Redis } from 'ioredis'
+import type { RedisSubject } from '../subjects/redis-subject.ts'
+import { closedLoop } from './closed-loop.ts'
+import { type Figures, quantile } from './figures.ts'
+import { readRedis } from './redis-meter.ts'
+
+export interface MeasureOptions {
+  readonly inFlight: number
+  readonly durationMs: number
+  /** The key of the next check. */
+  nextKey(): string
+}
+
+/** One round of a subject that decides in Redis. */
+export async function measureRedis(
+  control: Redis,
+  subject: RedisSubject,
+  { inFlight, durationMs, nextKey }: MeasureOptions,
+): Promise<Figures> {
+  const redisBefore = await readRedis(control)
+  const nodeBefore = process.cpuUsage()
+  const { checks, allowed, elapsedMs, latenciesMs } = await closedLoop({
+    inFlight,
+    durationMs,
+    check: () => subject.check(nextKey()),
+  })
+  const node = process.cpuUsage(nodeBefore)
+  const redis = await readRedis(control)
+  return {
+    perSecond: (checks / elapsedMs) * 1000,
+    nodeCpuUs: (node.user + node.system) / checks,
+    redisCpuUs: (redis.cpuUs - redisBefore.cpuUs) / checks,
+    redisCommands: (redis.commands - redisBefore.commands) / checks,
+    allowedShare: allowed / checks,
+    p50Ms: quantile(latenciesMs, 0.5),
+    p99Ms: quantile(latenciesMs, 0.99),
+  }
+}

@@ -1,0 +1,30 @@
+import type { Redis } from 'ioredis'
+
+/** What a Redis server had done at one time. */
+export interface RedisReading {
+  /** CPU time of its main thread, which runs all commands and scripts. */
+  readonly cpuUs: number
+  /**
+   * Calls of EVALSHA and EVAL: one round trip each. What scripts call inside is no command of a client, and all
+   * subjects here ask by script.
+   */
+  readonly commands: number
+}
+
+export async function readRedis(control: Redis): Promise<RedisReading> {
+  const [cpu, commands] = await Promise.all([control.info('cpu'), control.info('commandstats')])
+  return {
+    cpuUs: Math.round((cpuSeconds(cpu, 'user') + cpuSeconds(cpu, 'sys')) * 1e6),
+    commands: callsOf(commands, 'evalsha') + callsOf(commands, 'eval'),
+  }
+}
+
+/** Of the main thread where the server tells (since 6.2 on most systems), else of the whole process. */
+function cpuSeconds(info: string, kind: 'user' | 'sys'): number {
+  const field = (name: string) => new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1]
+  return Number(field(`used_cpu_${kind}_main_thread`) ?? field(`used_cpu_${kind}`))
+}
+
+function callsOf(info: string, command: string): number {
+  return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+}

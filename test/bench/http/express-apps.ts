@@ -1,0 +1,65 @@
+import type { AddressInfo } from 'node:net'
+import { apiKey, rateLimit as sluice } from '@sluice/express'
+import { redisStore } from '@sluice/redis'
+import express, { type RequestHandler } from 'express'
+import { rateLimit } from 'express-rate-limit'
+import { RedisStore } from 'rate-limit-redis'
+import { sendBy } from '../subjects/rate-limit-redis.ts'
+import { clientHeader, type HttpSetting, type Listening } from './http-contender.ts'
+
+export function bareExpress(): Promise<Listening> {
+  return listen([])
+}
+
+/** With the defaults: draft-11 and legacy headers, a problem body. */
+export function sluiceExpress(setting: HttpSetting): Promise<Listening> {
+  return listen([sluiceMiddleware(setting)])
+}
+
+export function sluiceMiddleware(setting: HttpSetting): RequestHandler {
+  const { redis, prefix, limit, windowMs, policy, onStoreError } = setting
+  return sluice({
+    policies: [policy ?? { limit, window: windowMs }],
+    key: apiKey({ header: clientHeader }),
+    ...(redis
+      ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
+      : {}),
+    onStoreError: ({ error }) => onStoreError?.(error),
+  })
+}
+
+/** With headers as its documentation advises, of the newest draft it has, and the legacy ones. */
+export function expressRateLimit(setting: HttpSetting): Promise<Listening> {
+  const { redis, prefix, limit, windowMs } = setting
+  return listen([
+    rateLimit({
+      limit,
+      windowMs,
+      standardHeaders: 'draft-8',
+      legacyHeaders: true,
+      keyGenerator: (request) => request.get(clientHeader) ?? '',
+      ...(redis
+        ? { store: new RedisStore({ prefix: `${prefix}:`, sendCommand: sendBy(redis) }) }
+        : {}),
+    }),
+  ])
+}
+
+export function listen(middleware: readonly RequestHandler[]): Promise<Listening> {
+  const app = express()
+  for (const handler of middleware) app.use(handler)
+  app.get('/', (_request, response) => {
+    response.json({ hello: 'world' })
+  })
+  return new Promise((resolve, reject) => {
+    const server = app.listen(0, '127.0.0.1', (error) => {
+      if (error) reject(error)
+      else resolve({ port: portOf(server.address()) })
+    })
+  })
+}
+
+export function portOf(address: AddressInfo | string | null): number {
+  if (typeof address === 'object' && address) return address.port
+  throw new Error('the server listens on no port')
+}

@@ -1,0 +1,44 @@
+import fastifyRateLimit from '@fastify/rate-limit'
+import { apiKey, rateLimitPlugin } from '@sluice/fastify'
+import { redisStore } from '@sluice/redis'
+import fastify, { type FastifyInstance } from 'fastify'
+import { portOf } from './express-apps.ts'
+import { clientHeader, type HttpSetting, type Listening } from './http-contender.ts'
+
+export function bareFastify(): Promise<Listening> {
+  return listen(fastify())
+}
+
+/** With the defaults: draft-11 and legacy headers, a problem body. */
+export async function sluiceFastify(setting: HttpSetting): Promise<Listening> {
+  const { redis, prefix, limit, windowMs, onStoreError } = setting
+  const app = fastify()
+  await app.register(rateLimitPlugin, {
+    policies: [{ limit, window: windowMs }],
+    key: apiKey({ header: clientHeader }),
+    ...(redis
+      ? { store: redisStore(redis, { prefix, secret: 'in production there is one' }) }
+      : {}),
+    onStoreError: ({ error }) => onStoreError?.(error),
+  })
+  return listen(app)
+}
+
+/** With its defaults: legacy headers. */
+export async function fastifyLimit(setting: HttpSetting): Promise<Listening> {
+  const { redis, prefix, limit, windowMs } = setting
+  const app = fastify()
+  await app.register(fastifyRateLimit, {
+    max: limit,
+    timeWindow: windowMs,
+    keyGenerator: (request) => String(request.headers[clientHeader]),
+    ...(redis ? { redis, nameSpace: `${prefix}:` } : {}),
+  })
+  return listen(app)
+}
+
+async function listen(app: FastifyInstance): Promise<Listening> {
+  app.get('/', async () => ({ hello: 'world' }))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return { port: portOf(app.server.address()) }
+}

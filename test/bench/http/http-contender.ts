@@ -1,0 +1,28 @@
+import type { Redis } from 'ioredis'
+import type { Contender } from '../harness/rounds.ts'
+import type { PolicyOptions, Quota } from '../subjects/algorithm-policy.ts'
+
+/** The header by which clients are told apart, for everybody. */
+export const clientHeader = 'x-client'
+
+export interface HttpSetting extends Quota {
+  /** Where counts live; in the process when left out. */
+  readonly redis?: Redis
+  /** What its keys begin with. */
+  readonly prefix: string
+  /** For ours, where it is more than limit and window. */
+  readonly policy?: PolicyOptions
+  /** Told when the store of ours did not decide. */
+  onStoreError?(error: Error): void
+}
+
+/** A server that listens. */
+export interface Listening {
+  readonly port: number
+}
+
+export interface HttpContender extends Contender {
+  readonly framework: 'express' | 'fastify'
+  readonly store: 'none' | 'memory' | 'redis'
+  listen(setting: HttpSetting): Promise<Listening>
+}

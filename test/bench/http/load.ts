@@ -1,0 +1,64 @@
+import autocannon from 'autocannon'
+import { endsInTime } from '../harness/closed-loop.ts'
+import { clientHeader } from './http-contender.ts'
+
+export interface Load {
+  readonly port: number
+  readonly durationMs: number
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly elapsedMs: number
+  readonly latenciesMs: readonly number[]
+  /** How many answers had each status. */
+  readonly statuses: ReadonlyMap<number, number>
+}
+
+const connections = 40
+/** 1,000 clients in all, which take turns on their connection. */
+const clientsPerConnection = 25
+
+/** A fixed number of connections, each of which asks again as soon as it was answered. */
+export function load({ port, durationMs }: Load): Promise<LoadResult> {
+  const latenciesMs: number[] = []
+  const statuses = new Map<number, number>()
+  let connection = 0
+  let startedAt = 0
+  let endedAt = 0
+
+  const finished = new Promise<LoadResult>((resolve, reject) => {
+    const instance = autocannon(
+      {
+        url: `http://127.0.0.1:${port}`,
+        connections,
+        // Ended by the timer below; it looks whether it has to stop as often as it takes samples.
+        duration: 60 + durationMs / 1000,
+        sampleInt: 20,
+        setupClient: (client) => {
+          const first = connection * clientsPerConnection
+          connection += 1
+          const numbers = Array.from({ length: clientsPerConnection }, (_, index) => first + index)
+          client.setRequests(
+            numbers.map((number) => ({ headers: { [clientHeader]: `client-${number}` } })),
+          )
+        },
+      },
+      (error: unknown) => {
+        const elapsedMs = endedAt - startedAt
+        if (error) reject(error)
+        else resolve({ requests: latenciesMs.length, elapsedMs, latenciesMs, statuses })
+      },
+    )
+    instance.on('start', () => {
+      startedAt = performance.now()
+      setTimeout(() => instance.stop(), durationMs)
+    })
+    instance.on('response', (_client, status, _bytes, latencyMs) => {
+      endedAt = performance.now()
+      latenciesMs.push(latencyMs)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    })
+  })
+  return endsInTime(finished, durationMs + 10_000)
+}

@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+
+export interface BenchOptions {
+  /** Under two minutes, for a look; the full run takes under ten. */
+  readonly quick: boolean
+  readonly json: string | undefined
+  readonly markdown: string | undefined
+  readonly plots: string | undefined
+  /** The names of the suites to run. */
+  readonly suites: readonly string[]
+}
+
+/** What is wrong with the command line, said to whoever typed it. */
+export class UsageError extends Error {}
+
+export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--json FILE] [--markdown FILE] [--plots DIR]`
+
+export function benchOptions(args: readonly string[], suiteNames: readonly string[]): BenchOptions {
+  const { quick, json, markdown, plots, suite } = parse(args)
+  const suites = suite === undefined ? suiteNames : suite.split(',').map((name) => name.trim())
+  const unknown = suites.find((name) => !suiteNames.includes(name))
+  if (unknown !== undefined) {
+    throw new UsageError(`--suite: there is no '${unknown}', but ${suiteNames.join(', ')}`)
+  }
+  for (const [flag, value] of Object.entries({ json, markdown, plots })) {
+    if (value === '') throw new UsageError(`--${flag} needs a path`)
+  }
+  if (plots !== undefined && !suites.includes('growth')) {
+    throw new UsageError(`--plots draws what the suite 'growth' measures: add it to --suite`)
+  }
+  return { quick, json, markdown, plots, suites }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        quick: { type: 'boolean', default: false },
+        json: { type: 'string' },
+        markdown: { type: 'string' },
+        plots: { type: 'string' },
+        suite: { type: 'string' },
+      },
+    })
+    return values
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}

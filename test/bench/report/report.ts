@@ -1,0 +1,67 @@
+import { type Figures, medianRatios, medians } from '../harness/figures.ts'
+import type { Role, Series } from '../harness/rounds.ts'
+
+export interface Row {
+  readonly suite: string
+  readonly case: string
+  readonly subject: string
+  readonly role: Role
+  readonly figures: Figures
+}
+
+/** How one of ours compares with another subject, each ratio ours / theirs. */
+export interface Comparison {
+  readonly suite: string
+  readonly case: string
+  readonly subject: string
+  readonly against: string
+  readonly role: Role
+  readonly ratios: Figures
+}
+
+export interface Failure {
+  readonly suite: string
+  readonly case: string
+  readonly subject: string
+  readonly reason: string
+}
+
+/** All that was measured. */
+export class Report {
+  readonly rows: Row[] = []
+  readonly comparisons: Comparison[] = []
+  readonly failures: Failure[] = []
+  /** Of the software that took part, by name. */
+  readonly versions: Record<string, string> = {}
+
+  /** Adds the medians of each contender, and the ratios of ours to all others, from the rounds of one case. */
+  add(suite: string, caseName: string, series: readonly Series[]): void {
+    const place = { suite, case: caseName }
+    for (const { contender, rounds } of series) {
+      const { name, role } = contender
+      this.rows.push({ ...place, subject: name, role, figures: medians(rounds) })
+    }
+    for (const ours of series.filter(({ contender }) => contender.role === 'ours')) {
+      for (const other of series.filter(({ contender }) => contender.role !== 'ours')) {
+        this.comparisons.push({
+          ...place,
+          subject: ours.contender.name,
+          against: other.contender.name,
+          role: other.contender.role,
+          ratios: medianRatios(ours.rounds, other.rounds),
+        })
+      }
+    }
+  }
+
+  fail(place: { suite: string; case: string }, subject: string, error: unknown): void {
+    this.failures.push({ ...place, subject, reason: String(error) })
+  }
+
+  row(place: { suite: string; case: string; subject: string }): Row | undefined {
+    return this.rows.find(
+      (row) =>
+        row.suite === place.suite && row.case === place.case && row.subject === place.subject,
+    )
+  }
+}

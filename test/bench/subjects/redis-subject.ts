@@ -1,0 +1,36 @@
+import type { MaybePromise } from '@sluice/core'
+import type { Redis } from 'ioredis'
+import type { Contender } from '../harness/rounds.ts'
+import type { SimulatedClock } from '../harness/simulated-clock.ts'
+import type { Quota } from './algorithm-policy.ts'
+
+/** Something that decides by counts in Redis. */
+export interface RedisSubject extends Contender {
+  /** Whether the request passes. */
+  check(key: string): MaybePromise<boolean>
+  /** What all its keys in Redis begin with. */
+  readonly prefix: string
+  /** Fills one key as far as its traffic wants; nothing for those that are measured as well when nearly empty. */
+  fill?(key: string): Promise<void>
+  /** The key of an identity, for those that can tell: it need not be found by a check. */
+  keyOf?(identity: string): string
+  /** Tells the keys of one identity apart by what they count, so that a filled one can be copied to others of its kind. */
+  kindOf?(redisKey: string): string
+  /** The units that a full key records singly, by which its bytes are divided. */
+  readonly recordedUnits?: number
+}
+
+/** What a subject is asked to limit. */
+export interface RedisSetting extends Quota {
+  /** Where it connects; each subject has a connection of its own. */
+  connect(): Promise<Redis>
+  /**
+   * `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires.
+   * `half`: half-full ones, to which is added.
+   */
+  readonly traffic: 'allowed' | 'denied' | 'half'
+  /** `server`: Redis' own time. */
+  readonly clock: SimulatedClock | 'server'
+}
+
+export type OpenRedisSubject = (setting: RedisSetting) => Promise<RedisSubject>

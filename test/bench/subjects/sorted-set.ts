@@ -1,0 +1,69 @@
+import type { OpenRedisSubject } from './redis-subject.ts'
+
+/** The sliding log as blog posts write it: one member of a sorted set for every request, in one script call a request. */
+const consumeScript = `
+local key, now, window, limit, member = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+redis.call('ZREMRANGEBYSCORE', key, 0, now - window)
+local used = redis.call('ZCARD', key)
+if used >= limit then return { 0, 0 } end
+redis.call('ZADD', key, now, member)
+redis.call('PEXPIRE', key, window)
+return { 1, limit - used - 1 }
+`
+
+/** Only to prepare a full log: the same members, spread over the window. */
+const fillScript = `
+local key, now, window, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+for unit = 1, tonumber(ARGV[4]) do
+  local at = math.floor(now - window + unit * window / limit)
+  redis.call('ZADD', key, string.format('%.0f', at), string.format('%.0f', at) .. '-' .. unit)
+end
+redis.call('PEXPIRE', key, window)
+`
+
+export const sortedSet: OpenRedisSubject = async (setting) => {
+  const { clock, limit, windowMs, traffic } = setting
+  const client = await setting.connect()
+  const prefix = 'bench.sorted-set'
+  client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
+  const run = scriptOf(client, 'consumeFromLog')
+  let unique = 0
+
+  function now(): number {
+    return clock === 'server' ? Date.now() : clock.read()
+  }
+
+  const keyOf = (identity: string): string => `${prefix}:${identity}`
+
+  return {
+    name: 'sorted set',
+    role: 'peer',
+    prefix,
+    ...(traffic === 'half' ? {} : { recordedUnits: limit }),
+
+    keyOf,
+
+    async check(key) {
+      if (clock !== 'server') clock.tick()
+      const at = now()
+      unique += 1
+      const reply = await run(keyOf(key), at, windowMs, limit, `${at}-${unique}`)
+      return Array.isArray(reply) && reply[0] === 1
+    },
+
+    async fill(key) {
+      if (clock !== 'server') clock.advance(windowMs)
+      const units = traffic === 'half' ? Math.floor(limit / 2) : limit
+      await client.eval(fillScript, 1, keyOf(key), now(), windowMs, limit, units)
+    },
+  }
+}
+
+type RunScript = (...args: (string | number)[]) => Promise<unknown>
+
+/** ioredis adds a method for every command that is defined, which its types cannot know. */
+function scriptOf(client: object, name: string): RunScript {
+  const method: unknown = Reflect.get(client, name)
+  if (typeof method !== 'function') throw new Error(`ioredis defined no ${name}`)
+  return (...args) => Reflect.apply(method, client, args)
+}

@@ -1,0 +1,136 @@
+import type { Bench, Suite } from '../harness/bench.ts'
+import { type Child, startChild } from '../harness/child.ts'
+import type { Figures } from '../harness/figures.ts'
+import { progress } from '../harness/progress.ts'
+import { interleave, type Series } from '../harness/rounds.ts'
+import { memoryContenders } from '../memory/memory-contenders.ts'
+import type { MemoryContender, MemorySetting } from '../memory/memory-subject.ts'
+import type { MemoryProtocol } from '../memory/memory-worker.ts'
+
+/** Checks without Redis: what a decision costs in this process, and what a key takes of its heap. */
+export const memory: Suite = {
+  name: 'memory',
+  async run(bench) {
+    const workers = startWorkers(bench, memoryContenders)
+    for (const one of memoryCases(bench)) await runMemoryCase(bench, workers, one)
+    for (const worker of workers.values()) worker.stop()
+  },
+}
+
+type Worker = Child<MemoryProtocol>
+type Workers = ReadonlyMap<MemoryContender, Worker>
+
+export interface MemoryCase {
+  readonly suite: string
+  readonly name: string
+  readonly setting: MemorySetting
+  /** Who takes part. @default everybody */
+  readonly includes?: (contender: MemoryContender) => boolean
+  /** @default 'decisions' */
+  readonly kind?: 'decisions' | 'churn'
+  readonly rounds: number
+}
+
+/** The names of cases that headlines refer to. */
+export const memoryHeadCase = {
+  allowed: 'allowed, 10,000 keys',
+  manyKeys: 'allowed, many keys',
+  churn: 'many fresh keys, which expire',
+} as const
+
+const windowMs = 3_600_000
+const mainly = (contender: MemoryContender): boolean =>
+  contender.role === 'peer' || /sliding-log(, decide\(\))?$/.test(contender.name)
+
+function memoryCases({ quick }: Bench): readonly MemoryCase[] {
+  const many = quick ? 50_000 : 1_000_000
+  // Filling takes longer than measuring: a million decisions for each contender.
+  const common = { suite: 'memory', rounds: quick ? 3 : 5 }
+  const ten = { keys: 10_000, limit: quick ? 20 : 100, windowMs }
+  return [
+    { ...common, name: memoryHeadCase.allowed, setting: { ...ten, traffic: 'allowed' } },
+    { ...common, name: 'denied, 10,000 keys', setting: { ...ten, traffic: 'denied' } },
+    {
+      ...common,
+      name: 'allowed, one hot key',
+      setting: { keys: 1, limit: 1_000, windowMs, traffic: 'allowed' },
+      includes: mainly,
+    },
+    {
+      ...common,
+      name: memoryHeadCase.manyKeys,
+      setting: { keys: many, limit: 10, windowMs, traffic: 'allowed' },
+      includes: mainly,
+    },
+    {
+      ...common,
+      name: memoryHeadCase.churn,
+      setting: { keys: many, limit: 10, windowMs: quick ? 1_000 : 3_000, traffic: 'allowed' },
+      includes: (contender) => mainly(contender) && contender.name !== 'sluice sliding-log',
+      kind: 'churn',
+      rounds: 1,
+    },
+  ]
+}
+
+export async function runMemoryCase(
+  bench: Bench,
+  workers: Workers,
+  one: MemoryCase,
+): Promise<void> {
+  const { quick, report } = bench
+  const { suite, name, includes = () => true, setting, kind } = one
+  const place = { suite, case: name }
+  const contenders = [...workers.keys()].filter(includes)
+  const opened = new Map<MemoryContender, Figures>()
+
+  if (kind !== 'churn') {
+    progress(`${suite} · ${name} · filling`)
+    await Promise.all(
+      contenders.map(async (contender) => {
+        const worker = workers.get(contender)
+        if (worker) opened.set(contender, await worker.ask('open', setting))
+      }),
+    )
+  }
+
+  const series = await interleave({
+    contenders,
+    rounds: one.rounds,
+    roundMs: quick ? 80 : 150,
+    measure: async (contender, durationMs) => {
+      progress(`${suite} · ${name} · ${contender.name}`)
+      const worker = workers.get(contender)
+      if (!worker) throw new Error('no worker')
+      if (kind === 'churn') return opened.get(contender) ?? churnOnce(worker, contender)
+      return worker.ask('round', { durationMs })
+    },
+    onFailure: (contender, error) => report.fail(place, contender.name, error),
+  })
+
+  /** One that lasts for seconds, so that the warm-up is the measurement. */
+  async function churnOnce(worker: Worker, contender: MemoryContender): Promise<Figures> {
+    const figures = await worker.ask('churn', setting)
+    opened.set(contender, figures)
+    return figures
+  }
+
+  report.add(suite, name, kind === 'churn' ? series : series.map(withHeap))
+
+  function withHeap({ contender, rounds }: Series): Series {
+    const heap = contenders.find(({ name }) => name === contender.name)
+    const figures = heap && opened.get(heap)
+    return { contender, rounds: rounds.map((round) => ({ ...round, ...figures })) }
+  }
+}
+
+/** A process for each, whose heap is its own. */
+export function startWorkers({ cleanups }: Bench, contenders: readonly MemoryContender[]): Workers {
+  const file = new URL('../memory/memory-worker.ts', import.meta.url)
+  return new Map(
+    contenders.map((contender) => [
+      contender,
+      startChild(file, { cleanups, args: [contender.name], execArgv: ['--expose-gc'] }),
+    ]),
+  )
+}

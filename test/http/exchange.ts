@@ -1,0 +1,37 @@
+import {
+  createGuard,
+  type GuardOptions,
+  type HttpRequest,
+  type HttpResponse,
+  type Passage,
+} from '@sluice/http'
+
+export function guardOf(options: GuardOptions<object>) {
+  return createGuard<object>(options, { where: 'rateLimit' })
+}
+
+export function exchange(view: Partial<HttpRequest> = {}, scope = '') {
+  const fields = new Map<string, string>()
+  const response: HttpResponse = {
+    headersSent: false,
+    getHeader: (name) =>
+      [...fields].find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1],
+    setHeader: (name, value) => void fields.set(name, value),
+    removeHeader: (name) => void fields.delete(name),
+  }
+  const request: HttpRequest = {
+    method: 'GET',
+    path: '/',
+    route: undefined,
+    ip: '203.0.113.9',
+    header: () => undefined,
+    ...view,
+  }
+  return { native: {}, request, response, scope, fields }
+}
+
+/** The passage of a guard in which nothing is async. */
+export function now(passage: Passage | Promise<Passage>): Passage {
+  if (passage instanceof Promise) throw new Error('a promise')
+  return passage
+}

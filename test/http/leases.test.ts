@@ -1,0 +1,153 @@
+import { memoryStore } from '@sluice/core'
+import type { GuardOptions } from '@sluice/http'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf, now } from './exchange.ts'
+
+const leases = { algorithm: 'concurrency', limit: 2, lease: '30s' } as const
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+function guarded(options: Partial<GuardOptions<object>> = {}) {
+  const store = memoryStore()
+  const apply = vi.spyOn(store, 'apply')
+  const guard = guardOf({ ...(options.policies ? {} : leases), store, ...options })
+  return {
+    guard,
+    check: () => now(guard.check(exchange())),
+    asked: (op: string) => apply.mock.calls.filter(([other]) => other === op).length,
+    apply,
+  }
+}
+
+describe('a passage with leases', () => {
+  it('holds them until its response is over', () => {
+    const { check, asked } = guarded()
+    const first = check()
+    const second = check()
+
+    expect(check().verdict).toMatchObject({ action: 'reject', status: 429 })
+    first.hold?.finish(200)
+    expect(check().verdict.action).toBe('pass')
+    second.hold?.abort()
+    expect(check().verdict.action).toBe('pass')
+    expect(asked('release')).toBe(2)
+  })
+
+  it('releases them once, whoever else does', async () => {
+    const { guard, check, asked } = guarded()
+    const { decision, hold } = check()
+    if (decision) expect(await guard.limiter.release(decision)).toBe(true)
+    hold?.finish(200)
+    hold?.abort()
+
+    expect(asked('release')).toBe(1)
+    expect([check(), check(), check()].map(({ verdict }) => verdict.action)).toEqual([
+      'pass',
+      'pass',
+      'reject',
+    ])
+  })
+
+  it.each<[string, Partial<GuardOptions<object>>]>([
+    ['was refused', { limit: 0 }],
+    ['cost nothing', { cost: 0 }],
+    ['was skipped', { skip: () => true }],
+  ])('holds none when it %s', (_, options) => {
+    const { check } = guarded(options)
+
+    expect(check().hold).toBeUndefined()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('holds none of a policy that lends nothing', () => {
+    const passage = now(guardOf({ limit: 1, window: '1m' }).check(exchange()))
+
+    expect(passage.hold).toBeUndefined()
+  })
+
+  it('releases them, and not what was counted beside them', () => {
+    const policies = [
+      { ...leases, limit: 1, name: 'inflight' },
+      { limit: 2, window: '1m', name: 'sum' },
+    ]
+    const store = memoryStore()
+    const guard = guardOf({ policies, store })
+    for (const action of ['pass', 'pass', 'reject']) {
+      const passage = now(guard.check(exchange()))
+      expect(passage.verdict.action).toBe(action)
+      passage.hold?.finish(200)
+    }
+  })
+})
+
+describe('renewal', () => {
+  it('goes on as long as the request, three times a lease', async () => {
+    const { check, asked } = guarded()
+    const passages = [check(), check()]
+    await vi.advanceTimersByTimeAsync(300_000)
+
+    expect(asked('renew')).toBe(2 * 30)
+    expect(check().verdict.action).toBe('reject')
+    for (const { hold } of passages) hold?.finish(200)
+    expect(check().verdict.action).toBe('pass')
+  })
+
+  it('is by one timer, which runs only while leases are open', () => {
+    const { check } = guarded({ limit: 100 })
+    expect(vi.getTimerCount()).toBe(0)
+    const passages = Array.from({ length: 100 }, check)
+
+    expect(vi.getTimerCount()).toBe(1)
+    for (const { hold } of passages.slice(1)) hold?.finish(200)
+    expect(vi.getTimerCount()).toBe(1)
+    passages[0]?.hold?.abort()
+    expect(vi.getTimerCount()).toBe(0)
+    check()
+    expect(vi.getTimerCount()).toBe(1)
+  })
+
+  it('is as frequent as the shortest lease needs', async () => {
+    const policies = [
+      { ...leases, name: 'long' },
+      { ...leases, lease: '3s', name: 'short' },
+    ] as const
+    const { check, asked } = guarded({ policies })
+    check()
+    await vi.advanceTimersByTimeAsync(9_500)
+
+    expect(asked('renew')).toBe(9)
+  })
+
+  it('is not by a timer that overflows, however long a lease is', async () => {
+    const { check, asked } = guarded({ lease: '3650d' })
+    check()
+    await vi.advanceTimersByTimeAsync(60_000)
+
+    expect(asked('renew')).toBe(0)
+  })
+
+  it('survives a store that fails for less than a lease, with nothing unhandled', async () => {
+    const onStoreError = vi.fn()
+    const { check, apply } = guarded({ limit: 1, onStoreError })
+    const { hold } = check()
+    apply.mockImplementationOnce(() => {
+      throw new Error('gone')
+    })
+    await vi.advanceTimersByTimeAsync(100_000)
+
+    expect(onStoreError).toHaveBeenCalledTimes(1)
+    expect(check().verdict.action).toBe('reject')
+    hold?.finish(200)
+    expect(check().verdict.action).toBe('pass')
+  })
+
+  it('does not ask a store again that has not answered yet', async () => {
+    const { check, apply, asked } = guarded()
+    check()
+    apply.mockImplementation(() => new Promise(() => undefined) as never)
+    await vi.advanceTimersByTimeAsync(100_000)
+
+    expect(asked('renew')).toBe(1)
+  })
+})

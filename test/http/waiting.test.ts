@@ -1,0 +1,196 @@
+import { EventEmitter } from 'node:events'
+import { type Passage, settleAfter } from '@sluice/http'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { until } from '../adapters/until.ts'
+import { exchange, guardOf, now } from './exchange.ts'
+
+const queue = { algorithm: 'leaky-bucket', limit: 1000, window: '1s', queue: 1_000_000 } as const
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+/** Whether the request went on; `undefined` while it waits. */
+function fate({ verdict }: Passage): { goesOn: boolean | undefined } {
+  const known: { goesOn: boolean | undefined } = { goesOn: undefined }
+  if (verdict.action === 'pass') known.goesOn = true
+  if (verdict.action === 'delay') verdict.turn.then((goesOn) => Object.assign(known, { goesOn }))
+  return known
+}
+
+describe('a delayed passage', () => {
+  it('goes on at the millisecond of its turn', async () => {
+    const guard = guardOf({ ...queue, limit: 1 })
+    expect(now(guard.check(exchange())).verdict.action).toBe('pass')
+    const passage = now(guard.check(exchange()))
+    const request = fate(passage)
+
+    expect([passage.verdict.action, passage.decision?.delayMs]).toEqual(['delay', 1000])
+    await vi.advanceTimersByTimeAsync(999)
+    expect(request.goesOn).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(request.goesOn).toBe(true)
+    expect(guard.waiting).toBe(0)
+  })
+
+  it.each(['finish', 'abort'] as const)(
+    'does not go on after %s, and leaves its slot taken',
+    async (how) => {
+      const guard = guardOf({ ...queue, limit: 1 })
+      guard.check(exchange())
+      const { hold, ...passage } = now(guard.check(exchange()))
+      const request = fate({ hold, ...passage })
+
+      expect(guard.waiting).toBe(1)
+      hold?.[how](200)
+      hold?.abort()
+      expect([guard.waiting, vi.getTimerCount()]).toEqual([0, 0])
+      await vi.runAllTimersAsync()
+      expect(request.goesOn).toBe(false)
+      expect(now(guard.check(exchange())).decision?.delayMs).toBe(2000)
+    },
+  )
+
+  it('changes nothing when its response is over after its turn', async () => {
+    const guard = guardOf({ ...queue, limit: 1 })
+    guard.check(exchange())
+    const passage = now(guard.check(exchange()))
+    const request = fate(passage)
+    await vi.advanceTimersByTimeAsync(1000)
+    passage.hold?.finish(200)
+
+    expect([request.goesOn, guard.waiting]).toEqual([true, 0])
+  })
+
+  it('100,000 of them all go on or are given up, and nothing is left', async () => {
+    // Real timers: faked ones look at each other, 100,000 times 100,000.
+    vi.useRealTimers()
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const before = timers()
+    const guard = guardOf({ ...queue, limit: 500_000, maxWaiting: 100_000 })
+    const passages = Array.from({ length: 100_000 }, () => now(guard.check(exchange())))
+    const requests = passages.map(fate)
+    expect(guard.waiting).toBeGreaterThan(99_990)
+
+    for (let i = 1; i < passages.length; i += 2) passages[i]?.hold?.abort()
+    expect(guard.waiting).toBeGreaterThan(49_990)
+    await until(() => guard.waiting === 0)
+
+    expect(timers()).toBeLessThanOrEqual(before)
+    expect(requests.every(({ goesOn }, index) => goesOn === (index % 2 === 0))).toBe(true)
+  })
+})
+
+describe('the waiting room', () => {
+  it('turns away one request too many, which is not charged, and tells it to come when its turn would be', () => {
+    const guard = guardOf({ ...queue, limit: 1, window: 1500, maxWaiting: 1 })
+    guard.check(exchange())
+    guard.check(exchange())
+    const refused = now(guard.check(exchange()))
+
+    expect(refused.verdict).toEqual({
+      action: 'reject',
+      decision: refused.decision,
+      status: 503,
+      fields: [
+        ['Retry-After', '3'],
+        ['Cache-Control', 'no-store'],
+      ],
+      body: {
+        contentType: 'application/problem+json',
+        text: '{"type":"about:blank","title":"Service Unavailable","status":503}',
+      },
+    })
+    expect(refused.decision).toMatchObject({ allowed: false, outcomes: [], retryAfterMs: 3000 })
+    expect(refused.hold).toBeUndefined()
+    expect(guard.waiting).toBe(1)
+    vi.setSystemTime(Date.now() + 1)
+    expect(now(guard.check(exchange())).decision?.retryAfterMs).toBe(2999)
+  })
+
+  it('of no seats turns away whatever would wait', () => {
+    const guard = guardOf({ ...queue, limit: 1, maxWaiting: 0 })
+
+    expect(now(guard.check(exchange())).verdict.action).toBe('pass')
+    expect(now(guard.check(exchange())).verdict.action).toBe('reject')
+  })
+
+  it('has 10,000 seats by default', () => {
+    const guard = guardOf(queue)
+    const passages = Array.from({ length: 10_002 }, () => now(guard.check(exchange())))
+
+    expect(passages.at(-2)?.verdict.action).toBe('delay')
+    expect(passages.at(-1)?.verdict).toMatchObject({ action: 'reject', status: 503 })
+  })
+})
+
+describe('settleAfter', () => {
+  class Response extends EventEmitter {
+    statusCode = 204
+    writableEnded = false
+    closed = false
+  }
+  class Socket extends EventEmitter {
+    destroyed = false
+  }
+  const setUp = () => ({
+    response: new Response(),
+    socket: new Socket(),
+    hold: { finish: vi.fn(), abort: vi.fn() },
+  })
+
+  it('tells once how a response ended, and stops listening', () => {
+    const { response, socket, hold } = setUp()
+    settleAfter(response, socket, hold)
+    response.writableEnded = true
+    for (const event of ['finish', 'close']) response.emit(event)
+    socket.emit('close')
+
+    expect(hold.finish).toHaveBeenCalledExactlyOnceWith(204)
+    expect(hold.abort).not.toHaveBeenCalled()
+    expect(response.eventNames()).toEqual([])
+  })
+
+  it.each(['response', 'socket'] as const)('gives up when the %s closes first', (which) => {
+    const { response, socket, hold } = setUp()
+    settleAfter(response, socket, hold)
+    const emitters = { response, socket }
+    emitters[which].emit('close')
+    response.emit('finish')
+
+    expect(hold.abort).toHaveBeenCalledTimes(1)
+    expect(hold.finish).not.toHaveBeenCalled()
+  })
+
+  it('gives up at once when nobody would tell any more', () => {
+    for (const gone of ['response', 'socket']) {
+      const { response, socket, hold } = setUp()
+      if (gone === 'response') response.closed = true
+      else socket.destroyed = true
+      settleAfter(response, socket, hold)
+
+      expect(hold.abort).toHaveBeenCalledTimes(1)
+      expect(response.eventNames()).toEqual([])
+    }
+  })
+
+  it('listens once to a connection, however many requests it carries at once', () => {
+    const { socket } = setUp()
+    const holds = Array.from({ length: 100 }, () => ({ finish: vi.fn(), abort: vi.fn() }))
+    for (const hold of holds) settleAfter(new Response(), socket, hold)
+
+    expect(socket.listenerCount('close')).toBe(1)
+    socket.emit('close')
+    expect(holds.every(({ abort }) => abort.mock.calls.length === 1)).toBe(true)
+  })
+
+  it('makes do with a response where there is no connection', () => {
+    const { response, hold } = setUp()
+    settleAfter(response, undefined, hold)
+    settleAfter(response, { destroyed: false }, hold)
+    response.emit('close')
+
+    expect(hold.abort).toHaveBeenCalledTimes(2)
+  })
+})
