@@ -1,5 +1,5 @@
 import { memoryStore, SluiceError } from '@sluice/core'
-import { createGuard, type GuardOptions } from '@sluice/http'
+import { apiKey, createGuard, type GuardOptions, ip } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 
 type Options = GuardOptions<object, () => void>
@@ -40,6 +40,8 @@ describe('options that no guard is made of', () => {
     [{ ...good, limit: () => 5, defaultLimit: -1 }, 'SLUICE_LIMIT_INVALID', /^defaultLimit/],
     [{ ...good, defaultLimit: 5 }, 'SLUICE_OPTION_INVALID', /^defaultLimit must be left out/],
     [{ ...good, key: 'ip' }, 'SLUICE_OPTION_INVALID', /^key must be a resolver/],
+    [{ ...good, key: ip }, 'SLUICE_OPTION_INVALID', /^key must be called, as in key: ip\(…\)/],
+    [{ ...good, key: apiKey }, 'SLUICE_OPTION_INVALID', /^key must be called, as in key: apiKey/],
     [{ ...good, skip: true }, 'SLUICE_OPTION_INVALID', /^skip must be a function/],
     [{ ...good, handler: {} }, 'SLUICE_OPTION_INVALID', /^handler must be a function/],
     [{ ...good, message: 5 }, 'SLUICE_OPTION_INVALID', /^message must be a text, an object/],

@@ -11,7 +11,7 @@ import {
   route,
 } from '@sluice/http'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/key-resolver.ts'
 
 interface Given {
@@ -237,5 +237,16 @@ describe('a key of a function of yours', () => {
 
   it.each([undefined, null, ''])('%j is a missing one', (value) => {
     expect(keyOf(() => value, {})).toBeUndefined()
+  })
+
+  it('that is a number is missing, and warned of once', () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    for (const value of [42, {}]) expect(keyOf((() => value) as never, {})).toBeUndefined()
+    expect(warn.mock.calls).toEqual([
+      [
+        'sluice: a key function yielded a number, and not text: it counts as missing; write String(id)',
+      ],
+    ])
+    warn.mockRestore()
   })
 })

@@ -13,7 +13,14 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import type { HttpPolicyOptions, LimitValue, PerRequest } from './http-policy.ts'
+import { all } from './keys/all.ts'
+import { apiKey } from './keys/api-key.ts'
+import { bearer } from './keys/bearer.ts'
+import { firstOf } from './keys/first-of.ts'
+import { header } from './keys/header.ts'
+import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
+import { route } from './keys/route.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -46,6 +53,17 @@ export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: str
   throw invalid(place, defaultLimit, legal)
 }
 
+/** They make resolvers, and are none. */
+const factories: readonly { readonly name: string }[] = [
+  all,
+  apiKey,
+  bearer,
+  firstOf,
+  header,
+  ip,
+  route,
+]
+
 /** Checks who is counted, and for how much. */
 export function checkCounting<Native>(
   { key, cost }: Partial<HttpPolicyOptions<Native>>,
@@ -53,6 +71,11 @@ export function checkCounting<Native>(
 ): void {
   if (key !== undefined && typeof key !== 'function') {
     const legal = 'a resolver such as apiKey(), or a function of the request'
+    throw invalid({ option: at('key') }, key, legal)
+  }
+  const factory = factories.find((make) => make === key)
+  if (factory) {
+    const legal = `called, as in key: ${factory.name}(…)`
     throw invalid({ option: at('key') }, key, legal)
   }
   if (cost === undefined || typeof cost === 'function') return

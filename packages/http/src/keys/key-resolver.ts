@@ -1,4 +1,4 @@
-import { invalid, isPromise, type MaybePromise } from '@sluice/core'
+import { invalid, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -37,8 +37,19 @@ export function resolveKey<Native>(
 }
 
 function accept(key: ResolvedKey, resolver: object): string | undefined {
-  if (typeof key !== 'string' || key === '') return undefined
+  if (typeof key !== 'string' || key === '') {
+    if (key !== undefined && key !== null && key !== '') warnAboutType(key)
+    return undefined
+  }
   return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
+}
+
+/** A number for a key is what many databases hold; all its users would share one address' quota unseen. */
+function warnAboutType(key: unknown): void {
+  warnOnce(
+    `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write String(id)`,
+    'key type',
+  )
 }
 
 /** Throws unless `resolvers` is a list of at least one function. */
