@@ -40,3 +40,8 @@ export function medianRatios(ours: readonly Figures[], theirs: readonly Figures[
   })
   return medians(ratios)
 }
+
+/** For each figure that both have, the ratio of the medians. */
+export function ratiosOfMedians(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
+  return medianRatios([medians(ours)], [medians(theirs)])
+}

@@ -16,7 +16,7 @@ export async function measureRedis(
   control: Redis,
   subject: RedisSubject,
   { inFlight, durationMs, nextKey }: MeasureOptions,
-): Promise<Figures> {
+): Promise<Figures & { readonly allowedShare: number }> {
   const redisBefore = await readRedis(control)
   const nodeBefore = process.cpuUsage()
   const { checks, allowed, elapsedMs, latenciesMs } = await closedLoop({

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { OpenRedisSubject, RedisSetting, RedisSubject } from '../subjects/redis-subject.ts'
 import type { Bench } from './bench.ts'
 import type { BenchRedis } from './bench-redis.ts'
+import { checkTraffic } from './check-traffic.ts'
 import { clientKeys, inTurn } from './client-keys.ts'
 import type { Figures } from './figures.ts'
 import { bytesPerIdentity, fillKeys } from './fill-keys.ts'
@@ -61,6 +62,7 @@ export async function runRedisCase(bench: Bench, redis: BenchRedis, one: RedisCa
       progress(`${suite} · ${name} · ${subject.name}`)
       const { nextKey = inTurn(keys), bytes = {} } = filled.get(subject) ?? {}
       const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
+      checkTraffic(one.traffic, figures.allowedShare)
       return { ...figures, ...bytes }
     },
     onFailure: ({ name: subject }, error) =>

@@ -36,7 +36,10 @@ export async function interleave<C extends Contender>(
   for (let round = 0; round <= rounds; round++) {
     for (const [contender, list] of figures) {
       try {
-        const measured = await measure(contender, round === 0 ? warmUpMs : roundMs)
+        const measured = await measure(
+          contender,
+          round === 0 ? Math.min(warmUpMs, 2 * roundMs) : roundMs,
+        )
         if (round > 0) list.push(measured)
       } catch (error) {
         note(`${contender.name} is left out: ${String(error)}`)

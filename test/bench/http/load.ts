@@ -16,8 +16,9 @@ export interface LoadResult {
 }
 
 const connections = 40
-/** 1,000 clients in all, which take turns on their connection. */
 const clientsPerConnection = 25
+/** In all; those of a connection take turns. */
+export const clients = connections * clientsPerConnection
 
 /** A fixed number of connections, each of which asks again as soon as it was answered. */
 export function load({ port, durationMs }: Load): Promise<LoadResult> {

@@ -1,3 +1,4 @@
+import { checkTraffic } from '../harness/check-traffic.ts'
 import { answerParent } from '../harness/child.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import type { Figures } from '../harness/figures.ts'
@@ -24,6 +25,7 @@ interface Opened {
   readonly subject: MemorySubject
   readonly clock: SimulatedClock
   readonly nextKey: () => string
+  readonly traffic: MemorySetting['traffic']
 }
 
 let opened: Opened | undefined
@@ -57,14 +59,14 @@ async function open(one: MemoryContender, setting: MemorySetting): Promise<Figur
   const bytesPerFullKey = (heapBytes() - before) / count
   clock.advance(traffic === 'allowed' ? windowMs / limit : 0)
   clock.stepMs = traffic === 'allowed' ? (windowMs / (limit * count)) * slack : 0
-  opened = { subject, clock, nextKey: inTurn(keys) }
+  opened = { subject, clock, nextKey: inTurn(keys), traffic }
   // A few keys drown in what else moves on the heap.
   if (count < 1_000) return {}
   return one.recordsUnits ? { bytesPerKey, bytesPerFullKey } : { bytesPerKey }
 }
 
 async function round(durationMs: number): Promise<Figures> {
-  const { subject, clock, nextKey } = found(opened)
+  const { subject, clock, nextKey, traffic } = found(opened)
   let checks = 0
   let allowed = 0
   const cpuBefore = process.cpuUsage()
@@ -79,6 +81,7 @@ async function round(durationMs: number): Promise<Figures> {
     checks += 500
   }
   const elapsedMs = performance.now() - startedAt
+  checkTraffic(traffic, allowed / checks)
   const { user, system } = process.cpuUsage(cpuBefore)
   return {
     perSecond: (checks / elapsedMs) * 1000,

@@ -1,5 +1,6 @@
-import { type Figures, medianRatios, medians } from '../harness/figures.ts'
+import { type Figures, medianRatios, medians, ratiosOfMedians } from '../harness/figures.ts'
 import type { Role, Series } from '../harness/rounds.ts'
+import { figureLabels } from './figure-labels.ts'
 
 export interface Row {
   readonly suite: string
@@ -48,7 +49,7 @@ export class Report {
           subject: ours.contender.name,
           against: other.contender.name,
           role: other.contender.role,
-          ratios: medianRatios(ours.rounds, other.rounds),
+          ratios: ratiosOf(ours.rounds, other.rounds),
         })
       }
     }
@@ -64,4 +65,11 @@ export class Report {
         row.suite === place.suite && row.case === place.case && row.subject === place.subject,
     )
   }
+}
+
+/** Round by round, which a slow spell does not disturb; for differences by their medians. */
+function ratiosOf(ours: readonly Figures[], theirs: readonly Figures[]): Figures {
+  const ofMedians = Object.entries(ratiosOfMedians(ours, theirs))
+  const differences = ofMedians.filter(([name]) => figureLabels[name]?.difference)
+  return { ...medianRatios(ours, theirs), ...Object.fromEntries(differences) }
 }

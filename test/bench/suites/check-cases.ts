@@ -35,13 +35,21 @@ export const headCase = {
 const denialTtlMs = 1_000
 
 export function checkCases({ quick }: Pick<Bench, 'quick'>): readonly RedisCase[] {
-  const length = quick ? { rounds: 3, roundMs: 150 } : { rounds: 5, roundMs: 250 }
+  const length = quick ? { rounds: 3, roundMs: 120 } : { rounds: 5, roundMs: 250 }
   const floodLength = { rounds: quick ? 2 : 3, roundMs: denialTtlMs }
   const many = { suite: 'checks', keys: 10_000, limit: 100, ...length }
   const hot = { suite: 'checks', keys: 1, limit: quick ? 2_000 : 10_000, ...length }
   const few = [slidingLog, ...severalPolicies.slice(0, 1), ...peers]
   const flooded = [...few, slidingLogAsking, rateLimiterFlexibleBlocking]
-  const whole = quick ? flooded : [...everybody, slidingLogAsking, rateLimiterFlexibleBlocking]
+  const whole = quick
+    ? [
+        slidingLog,
+        ...severalPolicies.slice(0, 1),
+        rateLimiterFlexibleRedis,
+        rateLimitRedis,
+        rateLimiterFlexibleBlocking,
+      ]
+    : [...everybody, slidingLogAsking, rateLimiterFlexibleBlocking]
   const cases: RedisCase[] = [
     { ...many, name: headCase.allowed, traffic: 'allowed', inFlight: 256, subjects: everybody },
     { ...many, name: headCase.latency, traffic: 'half', inFlight: 1, subjects: alone },

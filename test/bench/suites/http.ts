@@ -8,7 +8,7 @@ import { interleave, type Series } from '../harness/rounds.ts'
 import type { HttpContender } from '../http/http-contender.ts'
 import { httpContenders } from '../http/http-contenders.ts'
 import type { HttpProtocol } from '../http/http-server.ts'
-import { load } from '../http/load.ts'
+import { clients, load } from '../http/load.ts'
 
 /** Requests to real servers, each a process of its own: what limiting adds to the CPU of a request. */
 export const http: Suite = {
@@ -41,7 +41,7 @@ const allowed: Traffic = {
   limit: 5_000,
   windowMs: 60_000,
   status: 200,
-  warmUpMs: 800,
+  warmUpMs: 600,
 }
 /** Few enough that the warm-up uses them up, for so long that none comes back. */
 const denied: Traffic = {
@@ -67,8 +67,8 @@ async function runTraffic(bench: Bench, stage: Stage): Promise<void> {
 
   const series = await interleave({
     contenders: httpContenders,
-    rounds: quick ? 2 : 4,
-    roundMs: quick ? 400 : 800,
+    rounds: quick ? 2 : 9,
+    roundMs: quick ? 300 : 400,
     measure: async (contender, durationMs) => {
       progress(`http · ${name} · ${contender.name}`)
       const server = servers.get(contender)
@@ -109,9 +109,10 @@ export function httpCase(
 /** Runs until the JIT is done, and until all clients have used up what they may be refused after. */
 async function warmUp(port: number, contender: HttpContender, traffic: Traffic): Promise<void> {
   const expected = expectedStatus(contender, traffic)
-  for (let attempt = 0; attempt < 10; attempt++) {
-    const { statuses, requests } = await load({ port, durationMs: traffic.warmUpMs })
-    if (statuses.get(expected) === requests) return
+  for (let durationMs = traffic.warmUpMs; durationMs < 10_000; durationMs *= 2) {
+    const { statuses, requests } = await load({ port, durationMs })
+    // Connections take their clients in turn, so by then every client has asked more than once.
+    if (statuses.get(expected) === requests && requests > 3 * clients) return
   }
   throw new Error(`its answers do not become ${expected}`)
 }

@@ -54,7 +54,7 @@ async function runStore(bench: Bench, store: string, { server, redisPort }: Stag
   progress(`replay · ${store} · warming up`)
   const [first] = players
   // All algorithms share a process; without this the first would pay for the JIT of everybody.
-  if (first) await load({ port: await portOf(first.algorithm), durationMs: 1_200 })
+  if (first) await load({ port: await portOf(first.algorithm), durationMs: 1_000 })
 
   async function portOf(algorithm: AlgorithmName): Promise<number> {
     const port =
@@ -66,7 +66,7 @@ async function runStore(bench: Bench, store: string, { server, redisPort }: Stag
   const series = await interleave({
     contenders: players,
     rounds: quick ? 1 : 2,
-    roundMs: quick ? 1_200 : 2_500,
+    roundMs: quick ? 900 : 2_500,
     measure: async ({ name, algorithm }, durationMs): Promise<Figures> => {
       progress(`replay · ${store} · ${name}`)
       const port = await portOf(algorithm)
