@@ -29,10 +29,15 @@ local redis_call, redis_pcall = redis.call, redis.pcall
 local MAX_SAFE = 9007199254740991
 
 local call = cjson.decode(ARGV[1])
+-- The algorithms of this call's policies: no other is defined.
+local needed = {}
+for _, policy in ipairs(call.policies) do needed[policy.algorithm] = true end
+
 local plain, define, defined = {}, {}, {}
 local function whole(name)
   local part = defined[name]
   if not part then
+    if not defined.values then defined.values = define.values() end
     part = define[name]()
     defined[name] = part
   end
@@ -51,50 +56,9 @@ end
 -- How much longer than its last unit a key lives at least.
 local ttl_margin = call.ttlMargin
 
--- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
--- incarnation that no other has, so that none of those receipts reaches it.
-local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
-local next_incarnation = call.incarnation
-local function new_incarnation()
-  next_incarnation = next_incarnation % 4294967295 + 1
-  return next_incarnation
-end
-
-local function leave_mark(cell, ttl)
-  if not cell.exists then return end
-  cell.incarnation = new_incarnation()
-  redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
-end
-
--- The incarnation that a mark tells; nil for any other value.
-local function read_mark(value)
-  if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
-  local _, incarnation = unpack_struct(MARK_FORMAT, value)
-  return incarnation
-end
-
 -- The most units that a window can count exactly (core: maxUnits).
 local function max_units(window)
   return min(floor(MAX_SAFE / window), 140737488355327)
-end
-
--- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
-local function read_string(cell, key, version, length, other_version)
-  cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
-  local value = redis_pcall('GET', key)
-  if not value then return nil end
-  cell.exists = true
-  if type(value) == 'string' then
-    local found = value:byte(1)
-    if #value == length and (found == version or found == other_version) then return value end
-    local incarnation = read_mark(value)
-    if incarnation then
-      cell.incarnation = incarnation
-      return nil
-    end
-  end
-  unreadable = unreadable + 1
-  return nil
 end
 
 -- Undoes what consume_one wrote; before: the value that was there, or false.
@@ -104,4 +68,51 @@ end
 
 local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
+end
+
+-- What whole algorithms need to read values and to tell one life of a key from another.
+local new_incarnation, leave_mark, read_mark, read_string
+function define.values()
+  -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
+  -- incarnation that no other has, so that none of those receipts reaches it.
+  local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
+  local next_incarnation = call.incarnation
+  function new_incarnation()
+    next_incarnation = next_incarnation % 4294967295 + 1
+    return next_incarnation
+  end
+
+  function leave_mark(cell, ttl)
+    if not cell.exists then return end
+    cell.incarnation = new_incarnation()
+    redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
+  end
+
+  -- The incarnation that a mark tells; nil for any other value.
+  function read_mark(value)
+    if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
+    local _, incarnation = unpack_struct(MARK_FORMAT, value)
+    return incarnation
+  end
+
+  -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
+  function read_string(cell, key, version, length, other_version)
+    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+    local value = redis_pcall('GET', key)
+    if not value then return nil end
+    cell.exists = true
+    if type(value) == 'string' then
+      local found = value:byte(1)
+      if #value == length and (found == version or found == other_version) then return value end
+      local incarnation = read_mark(value)
+      if incarnation then
+        cell.incarnation = incarnation
+        return nil
+      end
+    end
+    unreadable = unreadable + 1
+    return nil
+  end
+
+  return true
 end

@@ -1,6 +1,8 @@
-import { bareExpress, expressRateLimit, sluiceExpress } from './express-apps.ts'
-import { bareFastify, fastifyLimit, sluiceFastify } from './fastify-apps.ts'
 import type { HttpContender } from './http-contender.ts'
+
+/** A server loads its own framework only. */
+const expressApps = () => import('./express-apps.ts')
+const fastifyApps = () => import('./fastify-apps.ts')
 
 /** Everybody who serves; a server process finds its contender here by name. */
 export const httpContenders: readonly HttpContender[] = [
@@ -9,7 +11,7 @@ export const httpContenders: readonly HttpContender[] = [
     role: 'reference',
     framework: 'express',
     store: 'none',
-    listen: bareExpress,
+    listen: async () => (await expressApps()).bareExpress(),
   },
   ...(['memory', 'redis'] as const).flatMap((store): HttpContender[] => [
     {
@@ -17,14 +19,14 @@ export const httpContenders: readonly HttpContender[] = [
       role: 'ours',
       framework: 'express',
       store,
-      listen: sluiceExpress,
+      listen: async (setting) => (await expressApps()).sluiceExpress(setting),
     },
     {
       name: `express-rate-limit, ${store}`,
       role: 'peer',
       framework: 'express',
       store,
-      listen: expressRateLimit,
+      listen: async (setting) => (await expressApps()).expressRateLimit(setting),
     },
   ]),
   {
@@ -32,7 +34,7 @@ export const httpContenders: readonly HttpContender[] = [
     role: 'reference',
     framework: 'fastify',
     store: 'none',
-    listen: bareFastify,
+    listen: async () => (await fastifyApps()).bareFastify(),
   },
   ...(['memory', 'redis'] as const).flatMap((store): HttpContender[] => [
     {
@@ -40,14 +42,14 @@ export const httpContenders: readonly HttpContender[] = [
       role: 'ours',
       framework: 'fastify',
       store,
-      listen: sluiceFastify,
+      listen: async (setting) => (await fastifyApps()).sluiceFastify(setting),
     },
     {
       name: `@fastify/rate-limit, ${store}`,
       role: 'peer',
       framework: 'fastify',
       store,
-      listen: fastifyLimit,
+      listen: async (setting) => (await fastifyApps()).fastifyLimit(setting),
     },
   ]),
 ]

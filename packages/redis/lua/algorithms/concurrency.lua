@@ -1,103 +1,105 @@
 -- concurrency: requests in flight, each with a lease that expires when nobody renews it; the window is how long a lease runs.
 -- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES: '<number of the lease>:<units>' scored with the ms of its end, and
 -- '#' scored with the units of all leases, below 0, so that it comes before them.
-define['concurrency'] = function()
-  local TOTAL = '#'
+if needed['concurrency'] then
+  define['concurrency'] = function()
+    local TOTAL = '#'
 
-  local concurrency = {}
+    local concurrency = {}
 
-  local function integer(number)
-    return string.format('%.0f', number)
-  end
-
-  local function lease_name(number, units)
-    return integer(number) .. ':' .. integer(units)
-  end
-
-  local function units_of(name)
-    return tonumber(name:match(':(%d+)$'))
-  end
-
-  -- All ends lie within one lease from now, or the clock was set back.
-  local function late_leases(cell, policy)
-    return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
-  end
-
-  function concurrency.load(cell, key, policy)
-    cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
-    cell.used, cell.expired, cell.is_foreign = 0, nil, false
-    local total = redis_pcall('ZSCORE', key, TOTAL)
-    if type(total) == 'table' then
-      unreadable = unreadable + 1
-      cell.is_foreign = true
-    elseif total then
-      cell.used = -tonumber(total)
-      cell.expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))
-      for _, name in ipairs(cell.expired) do cell.used = cell.used - units_of(name) end
-      cell.repaired = #late_leases(cell, policy) > 0
+    local function integer(number)
+      return string.format('%.0f', number)
     end
-  end
 
-  function concurrency.persist(cell, policy)
-    for _, name in ipairs(late_leases(cell, policy)) do
-      redis_call('ZADD', cell.key, 'XX', integer(now + policy.window), name)
+    local function lease_name(number, units)
+      return integer(number) .. ':' .. integer(units)
     end
-  end
 
-  -- Removes what has expired, and writes the total.
-  local function write_total(cell, policy)
-    if cell.expired and #cell.expired > 0 then
-      redis_call('ZREMRANGEBYSCORE', cell.key, '1', integer(now))
-      cell.expired = nil
+    local function units_of(name)
+      return tonumber(name:match(':(%d+)$'))
     end
-    if cell.used <= 0 then return redis_call('DEL', cell.key) end
-    redis_call('ZADD', cell.key, integer(-cell.used), TOTAL)
-    redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
-  end
 
-  function concurrency.fits(cell, policy)
-    return policy.capacity - cell.used
-  end
+    -- All ends lie within one lease from now, or the clock was set back.
+    local function late_leases(cell, policy)
+      return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
+    end
 
-  function concurrency.take(cell, policy, units)
-    if cell.is_foreign then
+    function concurrency.load(cell, key, policy)
+      cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
+      cell.used, cell.expired, cell.is_foreign = 0, nil, false
+      local total = redis_pcall('ZSCORE', key, TOTAL)
+      if type(total) == 'table' then
+        unreadable = unreadable + 1
+        cell.is_foreign = true
+      elseif total then
+        cell.used = -tonumber(total)
+        cell.expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))
+        for _, name in ipairs(cell.expired) do cell.used = cell.used - units_of(name) end
+        cell.repaired = #late_leases(cell, policy) > 0
+      end
+    end
+
+    function concurrency.persist(cell, policy)
+      for _, name in ipairs(late_leases(cell, policy)) do
+        redis_call('ZADD', cell.key, 'XX', integer(now + policy.window), name)
+      end
+    end
+
+    -- Removes what has expired, and writes the total.
+    local function write_total(cell, policy)
+      if cell.expired and #cell.expired > 0 then
+        redis_call('ZREMRANGEBYSCORE', cell.key, '1', integer(now))
+        cell.expired = nil
+      end
+      if cell.used <= 0 then return redis_call('DEL', cell.key) end
+      redis_call('ZADD', cell.key, integer(-cell.used), TOTAL)
+      redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
+    end
+
+    function concurrency.fits(cell, policy)
+      return policy.capacity - cell.used
+    end
+
+    function concurrency.take(cell, policy, units)
+      if cell.is_foreign then
+        redis_call('DEL', cell.key)
+        cell.is_foreign = false
+      end
+      local number = new_incarnation()
+      while redis_call('ZSCORE', cell.key, lease_name(number, units)) do number = new_incarnation() end
+      redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(number, units))
+      cell.incarnation = number
+      cell.used = cell.used + units
+      write_total(cell, policy)
+    end
+
+    function concurrency.give_back(cell, policy, units, number)
+      local name = lease_name(number, units)
+      local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
+      if not ends_at then return end
+      redis_call('ZREM', cell.key, name)
+      if tonumber(ends_at) > now then cell.used = cell.used - units end
+      write_total(cell, policy)
+    end
+
+    function concurrency.renew(cell, policy, units, number)
+      local name = lease_name(number, units)
+      local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
+      if not ends_at or tonumber(ends_at) <= now then return false end
+      redis_call('ZADD', cell.key, integer(now + policy.window), name)
+      redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
+      return true
+    end
+
+    function concurrency.clear(cell)
       redis_call('DEL', cell.key)
-      cell.is_foreign = false
+      cell.used, cell.expired = 0, nil
     end
-    local number = new_incarnation()
-    while redis_call('ZSCORE', cell.key, lease_name(number, units)) do number = new_incarnation() end
-    redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(number, units))
-    cell.incarnation = number
-    cell.used = cell.used + units
-    write_total(cell, policy)
-  end
 
-  function concurrency.give_back(cell, policy, units, number)
-    local name = lease_name(number, units)
-    local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
-    if not ends_at then return end
-    redis_call('ZREM', cell.key, name)
-    if tonumber(ends_at) > now then cell.used = cell.used - units end
-    write_total(cell, policy)
-  end
+    function concurrency.report(cell)
+      return cell.used, 0
+    end
 
-  function concurrency.renew(cell, policy, units, number)
-    local name = lease_name(number, units)
-    local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
-    if not ends_at or tonumber(ends_at) <= now then return false end
-    redis_call('ZADD', cell.key, integer(now + policy.window), name)
-    redis_call('PEXPIRE', cell.key, policy.window + ttl_margin)
-    return true
+    return concurrency
   end
-
-  function concurrency.clear(cell)
-    redis_call('DEL', cell.key)
-    cell.used, cell.expired = 0, nil
-  end
-
-  function concurrency.report(cell)
-    return cell.used, 0
-  end
-
-  return concurrency
 end

@@ -1,6 +1,6 @@
 -- fixed-window: a count since the window's first charge, or since a multiple of the window when aligned to the clock.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
-do
+if needed['fixed-window'] then
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
 
   plain['fixed-window'] = function(policy)

@@ -1,13 +1,15 @@
 -- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other (token-bucket.lua).
-define['leaky-bucket'] = function()
-  local leaky_bucket = {}
-  for name, part in pairs(whole('token-bucket')) do leaky_bucket[name] = part end
+if needed['leaky-bucket'] then
+  define['leaky-bucket'] = function()
+    local leaky_bucket = {}
+    for name, part in pairs(whole('token-bucket')) do leaky_bucket[name] = part end
 
-  -- A request goes on when all that came before it has drained.
-  function leaky_bucket.delay(cell, policy)
-    if cell.level == 0 then return 0 end
-    return min(ceil(cell.level / policy.limit), cell.ends_at - now)
+    -- A request goes on when all that came before it has drained.
+    function leaky_bucket.delay(cell, policy)
+      if cell.level == 0 then return 0 end
+      return min(ceil(cell.level / policy.limit), cell.ends_at - now)
+    end
+
+    return leaky_bucket
   end
-
-  return leaky_bucket
 end

@@ -3,63 +3,65 @@
 -- An entry says how many units were taken at its time: its total less the one before it. Totals answer any cost by a
 -- search, and wrap around: only differences count, of up to twice the limit. Version 1 holds totals in 24 bits, for limits
 -- below 2^23; version 2 in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
-define['block-form'] = function()
-  local block_form = {}
+if needed['sliding-log'] then
+  define['block-form'] = function()
+    local block_form = {}
 
-  -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
-  -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
-  local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
-  local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', header_size = 8, entry_size = 8, full_size = 112, span = 16777216 }
-  local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', header_size = 11, entry_size = 11, full_size = 121, span = 281474976710656 }
-  local FORMS = { NARROW, WIDE }
-  local EPOCH = now - now % TIME_SPAN
+    -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
+    -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
+    local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+    local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', header_size = 8, entry_size = 8, full_size = 112, span = 16777216 }
+    local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', header_size = 11, entry_size = 11, full_size = 121, span = 281474976710656 }
+    local FORMS = { NARROW, WIDE }
+    local EPOCH = now - now % TIME_SPAN
 
-  function block_form.of(block)
-    local form = FORMS[block:byte(1)]
-    if not form then return nil end
-    local entries = (#block - form.header_size) / form.entry_size
-    if entries < 1 or entries % 1 ~= 0 then return nil end
-    return form
-  end
-
-  function block_form.suiting(policy)
-    return policy.limit < NARROW.span / 2 and NARROW or WIDE
-  end
-
-  function block_form.entries_in(form, block)
-    return (#block - form.header_size) / form.entry_size
-  end
-
-  local function absolute(time)
-    time = EPOCH + time
-    if time - now >= HALF_SPAN then return time - TIME_SPAN end
-    if now - time > HALF_SPAN then return time + TIME_SPAN end
-    return time
-  end
-
-  -- Time and running total of entry number i, from 0, of a block.
-  function block_form.entry_in(form, block, i)
-    local time, total = unpack_struct(form.entry, block, form.header_size + i * form.entry_size + 1)
-    return absolute(time), total
-  end
-
-  function block_form.last_of(form, block)
-    local time, total = unpack_struct(form.entry, block, #block - form.entry_size + 1)
-    return absolute(time), total
-  end
-
-  function block_form.total_before(form, block, i)
-    if i > 0 then
-      local _, total = block_form.entry_in(form, block, i - 1)
-      return total
+    function block_form.of(block)
+      local form = FORMS[block:byte(1)]
+      if not form then return nil end
+      local entries = (#block - form.header_size) / form.entry_size
+      if entries < 1 or entries % 1 ~= 0 then return nil end
+      return form
     end
-    local _, _, before = unpack_struct(form.header, block)
-    return before
-  end
 
-  function block_form.entry(form, time, total)
-    return pack(form.entry, time % TIME_SPAN, total % form.span)
-  end
+    function block_form.suiting(policy)
+      return policy.limit < NARROW.span / 2 and NARROW or WIDE
+    end
 
-  return block_form
+    function block_form.entries_in(form, block)
+      return (#block - form.header_size) / form.entry_size
+    end
+
+    local function absolute(time)
+      time = EPOCH + time
+      if time - now >= HALF_SPAN then return time - TIME_SPAN end
+      if now - time > HALF_SPAN then return time + TIME_SPAN end
+      return time
+    end
+
+    -- Time and running total of entry number i, from 0, of a block.
+    function block_form.entry_in(form, block, i)
+      local time, total = unpack_struct(form.entry, block, form.header_size + i * form.entry_size + 1)
+      return absolute(time), total
+    end
+
+    function block_form.last_of(form, block)
+      local time, total = unpack_struct(form.entry, block, #block - form.entry_size + 1)
+      return absolute(time), total
+    end
+
+    function block_form.total_before(form, block, i)
+      if i > 0 then
+        local _, total = block_form.entry_in(form, block, i - 1)
+        return total
+      end
+      local _, _, before = unpack_struct(form.header, block)
+      return before
+    end
+
+    function block_form.entry(form, time, total)
+      return pack(form.entry, time % TIME_SPAN, total % form.span)
+    end
+
+    return block_form
+  end
 end

@@ -1,257 +1,259 @@
 -- The packed log of sliding-log where the limit is high: a list of blocks (sliding-log-block-form.lua), oldest first.
 -- Only the blocks at both ends are read, and those that a search goes through; a long log is never read whole.
-define['block-log'] = function()
-  local block_form, block_log = whole('block-form'), {}
-  local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of
-  local total_before, entry = block_form.total_before, block_form.entry
+if needed['sliding-log'] then
+  define['block-log'] = function()
+    local block_form, block_log = whole('block-form'), {}
+    local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of
+    local total_before, entry = block_form.total_before, block_form.entry
 
-  local function count_of(cell)
-    if not cell.count then cell.count = redis_call('LLEN', cell.key) end
-    return cell.count
-  end
-
-  -- Blocks are numbered from 0, as the list is.
-  local function block_at(cell, index)
-    if index == 0 then return cell.head_block end
-    if index == cell.count - 1 then return cell.tail_block end
-    return redis_call('LINDEX', cell.key, index)
-  end
-
-  -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
-  local function is_after(_cell, time, _total, wanted)
-    return time > wanted
-  end
-
-  local function reaches(cell, _time, total, wanted)
-    return (total - cell.base) % cell.form.span >= wanted
-  end
-
-  -- The first entry of a block, from number `from` on, for which found holds; the last one must be such.
-  local function search_block(cell, block, from, found, wanted)
-    local form = cell.form
-    local to = entries_in(form, block) - 1
-    while from < to do
-      local middle = floor((from + to) / 2)
-      local time, total = entry_in(form, block, middle)
-      if found(cell, time, total, wanted) then to = middle else from = middle + 1 end
+    local function count_of(cell)
+      if not cell.count then cell.count = redis_call('LLEN', cell.key) end
+      return cell.count
     end
-    return from
-  end
 
-  -- Block and number of the first entry for which found holds, which must hold for all entries after it. One must exist.
-  local function search(cell, found, wanted)
-    local form, last = cell.form, count_of(cell) - 1
-    local low, high, step = cell.block, cell.block, 1
-    local time, total = last_of(form, block_at(cell, high))
-    while high < last and not found(cell, time, total, wanted) do
-      low = high + 1
-      high = min(high + step, last)
-      step = step * 2
-      time, total = last_of(form, block_at(cell, high))
+    -- Blocks are numbered from 0, as the list is.
+    local function block_at(cell, index)
+      if index == 0 then return cell.head_block end
+      if index == cell.count - 1 then return cell.tail_block end
+      return redis_call('LINDEX', cell.key, index)
     end
-    while low < high do
-      local middle = floor((low + high) / 2)
-      time, total = last_of(form, block_at(cell, middle))
-      if found(cell, time, total, wanted) then high = middle else low = middle + 1 end
-    end
-    local block = block_at(cell, low)
-    return low, search_block(cell, block, low == cell.block and cell.entry or 0, found, wanted), block
-  end
 
-  -- Finds the first live entry: its block, its number, its time, and the running total before it.
-  local function measure(cell, policy)
-    local form, block, i = cell.form, cell.head_block, 0
-    cell.used, cell.block, cell.entry = 0, 0, 0
-    if cell.last_time <= policy.cut then return end
-    if last_of(form, block) > policy.cut then
-      i = search_block(cell, block, 0, is_after, policy.cut)
-    else
-      cell.block, i, block = search(cell, is_after, policy.cut)
+    -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
+    local function is_after(_cell, time, _total, wanted)
+      return time > wanted
     end
-    cell.entry = i
-    local time, total = entry_in(form, block, i)
-    cell.base = total_before(form, block, i)
-    cell.used = (cell.last_total - cell.base) % form.span
-    if cell.used == 0 then return end
-    -- An entry that all units of were given back says nothing.
-    if total == cell.base then time = block_log.time_of(cell, policy, 1) end
-    cell.first = min(time, policy.stamp)
-  end
 
-  -- Reads a list; nil where there is none, and false where it is no log.
-  function block_log.read(cell, key, policy)
-    cell.layout = block_log
-    local tail = redis_pcall('LINDEX', key, '-1')
-    if not tail then
-      cell.exists = false
+    local function reaches(cell, _time, total, wanted)
+      return (total - cell.base) % cell.form.span >= wanted
+    end
+
+    -- The first entry of a block, from number `from` on, for which found holds; the last one must be such.
+    local function search_block(cell, block, from, found, wanted)
+      local form = cell.form
+      local to = entries_in(form, block) - 1
+      while from < to do
+        local middle = floor((from + to) / 2)
+        local time, total = entry_in(form, block, middle)
+        if found(cell, time, total, wanted) then to = middle else from = middle + 1 end
+      end
+      return from
+    end
+
+    -- Block and number of the first entry for which found holds, which must hold for all entries after it. One must exist.
+    local function search(cell, found, wanted)
+      local form, last = cell.form, count_of(cell) - 1
+      local low, high, step = cell.block, cell.block, 1
+      local time, total = last_of(form, block_at(cell, high))
+      while high < last and not found(cell, time, total, wanted) do
+        low = high + 1
+        high = min(high + step, last)
+        step = step * 2
+        time, total = last_of(form, block_at(cell, high))
+      end
+      while low < high do
+        local middle = floor((low + high) / 2)
+        time, total = last_of(form, block_at(cell, middle))
+        if found(cell, time, total, wanted) then high = middle else low = middle + 1 end
+      end
+      local block = block_at(cell, low)
+      return low, search_block(cell, block, low == cell.block and cell.entry or 0, found, wanted), block
+    end
+
+    -- Finds the first live entry: its block, its number, its time, and the running total before it.
+    local function measure(cell, policy)
+      local form, block, i = cell.form, cell.head_block, 0
+      cell.used, cell.block, cell.entry = 0, 0, 0
+      if cell.last_time <= policy.cut then return end
+      if last_of(form, block) > policy.cut then
+        i = search_block(cell, block, 0, is_after, policy.cut)
+      else
+        cell.block, i, block = search(cell, is_after, policy.cut)
+      end
+      cell.entry = i
+      local time, total = entry_in(form, block, i)
+      cell.base = total_before(form, block, i)
+      cell.used = (cell.last_total - cell.base) % form.span
+      if cell.used == 0 then return end
+      -- An entry that all units of were given back says nothing.
+      if total == cell.base then time = block_log.time_of(cell, policy, 1) end
+      cell.first = min(time, policy.stamp)
+    end
+
+    -- Reads a list; nil where there is none, and false where it is no log.
+    function block_log.read(cell, key, policy)
+      cell.layout = block_log
+      local tail = redis_pcall('LINDEX', key, '-1')
+      if not tail then
+        cell.exists = false
+        return true
+      end
+      if type(tail) ~= 'string' then return nil end
+      local head = redis_call('LINDEX', key, '0')
+      local form = block_form.of(tail)
+      if not form or block_form.of(head) ~= form then return false end
+      cell.form, cell.head_block, cell.tail_block = form, head, tail
+      -- No two blocks are equal.
+      cell.count = head == tail and 1 or nil
+      local _, incarnation = unpack_struct(form.header, tail)
+      cell.incarnation = incarnation
+      cell.last_time, cell.last_total = last_of(form, tail)
+      measure(cell, policy)
+      cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
       return true
     end
-    if type(tail) ~= 'string' then return nil end
-    local head = redis_call('LINDEX', key, '0')
-    local form = block_form.of(tail)
-    if not form or block_form.of(head) ~= form then return false end
-    cell.form, cell.head_block, cell.tail_block = form, head, tail
-    -- No two blocks are equal.
-    cell.count = head == tail and 1 or nil
-    local _, incarnation = unpack_struct(form.header, tail)
-    cell.incarnation = incarnation
-    cell.last_time, cell.last_total = last_of(form, tail)
-    measure(cell, policy)
-    cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
-    return true
-  end
 
-  function block_log.time_of(cell, policy, k)
-    local _, i, block = search(cell, reaches, k)
-    return min((entry_in(cell.form, block, i)), policy.stamp)
-  end
-
-  local function header(cell, before)
-    return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
-  end
-
-  local function put_tail(cell, block)
-    if cell.count == 1 then cell.head_block = block end
-    cell.tail_block = block
-    redis_call('LSET', cell.key, '-1', block)
-  end
-
-  local function push(cell, block)
-    if cell.count == 0 then cell.head_block = block end
-    cell.tail_block = block
-    cell.count = redis_call('RPUSH', cell.key, block)
-  end
-
-  -- Records a running total, under the last entry's time or a later one.
-  local function append(cell, time, total)
-    local form, tail = cell.form, cell.tail_block
-    if tail and time == cell.last_time then
-      put_tail(cell, tail:sub(1, #tail - form.entry_size) .. entry(form, time, total))
-    elseif tail and #tail < form.full_size then
-      put_tail(cell, tail .. entry(form, time, total))
-    else
-      push(cell, header(cell, cell.last_total) .. entry(form, time, total))
+    function block_log.time_of(cell, policy, k)
+      local _, i, block = search(cell, reaches, k)
+      return min((entry_in(cell.form, block, i)), policy.stamp)
     end
-    cell.last_time, cell.last_total = time, total % form.span
-  end
 
-  local function begin(cell, policy)
-    if cell.exists then redis_call('DEL', cell.key) end
-    cell.exists = true
-    cell.form = block_form.suiting(policy)
-    cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
-    cell.base, cell.last_total, cell.last_time = 0, 0, -1
-  end
+    local function header(cell, before)
+      return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
+    end
 
-  -- Lets the log begin anew with the given entries: times and running totals.
-  function block_log.write_anew(cell, policy, entries)
-    begin(cell, policy)
-    for _, one in ipairs(entries) do append(cell, one.time, one.total) end
-    redis_call('PEXPIRE', cell.key, policy.ttl)
-    measure(cell, policy)
-  end
+    local function put_tail(cell, block)
+      if cell.count == 1 then cell.head_block = block end
+      cell.tail_block = block
+      redis_call('LSET', cell.key, '-1', block)
+    end
 
-  -- Drops the blocks before the first live one.
-  local function drop_dead(cell)
-    if cell.block == 0 then return end
-    if cell.block == 1 then redis_call('LPOP', cell.key) else redis_call('LTRIM', cell.key, cell.block, '-1') end
-    cell.count = cell.count and cell.count - cell.block
-    cell.head_block = redis_call('LINDEX', cell.key, '0')
-    cell.block = 0
-  end
+    local function push(cell, block)
+      if cell.count == 0 then cell.head_block = block end
+      cell.tail_block = block
+      cell.count = redis_call('RPUSH', cell.key, block)
+    end
 
-  -- Units beyond the limit, which only a charge without asking can take, matter no more: the log begins after the k oldest.
-  local function drop_oldest(cell, policy, k)
-    local index, i, block = search(cell, reaches, k + 1)
-    local form = cell.form
-    cell.base = (cell.base + k) % form.span
-    cell.block, cell.entry = index, 0
-    drop_dead(cell)
-    block = header(cell, cell.base) .. block:sub(form.header_size + i * form.entry_size + 1)
-    redis_call('LSET', cell.key, '0', block)
-    cell.head_block = block
-    if cell.count == 1 then cell.tail_block = block end
-    cell.first = min((entry_in(form, block, 0)), policy.stamp)
-    cell.used = cell.used - k
-  end
+    -- Records a running total, under the last entry's time or a later one.
+    local function append(cell, time, total)
+      local form, tail = cell.form, cell.tail_block
+      if tail and time == cell.last_time then
+        put_tail(cell, tail:sub(1, #tail - form.entry_size) .. entry(form, time, total))
+      elseif tail and #tail < form.full_size then
+        put_tail(cell, tail .. entry(form, time, total))
+      else
+        push(cell, header(cell, cell.last_total) .. entry(form, time, total))
+      end
+      cell.last_time, cell.last_total = time, total % form.span
+    end
 
-  function block_log.take(cell, policy, units)
-    local stamp = policy.stamp
-    if cell.used == 0 then
+    local function begin(cell, policy)
+      if cell.exists then redis_call('DEL', cell.key) end
+      cell.exists = true
+      cell.form = block_form.suiting(policy)
+      cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
+      cell.base, cell.last_total, cell.last_time = 0, 0, -1
+    end
+
+    -- Lets the log begin anew with the given entries: times and running totals.
+    function block_log.write_anew(cell, policy, entries)
       begin(cell, policy)
-      append(cell, stamp, units)
+      for _, one in ipairs(entries) do append(cell, one.time, one.total) end
       redis_call('PEXPIRE', cell.key, policy.ttl)
-      cell.used, cell.first = units, stamp
-      return
+      measure(cell, policy)
     end
-    if policy.limit >= cell.form.span / 2 then block_log.write_anew(cell, policy, block_log.entries(cell)) end
-    drop_dead(cell)
-    local is_ttl_due = cell.last_time < policy.share_start
-    append(cell, stamp, cell.last_total + units)
-    cell.used = cell.used + units
-    if cell.used > policy.limit then drop_oldest(cell, policy, cell.used - policy.limit) end
-    if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
-  end
 
-  -- Times and running totals of the live entries.
-  function block_log.entries(cell)
-    local form, entries, i = cell.form, {}, cell.entry
-    for index = cell.block, count_of(cell) - 1 do
-      local block = block_at(cell, index)
-      for number = i, entries_in(form, block) - 1 do
-        local time, total = entry_in(form, block, number)
-        entries[#entries + 1] = { time = time, total = (total - cell.base) % form.span }
+    -- Drops the blocks before the first live one.
+    local function drop_dead(cell)
+      if cell.block == 0 then return end
+      if cell.block == 1 then redis_call('LPOP', cell.key) else redis_call('LTRIM', cell.key, cell.block, '-1') end
+      cell.count = cell.count and cell.count - cell.block
+      cell.head_block = redis_call('LINDEX', cell.key, '0')
+      cell.block = 0
+    end
+
+    -- Units beyond the limit, which only a charge without asking can take, matter no more: the log begins after the k oldest.
+    local function drop_oldest(cell, policy, k)
+      local index, i, block = search(cell, reaches, k + 1)
+      local form = cell.form
+      cell.base = (cell.base + k) % form.span
+      cell.block, cell.entry = index, 0
+      drop_dead(cell)
+      block = header(cell, cell.base) .. block:sub(form.header_size + i * form.entry_size + 1)
+      redis_call('LSET', cell.key, '0', block)
+      cell.head_block = block
+      if cell.count == 1 then cell.tail_block = block end
+      cell.first = min((entry_in(form, block, 0)), policy.stamp)
+      cell.used = cell.used - k
+    end
+
+    function block_log.take(cell, policy, units)
+      local stamp = policy.stamp
+      if cell.used == 0 then
+        begin(cell, policy)
+        append(cell, stamp, units)
+        redis_call('PEXPIRE', cell.key, policy.ttl)
+        cell.used, cell.first = units, stamp
+        return
       end
-      i = 0
+      if policy.limit >= cell.form.span / 2 then block_log.write_anew(cell, policy, block_log.entries(cell)) end
+      drop_dead(cell)
+      local is_ttl_due = cell.last_time < policy.share_start
+      append(cell, stamp, cell.last_total + units)
+      cell.used = cell.used + units
+      if cell.used > policy.limit then drop_oldest(cell, policy, cell.used - policy.limit) end
+      if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
     end
-    return entries
-  end
 
-  -- Times that lie after now count as now: what comes after it becomes one entry.
-  function block_log.persist(cell, policy)
-    local total, key = cell.last_total, cell.key
-    cell.block, cell.entry = 0, 0
-    local index, i, block = search(cell, is_after, policy.stamp - 1)
-    if index == 0 and i == 0 then
-      local before = total_before(cell.form, block, 0)
-      begin(cell, policy)
-      cell.last_total = before
-    else
-      redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
-      if i > 0 then redis_call('LSET', key, '-1', block:sub(1, cell.form.header_size + i * cell.form.entry_size)) end
-      cell.tail_block = redis_call('LINDEX', key, '-1')
-      cell.last_time, cell.last_total = last_of(cell.form, cell.tail_block)
-    end
-    append(cell, policy.stamp, total)
-    redis_call('PEXPIRE', key, policy.ttl)
-    block_log.read(cell, key, policy)
-  end
-
-  -- Takes units off an entry, and so off the totals of all later ones. An entry that is left without units stays in its place: it
-  -- counts for nothing and leaves with its block.
-  function block_log.give_back(cell, policy, units, at)
-    if cell.last_time < at then return end
-    local form = cell.form
-    local index, first, block = search(cell, is_after, at - 1)
-    local time, total = entry_in(form, block, first)
-    if time ~= at then return end
-    local is_oldest = index == cell.block and first == cell.entry
-    local before = is_oldest and cell.base or total_before(form, block, first)
-    local given = min(units, (total - before) % form.span)
-    if given == 0 then return end
-    for number = index, cell.count - 1 do
-      if number > index then block = block_at(cell, number) end
-      local from = number == index and first or 0
-      local parts = { block:sub(1, form.header_size + from * form.entry_size) }
-      if number > index then parts[1] = header(cell, total_before(form, block, 0) - given) end
-      for i = from, entries_in(form, block) - 1 do
-        local entry_time, entry_total = entry_in(form, block, i)
-        parts[#parts + 1] = entry(form, entry_time, entry_total - given)
+    -- Times and running totals of the live entries.
+    function block_log.entries(cell)
+      local form, entries, i = cell.form, {}, cell.entry
+      for index = cell.block, count_of(cell) - 1 do
+        local block = block_at(cell, index)
+        for number = i, entries_in(form, block) - 1 do
+          local time, total = entry_in(form, block, number)
+          entries[#entries + 1] = { time = time, total = (total - cell.base) % form.span }
+        end
+        i = 0
       end
-      redis_call('LSET', cell.key, number, table.concat(parts))
+      return entries
     end
-    block_log.read(cell, cell.key, policy)
-  end
 
-  return block_log
+    -- Times that lie after now count as now: what comes after it becomes one entry.
+    function block_log.persist(cell, policy)
+      local total, key = cell.last_total, cell.key
+      cell.block, cell.entry = 0, 0
+      local index, i, block = search(cell, is_after, policy.stamp - 1)
+      if index == 0 and i == 0 then
+        local before = total_before(cell.form, block, 0)
+        begin(cell, policy)
+        cell.last_total = before
+      else
+        redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
+        if i > 0 then redis_call('LSET', key, '-1', block:sub(1, cell.form.header_size + i * cell.form.entry_size)) end
+        cell.tail_block = redis_call('LINDEX', key, '-1')
+        cell.last_time, cell.last_total = last_of(cell.form, cell.tail_block)
+      end
+      append(cell, policy.stamp, total)
+      redis_call('PEXPIRE', key, policy.ttl)
+      block_log.read(cell, key, policy)
+    end
+
+    -- Takes units off an entry, and so off the totals of all later ones. An entry that is left without units stays in its place: it
+    -- counts for nothing and leaves with its block.
+    function block_log.give_back(cell, policy, units, at)
+      if cell.last_time < at then return end
+      local form = cell.form
+      local index, first, block = search(cell, is_after, at - 1)
+      local time, total = entry_in(form, block, first)
+      if time ~= at then return end
+      local is_oldest = index == cell.block and first == cell.entry
+      local before = is_oldest and cell.base or total_before(form, block, first)
+      local given = min(units, (total - before) % form.span)
+      if given == 0 then return end
+      for number = index, cell.count - 1 do
+        if number > index then block = block_at(cell, number) end
+        local from = number == index and first or 0
+        local parts = { block:sub(1, form.header_size + from * form.entry_size) }
+        if number > index then parts[1] = header(cell, total_before(form, block, 0) - given) end
+        for i = from, entries_in(form, block) - 1 do
+          local entry_time, entry_total = entry_in(form, block, i)
+          parts[#parts + 1] = entry(form, entry_time, entry_total - given)
+        end
+        redis_call('LSET', cell.key, number, table.concat(parts))
+      end
+      block_log.read(cell, cell.key, policy)
+    end
+
+    return block_log
+  end
 end

@@ -1,58 +1,60 @@
 -- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is high. What is stored stays as it is,
 -- except that a string becomes blocks when its limit has outgrown it.
-function plain.log(policy)
-  if plain.has_short_log(policy) then return plain.short_log(policy) end
-  return plain.block_log(policy)
-end
-
-define['layouts'] = function()
-  local short_log, block_log, layouts = whole('short-log'), whole('block-log'), {}
-
-  -- A string whose limit has grown: it becomes blocks with the next unit.
-  local grown_log = {
-    persist = short_log.persist,
-    give_back = short_log.give_back,
-    time_of = short_log.time_of,
-    take = function(cell, policy, units)
-      cell.layout = block_log
-      block_log.write_anew(cell, policy, short_log.entries(cell))
-      block_log.take(cell, policy, units)
-    end,
-  }
-
-  -- A value that is no log counts as none; nil: there is no value.
-  local function read_value(cell, policy, value)
-    if value == nil or not short_log.read(cell, policy, value) then unreadable = unreadable + 1 end
+if needed['sliding-log'] then
+  function plain.log(policy)
+    if plain.has_short_log(policy) then return plain.short_log(policy) end
+    return plain.block_log(policy)
   end
 
-  local function read_low(cell, key, policy)
-    cell.layout = short_log
-    local value = redis_pcall('GET', key)
-    if not value then
-      cell.exists = false
-    elseif type(value) == 'string' then
-      read_value(cell, policy, value)
-    elseif not block_log.read(cell, key, policy) then
-      cell.layout = short_log
-      unreadable = unreadable + 1
+  define['layouts'] = function()
+    local short_log, block_log, layouts = whole('short-log'), whole('block-log'), {}
+
+    -- A string whose limit has grown: it becomes blocks with the next unit.
+    local grown_log = {
+      persist = short_log.persist,
+      give_back = short_log.give_back,
+      time_of = short_log.time_of,
+      take = function(cell, policy, units)
+        cell.layout = block_log
+        block_log.write_anew(cell, policy, short_log.entries(cell))
+        block_log.take(cell, policy, units)
+      end,
+    }
+
+    -- A value that is no log counts as none; nil: there is no value.
+    local function read_value(cell, policy, value)
+      if value == nil or not short_log.read(cell, policy, value) then unreadable = unreadable + 1 end
     end
-  end
 
-  local function read_high(cell, key, policy)
-    local found = block_log.read(cell, key, policy)
-    if found then return end
-    local value = found == nil and redis_pcall('GET', key)
-    if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
-    cell.layout = cell.used > 0 and grown_log or block_log
-  end
+    local function read_low(cell, key, policy)
+      cell.layout = short_log
+      local value = redis_pcall('GET', key)
+      if not value then
+        cell.exists = false
+      elseif type(value) == 'string' then
+        read_value(cell, policy, value)
+      elseif not block_log.read(cell, key, policy) then
+        cell.layout = short_log
+        unreadable = unreadable + 1
+      end
+    end
 
-  function layouts.read(cell, key, policy)
-    if plain.has_short_log(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
-  end
+    local function read_high(cell, key, policy)
+      local found = block_log.read(cell, key, policy)
+      if found then return end
+      local value = found == nil and redis_pcall('GET', key)
+      if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
+      cell.layout = cell.used > 0 and grown_log or block_log
+    end
 
-  function layouts.forget(cell)
-    cell.layout, cell.used, cell.first = short_log, 0, nil
-  end
+    function layouts.read(cell, key, policy)
+      if plain.has_short_log(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
+    end
 
-  return layouts
+    function layouts.forget(cell)
+      cell.layout, cell.used, cell.first = short_log, 0, nil
+    end
+
+    return layouts
+  end
 end

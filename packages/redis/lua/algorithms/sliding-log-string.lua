@@ -1,7 +1,7 @@
 -- The packed log of sliding-log where the limit is low: one string with the time of every unit, oldest first.
 -- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]  then  [u32 ms after the base] each
 -- It is read whole, and mostly only appended to; what is dead is cut off when it is a quarter of what lives.
-do
+if needed['sliding-log'] then
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local HEADER_AND_FIRST = '<BI4I6I4'
   local OFFSET, OFFSET_SIZE, LONGEST = '<I4', 4, 4294967295

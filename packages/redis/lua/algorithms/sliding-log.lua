@@ -2,7 +2,7 @@
 --   read(cell, key, policy)        what a key holds, with cell.layout, with used, and with first: the time of the oldest live unit
 --   persist, take, give_back
 --   time_of(cell, policy, k)       the time of the k-th oldest live unit, from 1
-do
+if needed['sliding-log'] then
   -- The time under which a unit taken now is recorded: rounded up, so that it never leaves too early.
   local function recorded_at(resolution)
     local beyond = now % resolution

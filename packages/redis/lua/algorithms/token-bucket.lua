@@ -2,7 +2,7 @@
 -- Value: [u8 version = 1, or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms] [u56 ms when it is empty] [u56 ms that the key lives until]
 -- Version 2 says that the bucket will be empty sooner than its receipts name, since something was given back, or the clock was set back: what
 -- comes after that has to be another incarnation.
-do
+if needed['token-bucket'] or needed['leaky-bucket'] then
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
   -- With another clock the time to live is set every time, which is left to the functions below.
