@@ -102,7 +102,7 @@ export async function runMemoryCase(
   const series = await interleave({
     contenders,
     rounds: one.rounds,
-    roundMs: quick ? 80 : 150,
+    roundMs: quick ? 60 : 150,
     measure: async (contender, durationMs) => {
       progress(`${suite} · ${name} · ${contender.name}`)
       const worker = workers.get(contender)

@@ -66,7 +66,7 @@ async function runStore(bench: Bench, store: string, { server, redisPort }: Stag
   const series = await interleave({
     contenders: players,
     rounds: quick ? 1 : 2,
-    roundMs: quick ? 900 : 2_500,
+    roundMs: quick ? 700 : 2_500,
     measure: async ({ name, algorithm }, durationMs): Promise<Figures> => {
       progress(`replay · ${store} · ${name}`)
       const port = await portOf(algorithm)
