@@ -40,7 +40,7 @@ const anyText = fc.oneof(
 const anyNumber = fc.oneof(
   fc.double(),
   fc.integer(),
-  fc.constantFrom(-0, 1e15, 1e21, 5e-324, Number.MAX_VALUE, Number.NEGATIVE_INFINITY),
+  fc.constantFrom(-0, 1e15, 1e21, 5e-324, Number.MAX_VALUE, -Infinity, Infinity, Number.NaN),
 )
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 

@@ -196,6 +196,19 @@ describe('the legacy fields', () => {
   })
 })
 
+describe('a clock that is no finite number', () => {
+  it.each([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN])(
+    '%s: dates and epochs say nothing, and delays what they say',
+    (nowMs) => {
+      const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
+      const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
+
+      expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
+      expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
+    },
+  )
+})
+
 it('reads our default dialects back as one set of policies', () => {
   const lines = formatHeaders(statesOf(vectorOf('V39')), {
     dialects: ['draft-11', 'legacy'],

@@ -1,5 +1,6 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
+import { msUntil } from './ms-until.ts'
 
 /**
  * Resets from here on are epochs, smaller ones are deltas: 10^9 s is September 2001 as an instant and 31 years as a
@@ -31,8 +32,8 @@ export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | u
 function parseReset(text: string | undefined, nowMs: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return untilInstant(text, nowMs)
-  if (value >= firstEpochMs) return untilMs(value, nowMs)
-  if (value >= firstEpochSeconds) return untilMs(value * 1000, nowMs)
+  if (value >= firstEpochMs) return msUntil(value, nowMs)
+  if (value >= firstEpochSeconds) return msUntil(value * 1000, nowMs)
   return Math.ceil(value * 1000)
 }
 
@@ -40,12 +41,7 @@ const iso8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d
 
 function untilInstant(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined || !iso8601.test(text.trim())) return undefined
-  const instantMs = Date.parse(text.trim())
-  return Number.isNaN(instantMs) ? undefined : untilMs(instantMs, nowMs)
-}
-
-function untilMs(instantMs: number, nowMs: number): number {
-  return Math.max(0, Math.ceil(instantMs - nowMs))
+  return msUntil(Date.parse(text.trim()), nowMs)
 }
 
 const decimalSyntax = /^\d{1,15}(\.\d{1,9})?$/

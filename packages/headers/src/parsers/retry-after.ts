@@ -1,4 +1,5 @@
 import { parseHttpDate } from './http-date.ts'
+import { msUntil } from './ms-until.ts'
 
 const secondsSyntax = /^\d+(\s*,\s*\d+)*$/
 
@@ -17,5 +18,5 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
     )
   }
   const dateMs = parseHttpDate(value, nowMs)
-  return dateMs === undefined ? undefined : Math.max(0, Math.ceil(dateMs - nowMs))
+  return dateMs === undefined ? undefined : msUntil(dateMs, nowMs)
 }
