@@ -17,7 +17,11 @@ describe.each([
     const next = vi.fn<() => void>()
     const limit = rateLimit({ limit: 2, window: '1m', key: () => 'ada' })
     const request = { method: 'GET', get: () => undefined } as unknown as Request
-    const response = { headersSent: true, getHeader: () => undefined } as unknown as Response
+    const response = {
+      headersSent: true,
+      getHeaderNames: () => [],
+      getHeader: () => undefined,
+    } as unknown as Response
 
     limit(request, response, next)
 

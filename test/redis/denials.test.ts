@@ -188,6 +188,42 @@ describe('a denial', () => {
     expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
   })
 
+  it('tells nothing of a policy beside it that was reset meanwhile', async () => {
+    const limiter = createLimiter({
+      store: open(),
+      policies: [
+        { name: 'short', limit: 1, window: '10s' },
+        { name: 'long', limit: 1, window: '1m' },
+      ],
+    })
+    const [short, long] = limiter.policies
+    if (!short || !long) throw new Error('two policies')
+    const checks = [
+      { policy: short, key: 'a', cost: 1, limit: 1 },
+      { policy: long, key: 'b', cost: 1, limit: 1 },
+    ]
+    await limiter.decide(checks)
+    await limiter.decide(checks)
+    await limiter.reset('a')
+    const denied = await limiter.decide(checks)
+    expect(denied).toMatchObject({ allowed: false, outcomes: [{ allowed: true }, {}] })
+    expect(denied.outcomes[0]?.remaining).toBeUndefined()
+  })
+
+  it('takes one place however many policies deny', async () => {
+    const limiter = createLimiter({
+      store: open(),
+      policies: [
+        { name: 'tight', limit: 0, window: '10s' },
+        { name: 'loose', limit: 0, window: '1m' },
+      ],
+    })
+    for (let i = 0; i < 6; i += 1) {
+      await Promise.all(Array.from({ length: 1_000 }, (_, j) => limiter.consume(`${i}-${j}`)))
+    }
+    expect(await callsOf(() => limiter.consume('0-0'))).toBe(0)
+  })
+
   it('is bounded in number', async () => {
     const limiter = createLimiter({ store: open(), limit: 0, window: '10s' })
     for (let round = 0; round < 12; round += 1) {

@@ -16,6 +16,8 @@ import type {
   FastifyReply,
   FastifyRequest,
   HookHandlerDoneFunction,
+  onSendHookHandler,
+  RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { hooks, type RateLimitPluginOptions } from './options.ts'
@@ -80,17 +82,27 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   fastify.addHook('onRegister', (child) => {
     nearest.set(child, routes)
   })
-  fastify.addHook('onRoute', function checkRateLimit({ config }) {
-    const own = config?.rateLimit
-    if (own !== undefined && own !== false && nearest.get(this) === routes) routes.of(own)
+  fastify.addHook('onRoute', function checkRateLimit(route) {
+    const own = route.config?.rateLimit
+    if (own === undefined || own === false || nearest.get(this) !== routes) return
+    routes.of(own)
+    if (own.hideOnRedirect && !options.hideOnRedirect) route.onSend = withHook(route.onSend)
   })
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
   else fastify.addHook(hook, limit)
-  fastify.addHook('onSend', (request, reply, _payload, goOn) => {
-    const fields = fieldsOnHead(request, reply.statusCode)
-    if (fields.length > 0) setFields(new ReplyView(reply), fields)
-    goOn()
-  })
+  if (options.hideOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
+}
+
+/** Only where it is asked for, since a hook costs every response. */
+const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
+  const fields = fieldsOnHead(request, reply.statusCode)
+  if (fields.length > 0) setFields(new ReplyView(reply), fields)
+  goOn()
+}
+
+function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
+  const others = hooks === undefined ? [] : hooks
+  return [takeOffOnRedirect, ...(Array.isArray(others) ? others : [others])]
 }
 
 /** Replies with the body of a refusal, or with what a handler of the user's makes of it. */

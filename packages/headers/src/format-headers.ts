@@ -1,4 +1,5 @@
-import type { FormatOptions, HeaderLine } from './formats/dialect-format.ts'
+import type { Dialect } from './dialect.ts'
+import type { FieldOptions, FormatOptions, HeaderLine } from './formats/dialect-format.ts'
 import { formats } from './formats/formats.ts'
 import type { PolicyState } from './policy-state.ts'
 import { formatRetryAfter, longestWaitMs } from './retry-after.ts'
@@ -21,7 +22,7 @@ export function formatHeaders(
   states: readonly PolicyState[],
   options: FormatOptions,
 ): HeaderLine[] {
-  const lines = formatFields(states, options)
+  const lines = formatFields(states, options.dialects, options)
   if (options.rejected) {
     const retryAfter = formatRetryAfter(longestWaitMs(states), options.retryJitterMs)
     if (retryAfter !== undefined) lines.push(['Retry-After', retryAfter])
@@ -30,8 +31,12 @@ export function formatHeaders(
 }
 
 /** As `formatHeaders`, without Retry-After: for whoever sets that by itself, since it is merged with one that is there. */
-export function formatFields(states: readonly PolicyState[], options: FormatOptions): HeaderLine[] {
+export function formatFields(
+  states: readonly PolicyState[],
+  dialects: readonly Dialect[],
+  options: FieldOptions,
+): HeaderLine[] {
   const lines: HeaderLine[] = []
-  for (const dialect of options.dialects) formats[dialect].add(lines, states, options)
+  for (const dialect of dialects) formats[dialect].add(lines, states, options)
   return lines
 }

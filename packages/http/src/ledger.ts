@@ -61,6 +61,10 @@ export class Ledger {
     return [...new Set(violated)]
   }
 
+  speaks(kind: FieldKind): boolean {
+    return speaks(this.dialects, kind)
+  }
+
   #speak(dialects: readonly Dialect[]): void {
     const spoken = this.#dialects
     this.#dialects ??= dialects

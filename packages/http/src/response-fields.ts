@@ -2,7 +2,7 @@ import { exposedHeaders, formatFields, mergeExposed, mergeRetryAfter } from '@sl
 import { joinLists } from './foreign-fields.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from './http-response.ts'
 import { kindOf, Ledger } from './ledger.ts'
-import { fieldsOfKind, type LimitField } from './limit-fields.ts'
+import { fieldsOfKind, limitField } from './limit-fields.ts'
 
 export interface FieldOptions {
   readonly rejected: boolean
@@ -48,17 +48,16 @@ export class ResponseFields {
   #limits(response: HttpResponse, options: FieldOptions): ResponseField[] {
     const { dialects, uniformStates } = this.ledger
     if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
-    return formatFields(uniformStates, { ...options, dialects })
+    return formatFields(uniformStates, dialects, options)
   }
 
   /** Whether anybody but us has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
-    for (const dialect of this.ledger.dialects) {
-      for (const { name, lowerCase } of fieldsOfKind[kindOf(dialect)]) {
-        const value = response.getHeader(lowerCase)
-        if (value !== undefined && value !== this.#lastWritten(name)) return true
-      }
+    for (const lowerCase of response.getHeaderNames()) {
+      const field = limitField(lowerCase)
+      if (!field || !this.ledger.speaks(field.kind)) continue
+      if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
     }
     return false
   }
@@ -68,9 +67,9 @@ export class ResponseFields {
     for (const dialect of this.ledger.dialects) {
       const kind = kindOf(dialect)
       const states = this.ledger.states(kind)
-      const ours = new Map(formatFields(states, { ...options, dialects: [dialect] }))
+      const ours = new Map(formatFields(states, [dialect], options))
       if (ours.size === 0) continue
-      for (const { name } of fieldsOfKind[kind]) {
+      for (const name of fieldsOfKind[kind]) {
         const theirs = this.#others(response, name)
         const isList =
           dialect === 'draft-11' && (name === 'RateLimit' || name === 'RateLimit-Policy')
@@ -81,7 +80,7 @@ export class ResponseFields {
     return fields
   }
 
-  #others(response: HttpResponse, name: LimitField['name'] | 'Retry-After'): readonly string[] {
+  #others(response: HttpResponse, name: string): readonly string[] {
     const written = this.#lastWritten(name)
     const added = fieldLines(response, name).filter((line) => line !== written)
     const known = this.#theirs?.get(name) ?? []

@@ -4,13 +4,14 @@
 -- ARGV[1]  the call as JSON, which src/call.ts writes:
 --   { number, now?, isServerClock, ttlMargin, incarnation,
 --     policies: [{ algorithm, limit, window, capacity, resolution, aligned, count_denied }],
---     groups: [{ op, shape, rows, costs?, counts?, receipts? }] }
+--     groups: [{ op, shape, rows, repeats?, costs?, counts?, receipts? }] }
 --   number       of the call, echoed, so that a reply can be told from one to another call
 --   now          ms; left out for the server's clock
 --   ttlMargin    ms that a key outlives its last unit at least
 --   incarnation  u32 from which those of this call are counted: no two calls of a fleet should share one
 --   shape        the policies of each request of the group, numbers from 1
 --   rows         how many requests the group has; a row has a key for each policy of the shape
+--   repeats      whether a key occurs more than once in the group
 --   costs        of each key of each row; left out where all are 1
 --   counts       how many equal requests each row stands for; left out where all are 1
 --   receipts     of each key of each row: time, and incarnation
@@ -22,7 +23,7 @@
 local policies = call.policies
 for _, policy in ipairs(policies) do
   local prepare = plain[policy.algorithm]
-  if prepare then policy.consume_one, policy.undo_one = prepare(policy) end
+  if prepare then policy.consume, policy.undo = prepare(policy) end
 end
 
 local X_SPAN, Y_SPAN = 67108864, 134217728
@@ -161,13 +162,20 @@ define.row = function()
   end
 end
 
--- Consumes one unit of each key of a row, as far as all of them are in the usual state and have room; else it changes nothing.
+-- Consumes a row as far as all of its keys are in the usual state and have room; else it changes nothing.
 local xs, ys, befores = {}, {}, {}
-local function consume_plainly(shape, width, first_key)
+local function consume_plainly(shape, first_key, costs, at, count, values, first_value)
+  local width = #shape
   for i = 1, width do
-    local x, y, before = shape[i].consume_one(KEYS[first_key + i])
+    local policy, key, value = shape[i], KEYS[first_key + i], nil
+    local units = (costs and costs[at + i] or 1) * count
+    if policy.reads_string then
+      if values then value = values[first_value + i] else value = redis_pcall('GET', key) end
+    end
+    local x, y, before = nil, nil, nil
+    if units > 0 and type(value) ~= 'table' then x, y, before = policy.consume(key, units, value) end
     if not x then
-      for j = i - 1, 1, -1 do shape[j].undo_one(KEYS[first_key + j], befores[j]) end
+      for j = i - 1, 1, -1 do shape[j].undo(KEYS[first_key + j], befores[j]) end
       return false
     end
     xs[i], ys[i], befores[i] = x, y, before
@@ -176,24 +184,37 @@ local function consume_plainly(shape, width, first_key)
   return true
 end
 
+-- Whether rows can be consumed plainly, and whether their values can be read before any of them is decided.
 local function is_plain(group, shape)
+  local is_readable = not group.repeats
   for i = 1, #shape do
-    if not shape[i].consume_one then return false end
+    if not shape[i].consume then return false, false end
+    is_readable = is_readable and shape[i].reads_string
   end
-  return group.op == 'consume' and not group.costs and not group.counts
+  return group.op == 'consume', is_readable
 end
+
+-- The most values that are read at once: arguments have to fit the stack of Lua.
+local MOST_READ = 256
 
 local first_key = 0
 for _, group in ipairs(call.groups) do
   local shape = {}
   for i, number in ipairs(group.shape) do shape[i] = policies[number] end
-  local width, at, plain = #shape, 0, is_plain(group, shape)
+  local width, at, costs, counts = #shape, 0, group.costs, group.counts
+  local plain, is_readable = is_plain(group, shape)
+  local values, first_value, rows_read = nil, 0, 0
   for row = 1, group.rows do
     row_number = row_number + 1
-    if not (plain and consume_plainly(shape, width, first_key)) then
+    if plain and is_readable and row > rows_read then
+      local rows = min(group.rows - rows_read, max(1, floor(MOST_READ / width)))
+      values, first_value = redis_call('MGET', unpack(KEYS, first_key + 1, first_key + rows * width)), 0
+      rows_read = rows_read + rows
+    end
+    if not (plain and consume_plainly(shape, first_key, costs, at, counts and counts[row] or 1, values, first_value)) then
       whole('row')(group, shape, first_key, at, row)
     end
-    first_key = first_key + width
+    first_key, first_value = first_key + width, first_value + width
     at = at + width
   end
 end

@@ -3,9 +3,10 @@
 -- Defining a function costs Redis time in every call, so a call defines only what it needs:
 --
 --   plain[name](policy)     works out what all keys of a policy need, and returns two functions, or none:
---     consume_one(key)        takes one unit of a key in a usual state, which has room: returns what report says, and what undo_one needs; nil
---                             when it did nothing, since the state is not a usual one
---     undo_one(key, before)   undoes that
+--     consume(key, units, value)  takes units of a key in a usual state, which has room: returns what report says, and what undo needs; nil when
+--                             it did nothing, since the state is not a usual one. value: what the key holds, false where it is no string; only
+--                             for policies that set reads_string
+--     undo(key, before)       undoes that
 --
 --   define[name]()          returns the algorithm whole: a table of functions, the twin of the TypeScript module of its name in @sluice/core
 --     load(cell, key, policy)        reads what a key has taken, as it counts now, into a cell
@@ -61,13 +62,18 @@ local function max_units(window)
   return min(floor(MAX_SAFE / window), 140737488355327)
 end
 
--- Undoes what consume_one wrote; before: the value that was there, or false.
-local function restore_string(key, before)
-  if before then redis_call('SET', key, before, 'KEEPTTL') else redis_call('DEL', key) end
-end
-
 local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
+end
+
+-- The first value of a key; false where it holds something that was no string.
+local function create_string(key, value, ttl)
+  return redis_call('SET', key, value, 'PX', ttl, 'NX')
+end
+
+-- Undoes what consume wrote; before: the value that was there, or false.
+local function restore_string(key, before)
+  if before then redis_call('SET', key, before, 'KEEPTTL') else redis_call('DEL', key) end
 end
 
 -- What whole algorithms need to read values and to tell one life of a key from another.

@@ -69,11 +69,12 @@ function encodePolicy(check: Check): string {
 }
 
 /** What is the same for every row, as it mostly is, is left out. */
-function encodeGroup({ op, shape, merged }: Group): string {
+function encodeGroup({ op, shape, merged, repeats }: Group): string {
   const isPlain = merged.every(({ row }) => row.checks.every(({ cost }) => cost === 1))
   const isSingle = merged.every(({ positions }) => positions.length === 1)
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
   const more = [
+    repeats ? ',"repeats":true' : '',
     isPlain
       ? ''
       : list(

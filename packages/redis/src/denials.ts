@@ -10,6 +10,8 @@ interface Denial {
   readonly sentAt: number
   /** When the answer came: Redis cannot have decided later. */
   readonly answeredAt: number
+  /** How many settlements there had been when it was sent. */
+  readonly settlements: number
 }
 
 /** What a row was when it was sent, for the answer to it. */
@@ -72,13 +74,16 @@ export class Denials {
   /** To be told of the answer to every row. */
   learn(row: Row, outcomes: readonly Outcome[], sent: Sent): void {
     if (this.#ttlMs === 0 || row.op !== 'consume') return
-    for (let index = 0; index < outcomes.length; index += 1) {
-      const outcome = outcomes[index]
-      if (!outcome || outcome.allowed || !isLasting(outcome)) continue
-      const key = row.keys[index] ?? ''
-      if ((this.#settled.get(key) ?? 0) > sent.settlements) continue
-      this.#denials.set(key, { row, outcomes, sentAt: sent.at, answeredAt: this.#clock() })
-    }
+    const index = longestDenial(outcomes)
+    if (index < 0) return
+    const key = row.keys[index] ?? ''
+    const { at, settlements } = sent
+    if (this.#isSettledSince(key, settlements)) return
+    this.#denials.set(key, { row, outcomes, sentAt: at, answeredAt: this.#clock(), settlements })
+  }
+
+  #isSettledSince(key: string, settlements: number): boolean {
+    return (this.#settled.peek(key) ?? 0) > settlements
   }
 
   #covers(denial: Denial, key: string, { policy, limit, cost }: Check): boolean {
@@ -92,12 +97,16 @@ export class Denials {
   }
 
   /** What the denied request was told, as of now; what nobody knows about this one is left open. */
-  #retell({ row: known, outcomes, answeredAt }: Denial, row: Row): readonly Outcome[] {
+  #retell(denial: Denial, row: Row): readonly Outcome[] {
+    const { row: known, outcomes, answeredAt, settlements } = denial
     const elapsedMs = Math.max(0, this.#clock() - answeredAt)
     return row.checks.map((check, index) => {
-      const at = known.keys.indexOf(row.keys[index] ?? '')
+      const key = row.keys[index] ?? ''
+      const at = known.keys.indexOf(key)
       const outcome = at < 0 ? undefined : outcomes[at]
-      if (!outcome || outcome.limit !== check.limit) return unknownOutcome(check)
+      if (outcome?.limit !== check.limit || this.#isSettledSince(key, settlements)) {
+        return unknownOutcome(check)
+      }
       if (!outcome.allowed && check.cost >= (known.checks[at]?.cost ?? 0)) {
         return never(check)
           ? { ...outcome, retryAfterMs: Number.POSITIVE_INFINITY }
@@ -106,6 +115,17 @@ export class Denials {
       return { ...unknownOutcome(check), remaining: outcome.remaining, resetMs: outcome.resetMs }
     })
   }
+}
+
+/** Of a denied request, the policy that denies it longest: one is enough to know it by. −1 where none denies for certain. */
+function longestDenial(outcomes: readonly Outcome[]): number {
+  let longest = -1
+  for (let index = 0; index < outcomes.length; index += 1) {
+    const outcome = outcomes[index]
+    if (!outcome || outcome.allowed || !isLasting(outcome)) continue
+    if (outcome.retryAfterMs > (outcomes[longest]?.retryAfterMs ?? 0)) longest = index
+  }
+  return longest
 }
 
 /** Leases can be given back at any time; and a denial that counts has to be counted. */

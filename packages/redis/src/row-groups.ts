@@ -21,6 +21,8 @@ export interface Group {
   readonly shape: readonly number[]
   readonly merged: MergedRow[]
   readonly mayMerge: boolean
+  /** Whether a key occurs in it more than once. */
+  repeats: boolean
 }
 
 interface Place {
@@ -61,7 +63,10 @@ export class RowGroups {
     const merged = { row, positions: [position] }
     group.merged.push(merged)
     const place = { group: index, merged }
-    for (const key of row.keys) this.#places.set(key, place)
+    for (const key of row.keys) {
+      if (this.#places.get(key)?.group === index) group.repeats = true
+      this.#places.set(key, place)
+    }
   }
 
   #groupFor(row: Row): number {
@@ -75,7 +80,8 @@ export class RowGroups {
       // Nothing that comes later may overtake it.
       this.#open.clear()
     }
-    const index = this.groups.push({ op: row.op, shape, merged: [], mayMerge: mayMerge(row) }) - 1
+    const group = { op: row.op, shape, merged: [], mayMerge: mayMerge(row), repeats: false }
+    const index = this.groups.push(group) - 1
     if (row.op === 'consume') this.#open.set(shapeId, index)
     return index
   }

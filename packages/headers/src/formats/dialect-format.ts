@@ -3,17 +3,21 @@ import type { PolicyState } from '../policy-state.ts'
 
 export type HeaderLine = readonly [name: string, value: string]
 
-export interface FormatOptions {
-  /** As `checkDialects` answers them; none: Retry-After alone. */
-  readonly dialects: readonly Dialect[]
+/** What the fields of one response have in common, in whatever dialect. */
+export interface FieldOptions {
   /** Milliseconds since 1970, by the clock that clients compare `X-RateLimit-Reset` with. */
   readonly nowMs: number
   /** Whether the response refuses the request; Retry-After is sent only then. */
   readonly rejected: boolean
-  /** Milliseconds added to Retry-After, and to nothing else. @default 0 */
-  readonly retryJitterMs?: number | undefined
   /** `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them. @default false */
   readonly githubExtras?: boolean | undefined
+}
+
+export interface FormatOptions extends FieldOptions {
+  /** As `checkDialects` answers them; none: Retry-After alone. */
+  readonly dialects: readonly Dialect[]
+  /** Milliseconds added to Retry-After, and to nothing else. @default 0 */
+  readonly retryJitterMs?: number | undefined
 }
 
 /** How one dialect is written. */
@@ -21,5 +25,5 @@ export interface DialectFormat {
   /** The fields it may write, in the order of Access-Control-Expose-Headers. */
   readonly fieldNames: readonly string[]
   /** Appends the lines of this dialect. */
-  add(lines: HeaderLine[], states: readonly PolicyState[], options: FormatOptions): void
+  add(lines: HeaderLine[], states: readonly PolicyState[], options: FieldOptions): void
 }

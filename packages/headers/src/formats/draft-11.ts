@@ -2,7 +2,7 @@ import { countsRequests, type PolicyState, shownLimit, shownRemaining } from '..
 import { effectiveResetMs } from '../retry-after.ts'
 import { wholeSeconds } from '../seconds.ts'
 import { isKey, serialiseBytes, serialiseString } from '../structured-field.ts'
-import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 import { isEclipsed } from './eclipsed.ts'
 
 /** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in the order of configuration. */
@@ -14,7 +14,7 @@ export const draft11: DialectFormat = {
 function addLists(
   lines: HeaderLine[],
   states: readonly PolicyState[],
-  { rejected }: FormatOptions,
+  { rejected }: FieldOptions,
 ): void {
   let policies = ''
   let available = ''

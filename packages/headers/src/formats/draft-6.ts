@@ -1,7 +1,7 @@
 import { bindingPolicy } from '../binding-policy.ts'
 import type { PolicyState } from '../policy-state.ts'
 import { wholeSeconds } from '../seconds.ts'
-import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 import { addIntegerPolicies } from './integer-policies.ts'
 
 /** Revisions 04 to 06: one policy, a field per number; a limit without a reset is forbidden. */
@@ -13,7 +13,7 @@ export const draft6: DialectFormat = {
 function addFields(
   lines: HeaderLine[],
   states: readonly PolicyState[],
-  { rejected }: FormatOptions,
+  { rejected }: FieldOptions,
 ): void {
   const binding = bindingPolicy(states, rejected)
   const reset = wholeSeconds(binding?.resetMs)

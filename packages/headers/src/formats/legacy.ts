@@ -2,7 +2,7 @@ import { type BindingPolicy, bindingPolicy } from '../binding-policy.ts'
 import { policyNameProblem } from '../policy-name.ts'
 import type { PolicyState } from '../policy-state.ts'
 import { maxInteger, wholeSeconds } from '../seconds.ts'
-import type { DialectFormat, FormatOptions, HeaderLine } from './dialect-format.ts'
+import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
@@ -25,7 +25,7 @@ export const legacyDelta: DialectFormat = {
 
 interface LegacyFields {
   readonly states: readonly PolicyState[]
-  readonly options: FormatOptions
+  readonly options: FieldOptions
   resetSeconds(resetMs: number, nowMs: number): number | undefined
 }
 

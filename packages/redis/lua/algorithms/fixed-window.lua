@@ -7,17 +7,20 @@ if needed['fixed-window'] then
     local limit, window = policy.limit, policy.window
     policy.start = policy.aligned and now - now % window or now
     policy.most = max_units(window)
-    return function(key)
-      local value = redis_pcall('GET', key)
-      if value == false and limit > 0 then
-        write_string(key, pack(FORMAT, VERSION, 0, policy.start, 1), policy.start + window - now)
-        return 1, now - policy.start + 1, false
+    policy.reads_string = true
+    local first_ttl = policy.start + window - now + ttl_margin
+    return function(key, units, value)
+      if not value then
+        if units > limit then return nil end
+        if not create_string(key, pack(FORMAT, VERSION, 0, policy.start, units), first_ttl) then return nil end
+        return units, now - policy.start + 1, false
       end
-      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      if #value ~= LENGTH then return nil end
       local version, incarnation, start, count = unpack_struct(FORMAT, value)
-      if version ~= VERSION or incarnation > 0 or start > now or now >= start + window or count >= limit then return nil end
-      redis_call('SETRANGE', key, '11', pack('<I7', count + 1))
-      return count + 1, now - start + 1, value
+      count = count + units
+      if version ~= VERSION or incarnation > 0 or start > now or now >= start + window or count > limit then return nil end
+      redis_call('SETRANGE', key, '11', pack('<I7', count))
+      return count, now - start + 1, value
     end, restore_string
   end
 

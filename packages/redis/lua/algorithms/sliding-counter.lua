@@ -9,18 +9,21 @@ if needed['sliding-counter'] then
     local left = window - (now - first)
     policy.start = first
     policy.most = max_units(window)
-    return function(key)
-      local value = redis_pcall('GET', key)
-      if value == false and limit > 0 then
-        write_string(key, pack(FORMAT, VERSION, 0, first, 1, 0), first + 2 * window - now)
-        return 1, 0, false
+    policy.reads_string = true
+    local first_ttl = first + 2 * window - now + ttl_margin
+    return function(key, units, value)
+      if not value then
+        if units > limit then return nil end
+        if not create_string(key, pack(FORMAT, VERSION, 0, first, units, 0), first_ttl) then return nil end
+        return units, 0, false
       end
-      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      if #value ~= LENGTH then return nil end
       local version, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+      current = current + units
       if version ~= VERSION or incarnation > 0 or start ~= first then return nil end
-      if current + floor(previous * left / window) >= limit then return nil end
-      redis_call('SETRANGE', key, '11', pack('<I7', current + 1))
-      return current + 1, previous, value
+      if current + floor(previous * left / window) > limit then return nil end
+      redis_call('SETRANGE', key, '11', pack('<I7', current))
+      return current, previous, value
     end, restore_string
   end
 

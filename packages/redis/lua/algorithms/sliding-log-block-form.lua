@@ -10,10 +10,11 @@ if needed['sliding-log'] then
     -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
     -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
     local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
-    local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', header_size = 8, entry_size = 8, full_size = 112, span = 16777216 }
-    local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', header_size = 11, entry_size = 11, full_size = 121, span = 281474976710656 }
+    local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', two = '<I5I3I5I3', header_size = 8, entry_size = 8, full_size = 112, span = 16777216 }
+    local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', two = '<I5I6I5I6', header_size = 11, entry_size = 11, full_size = 121, span = 281474976710656 }
     local FORMS = { NARROW, WIDE }
     local EPOCH = now - now % TIME_SPAN
+    block_form.time_span, block_form.half_span = TIME_SPAN, HALF_SPAN
 
     function block_form.of(block)
       local form = FORMS[block:byte(1)]

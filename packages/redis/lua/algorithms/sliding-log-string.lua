@@ -1,55 +1,83 @@
 -- The packed log of sliding-log where the limit is low: one string with the time of every unit, oldest first.
--- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]  then  [u32 ms after the base] each
--- It is read whole, and mostly only appended to; what is dead is cut off when it is a quarter of what lives.
+-- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]  then  [u24, or u32, ms after the base] [u8 hint] each
+-- It is read whole, and mostly only appended to; what is dead is cut off when it is a quarter of what lives. The hint of the last unit says how
+-- many units before it were dead when it was taken, as far as anybody looked; what it says is never believed, only tried first.
 if needed['sliding-log'] then
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
-  local HEADER_AND_FIRST = '<BI4I6I4'
-  local OFFSET, OFFSET_SIZE, LONGEST = '<I4', 4, 4294967295
+  local MOST_HINTED = 255
+  -- Bases last for several windows.
+  local SHORT = { entry = '<I3B', two = '<I3BI3', three = '<I3BI3BI3', header_and_first = '<BI4I6I3B', size = 4, longest = 16777215 }
+  local LONG = { entry = '<I4B', two = '<I4BI4', three = '<I4BI4BI4', header_and_first = '<BI4I6I4B', size = 5, longest = 4294967295 }
 
-  -- Whether a log fits: times within half of what an offset can tell, so that a base lasts as long as a window.
+  -- How the times of a policy are written: it hangs on the window alone, which is a part of every key.
+  local function form_of(policy)
+    return policy.window <= 4194304 and SHORT or LONG
+  end
+
+  -- Whether a log fits.
   function plain.has_short_log(policy)
     return policy.limit <= 128 and policy.window <= 2147483648
   end
 
-  -- The first unit after an offset, and its offset, among `count` of which the last one is: found by halving.
-  local function first_after(value, count, offset)
-    local low, high, found = 0, count - 1, nil
-    -- No more than a quarter is dead, unless the key was idle.
-    local middle = floor(count / 5) + 2
-    if middle >= high then middle = floor((low + high) / 2) end
+  -- The first unit after an offset, and its offset, among the units from number `low` to number `high`, of which the last one is.
+  local function first_after(form, value, low, high, offset)
+    local format, size, start, found = form.entry, form.size, HEADER_SIZE + 1, nil
     while low < high do
-      local at = unpack_struct(OFFSET, value, HEADER_SIZE + 1 + middle * OFFSET_SIZE)
+      local middle = floor((low + high) / 2)
+      local at = unpack_struct(format, value, start + middle * size)
       if at > offset then high, found = middle, at else low = middle + 1 end
-      middle = floor((low + high) / 2)
     end
-    found = found or unpack_struct(OFFSET, value, HEADER_SIZE + 1 + low * OFFSET_SIZE)
+    found = found or unpack_struct(format, value, start + low * size)
     return low, found
   end
 
-  -- One unit of a log that has room, which most requests meet: as read, take and report would do it, without a cell.
+  -- A log that has room, which most requests meet: as read, take and report would do it, without a cell.
   function plain.short_log(policy)
     local limit, window, stamp, cutoff, ttl = policy.limit, policy.window, policy.stamp, policy.cut, policy.ttl
-    return function(key)
-      local value = redis_pcall('GET', key)
-      if value == false and limit > 0 then
-        redis_call('SET', key, pack(HEADER_AND_FIRST, VERSION, 0, stamp, 0), 'PX', ttl)
-        return 1, stamp + window - now, false
+    local form = form_of(policy)
+    local ENTRY, TWO, THREE, SIZE, LONGEST = form.entry, form.two, form.three, form.size, form.longest
+    policy.reads_string = true
+
+    local function create(key, units)
+      local value = pack(form.header_and_first, VERSION, 0, stamp, 0, 0)
+      if units > 1 then value = value .. pack(ENTRY, 0, 0):rep(units - 1) end
+      if units > limit or not create_string(key, value, ttl) then return nil end
+      return units, stamp + window - now, false
+    end
+
+    -- The first live unit and its offset, where the unit before it, if any, is dead as the hint has it; mostly one or two more are by now.
+    local function first_live(value, count, hint, cut)
+      if hint + 1 >= count then return first_after(form, value, 0, count - 1, cut) end
+      local before, first, second, _
+      if hint == 0 then
+        first, _, second = unpack_struct(TWO, value, HEADER_SIZE + 1)
+      else
+        before, _, first, _, second = unpack_struct(THREE, value, HEADER_SIZE + 1 + (hint - 1) * SIZE)
+        if before > cut then return first_after(form, value, 0, hint - 1, cut) end
       end
-      local length = type(value) == 'string' and #value or 0
-      local count, head = (length - HEADER_SIZE) / OFFSET_SIZE, 0
+      if first > cut then return hint, first end
+      if second > cut then return hint + 1, second end
+      return first_after(form, value, hint + 2, count - 1, cut)
+    end
+
+    return function(key, units, value)
+      if not value then return create(key, units) end
+      local length = #value
+      local count = (length - HEADER_SIZE) / SIZE
       if count < 1 or count % 1 ~= 0 then return nil end
-      local version, incarnation, base, first = unpack_struct(HEADER_AND_FIRST, value)
-      local last = unpack_struct(OFFSET, value, length - OFFSET_SIZE + 1)
+      local version, incarnation, base = unpack_struct(HEADER, value)
+      local last, hint = unpack_struct(ENTRY, value, length - SIZE + 1)
       local offset, cut = stamp - base, cutoff - base
       if version ~= VERSION or incarnation > 0 or last > offset or last <= cut or offset > LONGEST then return nil end
-      if first <= cut then head, first = first_after(value, count, cut) end
-      local used = count - head + 1
+      local head, first = first_live(value, count, hint, cut)
+      local used = count - head + units
       if used > limit then return nil end
-      local suffix = pack(OFFSET, offset)
       if head > used / 4 + 2 then
-        local live = value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + head * OFFSET_SIZE) .. suffix
+        local live = value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + head * SIZE) .. pack(ENTRY, offset, 0):rep(units)
         redis_call('SET', key, live, 'PX', ttl)
       else
+        local suffix = pack(ENTRY, offset, head)
+        if units > 1 then suffix = suffix:rep(units) end
         redis_call('APPEND', key, suffix)
         if base + last < policy.share_start then redis_call('PEXPIRE', key, ttl) end
       end
@@ -61,8 +89,18 @@ if needed['sliding-log'] then
     local short_log = {}
 
     -- The time of unit number i, from 0, after the base.
-    local function offset_at(value, i)
-      return (unpack_struct(OFFSET, value, HEADER_SIZE + 1 + i * OFFSET_SIZE))
+    local function offset_at(form, value, i)
+      return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
+    end
+
+    -- A value without the units from number `from` to number `to`, without the latter.
+    local function without(form, value, from, to)
+      return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
+    end
+
+    -- The value as it is now, where it was appended to since it was read.
+    local function value_of(cell)
+      return cell.value or redis_call('GET', cell.key)
     end
 
     local function measure(cell, policy, first_offset)
@@ -73,17 +111,17 @@ if needed['sliding-log'] then
       elseif cell.last <= cut then
         cell.head, cell.used, cell.first = count, 0, nil
       else
-        local head, offset = first_after(value, count, cut)
+        local head, offset = first_after(cell.form, value, 0, count - 1, cut)
         cell.head, cell.used, cell.first = head, count - head, base + offset
       end
     end
 
     -- Times that lie after now count as now.
     local function clamp(cell, policy)
-      local base = min(cell.base, policy.stamp)
+      local form, base = cell.form, min(cell.base, policy.stamp)
       local parts = { pack(HEADER, VERSION, cell.incarnation, base) }
       for i = 0, cell.count - 1 do
-        parts[i + 2] = pack(OFFSET, min(cell.base + offset_at(cell.value, i), policy.stamp) - base)
+        parts[i + 2] = pack(form.entry, min(cell.base + offset_at(form, cell.value, i), policy.stamp) - base, 0)
       end
       cell.value, cell.base, cell.last = table.concat(parts), base, policy.stamp - base
       cell.repaired = true
@@ -91,20 +129,20 @@ if needed['sliding-log'] then
 
     -- Reads a value; false where something else is stored.
     function short_log.read(cell, policy, value)
-      cell.layout = short_log
-      local length = #value
-      local count = (length - HEADER_SIZE) / OFFSET_SIZE
+      local length, form = #value, form_of(policy)
+      local count = (length - HEADER_SIZE) / form.size
+      cell.layout, cell.form = short_log, form
       if count < 1 or count % 1 ~= 0 then
         cell.incarnation = read_mark(value) or 0
         return cell.incarnation > 0
       end
-      local version, incarnation, base, first_offset = unpack_struct(HEADER_AND_FIRST, value)
+      local version, incarnation, base, first_offset = unpack_struct(form.header_and_first, value)
       if version ~= VERSION then return false end
-      local last = unpack_struct(OFFSET, value, length - OFFSET_SIZE + 1)
+      local last = offset_at(form, value, count - 1)
       cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
       if base + last > policy.stamp then
         clamp(cell, policy)
-        first_offset = offset_at(cell.value, 0)
+        first_offset = offset_at(form, cell.value, 0)
       end
       measure(cell, policy, first_offset)
       return true
@@ -112,19 +150,17 @@ if needed['sliding-log'] then
 
     -- Writes the units from number `from` on, and more units of one time behind them.
     local function rewrite(cell, policy, from, suffix)
-      local value = cell.value or redis_call('GET', cell.key)
-      value = value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + from * OFFSET_SIZE) .. suffix
-      cell.value, cell.count = value, (#value - HEADER_SIZE) / OFFSET_SIZE
+      local value = without(cell.form, value_of(cell), 0, from) .. suffix
+      cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
       redis_call('SET', cell.key, value, 'PX', policy.ttl)
     end
 
     -- Offsets from a later base, where the present one is too long ago.
     local function rebase(cell)
-      local value = cell.value or redis_call('GET', cell.key)
-      local parts, base = {}, cell.first
+      local form, value, parts, base = cell.form, value_of(cell), {}, cell.first
       parts[1] = pack(HEADER, VERSION, cell.incarnation, base)
       for i = cell.head, cell.count - 1 do
-        parts[#parts + 1] = pack(OFFSET, cell.base + offset_at(value, i) - base)
+        parts[#parts + 1] = pack(form.entry, cell.base + offset_at(form, value, i) - base, 0)
       end
       cell.value = table.concat(parts)
       cell.last = cell.base + cell.last - base
@@ -138,27 +174,24 @@ if needed['sliding-log'] then
     end
 
     function short_log.take(cell, policy, units)
-      local stamp, used = policy.stamp, cell.used
+      local stamp, used, form = policy.stamp, cell.used, form_of(policy)
       if used == 0 then
-        cell.value = pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(OFFSET, 0):rep(units)
+        cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
         cell.base, cell.count, cell.head, cell.last = stamp, units, 0, 0
         cell.used, cell.first, cell.exists = units, stamp, true
         redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
         return
       end
-      local is_rebased = stamp - cell.base > LONGEST and rebase(cell)
+      local is_rebased = stamp - cell.base > form.longest and rebase(cell)
       local offset = stamp - cell.base
-      local suffix = pack(OFFSET, offset)
-      if units > 1 then suffix = suffix:rep(units) end
-      local excess = used + units - policy.limit
-      if excess < 0 then excess = 0 end
+      local excess = max(0, used + units - policy.limit)
       local dead = cell.head + excess
       if excess > 0 or dead > used / 4 + 2 or is_rebased then
-        rewrite(cell, policy, dead, suffix)
+        rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))
         cell.head = 0
-        cell.first = cell.base + offset_at(cell.value, 0)
+        cell.first = cell.base + offset_at(form, cell.value, 0)
       else
-        redis_call('APPEND', cell.key, suffix)
+        redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MOST_HINTED)):rep(units))
         if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
         cell.value, cell.count = nil, cell.count + units
       end
@@ -167,32 +200,30 @@ if needed['sliding-log'] then
     end
 
     function short_log.give_back(cell, policy, units, at)
-      local value = cell.value or redis_call('GET', cell.key)
-      local from = cell.head
-      while from < cell.count and cell.base + offset_at(value, from) < at do from = from + 1 end
-      local given = 0
-      while given < units and from + given < cell.count and cell.base + offset_at(value, from + given) == at do
+      local form, value, from, given = cell.form, value_of(cell), cell.head, 0
+      while from < cell.count and cell.base + offset_at(form, value, from) < at do from = from + 1 end
+      while given < units and from + given < cell.count and cell.base + offset_at(form, value, from + given) == at do
         given = given + 1
       end
       if given == 0 then return end
-      cell.value = value:sub(1, HEADER_SIZE + from * OFFSET_SIZE) .. value:sub(HEADER_SIZE + 1 + (from + given) * OFFSET_SIZE)
+      cell.value = without(form, value, from, from + given)
       cell.count, cell.used = cell.count - given, cell.used - given
       if cell.used == 0 then return end
-      cell.last = offset_at(cell.value, cell.count - 1)
+      cell.last = offset_at(form, cell.value, cell.count - 1)
       redis_call('SET', cell.key, cell.value, 'KEEPTTL')
-      measure(cell, policy, offset_at(cell.value, 0))
+      measure(cell, policy, offset_at(form, cell.value, 0))
     end
 
     function short_log.time_of(cell, _policy, k)
-      cell.value = cell.value or redis_call('GET', cell.key)
-      return cell.base + offset_at(cell.value, cell.head + k - 1)
+      cell.value = value_of(cell)
+      return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
     end
 
     -- Times and running totals of the live units, for another layout to take over.
     function short_log.entries(cell)
-      local value, entries = cell.value or redis_call('GET', cell.key), {}
+      local value, entries = value_of(cell), {}
       for i = cell.head, cell.count - 1 do
-        local time = cell.base + offset_at(value, i)
+        local time = cell.base + offset_at(cell.form, value, i)
         local last = entries[#entries]
         if last and last.time == time then
           last.total = last.total + 1

@@ -9,18 +9,21 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
   plain['token-bucket'] = function(policy)
     local limit, window, capacity = policy.limit, policy.window, policy.capacity
     if not call.isServerClock or limit == 0 then return nil end
-    return function(key)
-      local value = redis_pcall('GET', key)
-      if value == false then
-        local ttl = ceil(window / limit)
-        local lives_until = now + ttl + ceil(ttl / 4)
-        write_string(key, pack(FORMAT, PLAIN, 0, now, window, now + ttl, lives_until), lives_until - now)
-        return window, ttl, false
+    policy.reads_string = true
+    return function(key, units, value)
+      local raised = units * window
+      if not value then
+        if raised > capacity then return nil end
+        local ttl = ceil(raised / limit)
+        local life = ttl + ceil(ttl / 4)
+        local first = pack(FORMAT, PLAIN, 0, now, raised, now + ttl, now + life)
+        if not create_string(key, first, life + ttl_margin) then return nil end
+        return raised, ttl, false
       end
-      if type(value) ~= 'string' or #value ~= LENGTH then return nil end
+      if #value ~= LENGTH then return nil end
       local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
       if version ~= PLAIN or incarnation > 0 or at > now or now >= ends_at then return nil end
-      level = max(0, level - (now - at) * limit) + window
+      level = max(0, level - (now - at) * limit) + raised
       ends_at = now + ceil(level / limit)
       if level > capacity or ends_at > lives_until then return nil end
       redis_call('SETRANGE', key, '5', pack('<I6I7I7', now, level, ends_at))
