@@ -4,17 +4,33 @@
 -- search, and wrap around: only differences count, of up to twice the limit. Version 1 holds totals in 24 bits, for limits
 -- below 2^23; version 2 in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
 if needed['sliding-log'] then
+  -- Stored times are modulo this, and so are differences: those of what lies behind are in the upper half.
+  plain.block_time_span = 1099511627776
+
+  -- By version: how its header, an entry, and two entries are written; bytes of a header, of an entry, and of a full block; what totals are modulo.
+  -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
+  -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
+  function plain.block_layout(version)
+    if version == 1 then return '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216 end
+    if version == 2 then return '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656 end
+  end
+
   define['block-form'] = function()
     local block_form = {}
 
-    -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
-    -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
-    local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
-    local NARROW = { version = 1, header = '<BI4I3', entry = '<I5I3', two = '<I5I3I5I3', header_size = 8, entry_size = 8, full_size = 112, span = 16777216 }
-    local WIDE = { version = 2, header = '<BI4I6', entry = '<I5I6', two = '<I5I6I5I6', header_size = 11, entry_size = 11, full_size = 121, span = 281474976710656 }
+    local TIME_SPAN, HALF_SPAN = plain.block_time_span, plain.block_time_span / 2
+
+    local function form(version)
+      local header, entry, _, header_size, entry_size, full_size, span = plain.block_layout(version)
+      return {
+        version = version, header = header, entry = entry,
+        header_size = header_size, entry_size = entry_size, full_size = full_size, span = span,
+      }
+    end
+
+    local NARROW, WIDE = form(1), form(2)
     local FORMS = { NARROW, WIDE }
     local EPOCH = now - now % TIME_SPAN
-    block_form.time_span, block_form.half_span = TIME_SPAN, HALF_SPAN
 
     function block_form.of(block)
       local form = FORMS[block:byte(1)]

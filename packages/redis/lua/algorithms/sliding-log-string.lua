@@ -5,14 +5,8 @@
 if needed['sliding-log'] then
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MOST_HINTED = 255
-  -- Bases last for several windows.
-  local SHORT = { entry = '<I3B', two = '<I3BI3', three = '<I3BI3BI3', header_and_first = '<BI4I6I3B', size = 4, longest = 16777215 }
-  local LONG = { entry = '<I4B', two = '<I4BI4', three = '<I4BI4BI4', header_and_first = '<BI4I6I4B', size = 5, longest = 4294967295 }
-
-  -- How the times of a policy are written: it hangs on the window alone, which is a part of every key.
-  local function form_of(policy)
-    return policy.window <= 4194304 and SHORT or LONG
-  end
+  -- How the times of a policy are written hangs on the window alone, which is a part of every key: bases last for several windows.
+  local LONGEST_SHORT = 4194304
 
   -- Whether a log fits.
   function plain.has_short_log(policy)
@@ -20,8 +14,8 @@ if needed['sliding-log'] then
   end
 
   -- The first unit after an offset, and its offset, among the units from number `low` to number `high`, of which the last one is.
-  local function first_after(form, value, low, high, offset)
-    local format, size, start, found = form.entry, form.size, HEADER_SIZE + 1, nil
+  local function first_after(format, value, low, high, offset)
+    local size, start, found = format == '<I3B' and 4 or 5, HEADER_SIZE + 1, nil
     while low < high do
       local middle = floor((low + high) / 2)
       local at = unpack_struct(format, value, start + middle * size)
@@ -34,30 +28,30 @@ if needed['sliding-log'] then
   -- A log that has room, which most requests meet: as read, take and report would do it, without a cell.
   function plain.short_log(policy)
     local limit, window, stamp, cutoff, ttl = policy.limit, policy.window, policy.stamp, policy.cut, policy.ttl
-    local form = form_of(policy)
-    local ENTRY, TWO, THREE, SIZE, LONGEST = form.entry, form.two, form.three, form.size, form.longest
+    local ENTRY, TWO, THREE, SIZE, LONGEST = '<I3B', '<I3BI3', '<I3BI3BI3', 4, 16777215
+    if window > LONGEST_SHORT then ENTRY, TWO, THREE, SIZE, LONGEST = '<I4B', '<I4BI4', '<I4BI4BI4', 5, 4294967295 end
     policy.reads_string = true
 
     local function create(key, units)
-      local value = pack(form.header_and_first, VERSION, 0, stamp, 0, 0)
-      if units > 1 then value = value .. pack(ENTRY, 0, 0):rep(units - 1) end
-      if units > limit or not create_string(key, value, ttl) then return nil end
+      if units > limit then return nil end
+      local value = pack(HEADER, VERSION, 0, stamp) .. pack(ENTRY, 0, 0):rep(units)
+      if not create_string(key, value, ttl) then return nil end
       return units, stamp + window - now, false
     end
 
     -- The first live unit and its offset, where the unit before it, if any, is dead as the hint has it; mostly one or two more are by now.
     local function first_live(value, count, hint, cut)
-      if hint + 1 >= count then return first_after(form, value, 0, count - 1, cut) end
+      if hint + 1 >= count then return first_after(ENTRY, value, 0, count - 1, cut) end
       local before, first, second, _
       if hint == 0 then
         first, _, second = unpack_struct(TWO, value, HEADER_SIZE + 1)
       else
         before, _, first, _, second = unpack_struct(THREE, value, HEADER_SIZE + 1 + (hint - 1) * SIZE)
-        if before > cut then return first_after(form, value, 0, hint - 1, cut) end
+        if before > cut then return first_after(ENTRY, value, 0, hint - 1, cut) end
       end
       if first > cut then return hint, first end
       if second > cut then return hint + 1, second end
-      return first_after(form, value, hint + 2, count - 1, cut)
+      return first_after(ENTRY, value, hint + 2, count - 1, cut)
     end
 
     return function(key, units, value)
@@ -87,6 +81,12 @@ if needed['sliding-log'] then
 
   define['short-log'] = function()
     local short_log = {}
+    local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, longest = 16777215 }
+    local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, longest = 4294967295 }
+
+    local function form_of(policy)
+      return policy.window <= LONGEST_SHORT and SHORT or LONG
+    end
 
     -- The time of unit number i, from 0, after the base.
     local function offset_at(form, value, i)
@@ -111,7 +111,7 @@ if needed['sliding-log'] then
       elseif cell.last <= cut then
         cell.head, cell.used, cell.first = count, 0, nil
       else
-        local head, offset = first_after(cell.form, value, 0, count - 1, cut)
+        local head, offset = first_after(cell.form.entry, value, 0, count - 1, cut)
         cell.head, cell.used, cell.first = head, count - head, base + offset
       end
     end
