@@ -126,18 +126,20 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** Lets go of what nobody waits for any more. */
+  /** Lets go of what nobody waits for any more: as far as it stands in front, since who came first gives up first. */
   #drop(): void {
-    if (this.#queue.every(({ item }) => this.#options.isWanted(item))) return
+    const { isWanted } = this.#options
+    let count = 0
+    for (const { item } of this.#queue) {
+      if (isWanted(item)) break
+      count += 1
+    }
+    if (count === 0) return
     const dropped = new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
-    this.#queue = this.#queue.filter(({ item, reject }) => {
-      const isWanted = this.#options.isWanted(item)
-      if (!isWanted) {
-        this.#weigh(item, -1)
-        reject(dropped)
-      }
-      return isWanted
-    })
+    for (const { item, reject } of this.#queue.splice(0, count)) {
+      this.#weigh(item, -1)
+      reject(dropped)
+    }
   }
 
   #takeBatch(): readonly Waiting<Item, Result>[] {
