@@ -14,6 +14,8 @@ import { decodeReply, encodeCall } from './call.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import { Denials } from './denials.ts'
 import { KeyEncoder } from './key-encoder.ts'
+import { laneByTag, oneLane } from './lanes.ts'
+import { overMovingSlots } from './moving-slots.ts'
 import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
 import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
@@ -34,8 +36,9 @@ const u32 = 2 ** 32
 const spaces = new WeakMap<object, Map<string, object>>()
 
 /**
- * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically.
- * @param client of ioredis or node-redis, as you construct it
+ * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On a Cluster that holds for what one identity
+ * takes: a request whose policies count different identities is decided shard by shard, and what it took is given back when one denies.
+ * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or Cluster
  * @example
  * const store = redisStore(new Redis(process.env.REDIS_URL))
  * @throws SluiceError when the client is none that Sluice knows, or an option is out of range
@@ -77,7 +80,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows).catch(rethrow)
+    const outcomes = await call(rows)
     for (const [index, row] of rows.entries()) {
       const answered = sent[index]
       if (answered) denials.learn(row, outcomes[index] ?? [], answered)
@@ -85,22 +88,27 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     return outcomes
   }
 
-  const batcher = new Batcher<Row, readonly Outcome[]>({
-    maxWeights: [batch.maxKeys, batch.maxBytes],
-    weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
-    maxInFlight: batch.maxInFlight,
-    send,
-  })
+  function openLane(): Batcher<Row, readonly Outcome[]> {
+    const sendBatch = redis.isCluster ? overMovingSlots(send) : send
+    return new Batcher({
+      maxWeights: [batch.maxKeys, batch.maxBytes],
+      weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
+      maxInFlight: batch.maxInFlight,
+      send: (rows) => sendBatch(rows).catch(rethrow),
+    })
+  }
+
+  const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
 
   return {
     space: spaceOf(client, keyOptions.prefix),
 
     apply(op, checks) {
       const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)) }
-      return (batcher.isClosed ? undefined : denials.answer(row)) ?? batcher.add(row)
+      return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
     },
 
-    close: () => batcher.close(),
+    close: () => lanes.close(),
   }
 }
 
