@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { freePortPair } from './free-port.ts'
 import { type RedisServer, startRedis } from './redis-server.ts'
+import { until } from './until.ts'
 
 export interface RedisCluster extends AsyncDisposable {
   /** Where clients may begin: all nodes, also those that were killed meanwhile. */
@@ -28,7 +28,6 @@ export interface SlotMove {
 
 const slotCount = 16_384
 const masterCount = 3
-const okTimeoutMs = 20_000
 /** After so long a silence a node counts as lost: short, so that tests of a failover are. */
 const nodeTimeoutMs = 1_000
 
@@ -187,12 +186,4 @@ async function idOf(node: RedisServer): Promise<string> {
 async function alive(nodes: readonly RedisServer[]): Promise<readonly RedisServer[]> {
   const answers = await Promise.allSettled(nodes.map((node) => node.cli('PING')))
   return nodes.filter((_, index) => answers[index]?.status === 'fulfilled')
-}
-
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + okTimeoutMs
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`not within ${okTimeoutMs} ms: ${what}`)
-    await sleep(25)
-  }
 }

@@ -11,10 +11,20 @@ import {
   type NodeRedisClusterLike,
   nodeRedisClusterClient,
 } from './node-redis-cluster.ts'
+import {
+  isNodeRedisSentinel,
+  type NodeRedisSentinelLike,
+  nodeRedisSentinelClient,
+} from './node-redis-sentinel.ts'
 import type { RedisClient } from './redis-client.ts'
 
 /** A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node, Sentinel or Cluster. */
-export type UserClient = IoredisLike | IoredisClusterLike | NodeRedisLike | NodeRedisClusterLike
+export type UserClient =
+  | IoredisLike
+  | IoredisClusterLike
+  | NodeRedisLike
+  | NodeRedisClusterLike
+  | NodeRedisSentinelLike
 
 /**
  * Tells by what it can do which client this is.
@@ -25,10 +35,11 @@ export function recogniseClient(client: unknown): RedisClient {
     if (isIoredis(client))
       return isIoredisCluster(client) ? ioredisClusterClient(client) : ioredisClient(client)
     if (isNodeRedisCluster(client)) return nodeRedisClusterClient(client)
+    if (isNodeRedisSentinel(client)) return nodeRedisSentinelClient(client)
     if (isNodeRedis(client)) return nodeRedisClient(client)
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes })), but got ${show(client)}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), but got ${show(client)}`,
   )
 }
