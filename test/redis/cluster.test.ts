@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, type Limiter, type StoreErrorEvent } from '@sluice/core'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
@@ -102,6 +104,33 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     }
     expect(errors).toEqual([])
     expect([...admitted.values()]).toEqual(keys.map(() => 4))
+    await close()
+  })
+
+  it('is not sent again by a client that lost its connection before the answer', async () => {
+    const { limiter, close } = await open(clusterClient, 5, { denialTtlMs: 0 })
+    const [key = ''] = identitiesOf(7, 1)
+    await limiter.consume(key)
+    const node = await cluster.masterOf(slotOfTag(7))
+    const cutter = connect(node.port, '127.0.0.1')
+    await once(
+      cutter.setNoDelay().on('error', () => undefined),
+      'connect',
+    )
+    await node.cli('PING')
+    node.pause()
+    const asked = limiter.consume(key)
+    await sleep(50)
+    // What arrived first is decided first; its connection is cut before the answer is written.
+    cutter.write('CLIENT KILL TYPE normal\r\n')
+    await sleep(50)
+    node.resume()
+    expect((await asked).source).toBe('closed')
+    await until('it is connected again', async () => (await limiter.peek(key)).source === 'store')
+    cutter.destroy()
+    // Longer than clients wait before they send a command again.
+    await sleep(300)
+    expect((await limiter.peek(key)).outcomes[0]?.remaining).toBe(3)
     await close()
   })
 })
