@@ -51,11 +51,7 @@ export class Batcher<Item, Result> {
   }
 
   add(item: Item): Promise<Result> {
-    if (this.#closed) {
-      return Promise.reject(
-        new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check'),
-      )
-    }
+    if (this.#closed) return Promise.reject(storeClosed())
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
       this.#weigh(item, 1)
@@ -183,4 +179,8 @@ export class Batcher<Item, Result> {
       for (const waiting of batch) waiting.reject(error)
     }
   }
+}
+
+export function storeClosed(): SluiceError {
+  return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
 }
