@@ -3,6 +3,8 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, type Limiter, type StoreErrorEvent } from '@sluice/core'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
+import { Cluster } from 'ioredis'
+import { createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import type { RedisServer } from '../support/redis-server.ts'
@@ -129,6 +131,43 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     expect(outcomes[0]?.remaining).toBeGreaterThanOrEqual(20 - asked)
     await close()
   })
+})
+
+describe('clients of a Cluster as users set them up', () => {
+  async function prove(client: UserClient): Promise<void> {
+    const { limiter, errors } = limiterOn(client, 3, { denialTtlMs: 0 })
+    const ask = () => Promise.all(everywhere.map((key) => limiter.consume(key)))
+    const decisions = (await Promise.all([ask(), ask(), ask(), ask()])).flat()
+    expect(errors).toEqual([])
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(3 * everywhere.length)
+    if (decisions[0]) expect(await limiter.refund(decisions[0])).toBe(true)
+    expect((await limiter.peek(everywhere[0] ?? '')).outcomes[0]?.remaining).toBe(1)
+  }
+
+  it.each([
+    { keyPrefix: 'app:' },
+    { redisOptions: { keyPrefix: 'app2:' } },
+    { enableAutoPipelining: true },
+    { scaleReads: 'slave' as const },
+    { lazyConnect: true },
+    { redisOptions: { stringNumbers: true } },
+  ])('ioredis with %j', async (options) => {
+    const [port = 0] = cluster.ports
+    const client = new Cluster([{ host: '127.0.0.1', port }], options)
+    await prove(client)
+    client.disconnect()
+  })
+
+  it.each([{ useReplicas: true }, { minimizeConnections: true }, { RESP: 2 as const }])(
+    'node-redis with %j',
+    async (options) => {
+      const rootNodes = [{ url: `redis://127.0.0.1:${cluster.ports[4]}` }]
+      const client = createCluster({ rootNodes, ...options })
+      await client.connect()
+      await prove(client)
+      client.destroy()
+    },
+  )
 })
 
 /** Asks a node, and lets it decide, but cuts the connection before the answer is written. */

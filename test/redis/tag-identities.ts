@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 const tagCount = 64
 
 /** The number of the hash tag that an identity gets, by the rule of the key encoder. */
-export function tagNumberOf(identity: string): number {
+function tagNumberOf(identity: string): number {
   const bytes = hash('sha256', Buffer.from(identity, 'utf16le'), 'buffer')
   return (bytes[0] ?? 0) % tagCount
 }

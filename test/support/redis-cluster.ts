@@ -17,7 +17,7 @@ export interface RedisCluster extends AsyncDisposable {
 }
 
 /** A slot on its way from one master to another. */
-export interface SlotMove {
+interface SlotMove {
   readonly from: RedisServer
   readonly to: RedisServer
   /** Moves keys, all of them unless told how many. */

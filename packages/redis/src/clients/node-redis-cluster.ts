@@ -19,6 +19,8 @@ interface Node {
   readonly address: string
   /** A client, or a promise of it; `undefined` until it is needed. */
   readonly client?: unknown
+  /** While it connects for the first time. */
+  readonly connectPromise?: unknown
 }
 
 interface NodeClient {
@@ -79,9 +81,10 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
 
 /** Whether there is a connection to the master of a key; `undefined` while there has been none yet. */
 function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
-  const node = slots[slotOf(key)]?.master.client
-  if (typeof node !== 'object' || node === null || !('isReady' in node)) return undefined
-  return node.isReady === true
+  const { client, connectPromise } = slots[slotOf(key)]?.master ?? {}
+  if (connectPromise !== undefined || typeof client !== 'object' || client === null)
+    return undefined
+  return 'isReady' in client ? client.isReady === true : undefined
 }
 
 /**
