@@ -39,15 +39,17 @@ async function open(
   return { ...limiterOn(client, limit, options), close }
 }
 
-function limiterOn(client: UserClient, limit: number, options: RedisStoreOptions) {
+function limiterOn(
+  client: UserClient,
+  limit: number,
+  options: RedisStoreOptions,
+  names: readonly string[] = ['first', 'second'],
+) {
   opened += 1
   const errors: string[] = []
   const limiter = createLimiter({
     store: redisStore(client, { prefix: `cluster${opened}`, ...options }),
-    policies: [
-      { name: 'first', limit, window: '1h' },
-      { name: 'second', limit: limit + 1, window: '1h' },
-    ],
+    policies: names.map((name, index) => ({ name, limit: limit + index, window: '1h' })),
     failureMode: 'closed',
     onStoreError: ({ error }: StoreErrorEvent) => void errors.push(error.message),
   })
@@ -74,27 +76,30 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
   })
 
   it('decides right while a slot is moved under load, and no request fails', async () => {
-    const { limiter, errors, close } = await open(clusterClient, 4, { denialTtlMs: 0 })
+    const { client, close } = await clusterClient.connect(cluster.ports)
+    const several = limiterOn(client, 4, { denialTtlMs: 0 })
+    const single = limiterOn(client, 4, { denialTtlMs: 0 }, ['only'])
     const tag = 5
-    const keys = identitiesOf(tag, 12)
-    const admitted = new Map(keys.map((key) => [key, 0]))
+    const quotas = identitiesOf(tag, 12).flatMap((key) =>
+      [several, single].map(({ limiter }) => ({ key, limiter, admitted: 0 })),
+    )
+    const ask = async (quota: (typeof quotas)[number]): Promise<boolean> => {
+      const { allowed } = await quota.limiter.consume(quota.key)
+      if (allowed) quota.admitted += 1
+      return allowed
+    }
     let isOver = false
     async function load(): Promise<void> {
       while (!isOver) {
-        const key = keys[Math.floor(Math.random() * keys.length)] ?? ''
-        const burst = await Promise.all([limiter.consume(key), limiter.consume(key)])
-        for (const { allowed } of burst) {
-          if (allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
-        }
+        const some = quotas.filter(() => Math.random() < 0.2)
+        await Promise.all(some.flatMap((quota) => [ask(quota), ask(quota)]))
         await sleep(2)
       }
     }
     // Some have begun to count before the move, some begin during it.
-    for (const key of keys.slice(0, 6)) {
-      if ((await limiter.consume(key)).allowed) admitted.set(key, 1)
-    }
-    const loads = [load(), load(), load()]
+    for (const quota of quotas.slice(0, 12)) await ask(quota)
     const move = await cluster.beginMove(slotOfTag(tag))
+    const loads = [load(), load()]
     await sleep(100)
     await move.moveKeys(3)
     await sleep(150)
@@ -102,11 +107,9 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     await sleep(150)
     isOver = true
     await Promise.all(loads)
-    for (const key of keys) {
-      while ((await limiter.consume(key)).allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
-    }
-    expect(errors).toEqual([])
-    expect([...admitted.values()]).toEqual(keys.map(() => 4))
+    for (const quota of quotas) while (await ask(quota));
+    expect([...several.errors, ...single.errors]).toEqual([])
+    expect(quotas.map(({ admitted }) => admitted)).toEqual(quotas.map(() => 4))
     await close()
   })
 
