@@ -37,6 +37,8 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
 
 /** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
 const askOthersEveryMs = 100
+/** The SHA-1 of nothing: EVALSHA is the one command that users have to permit anyway. */
+const noScript = '0'.repeat(40)
 
 export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
   let asking: Promise<unknown> | undefined
@@ -50,7 +52,7 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
     const elsewhere = tags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
     if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
       asking = client
-        .sendCommand(elsewhere, false, ['TYPE', key])
+        .sendCommand(elsewhere, false, ['EVALSHA', noScript, '1', key])
         // The client tells it of the redirections that it followed in vain.
         .catch(() => undefined)
         .finally(() => {
