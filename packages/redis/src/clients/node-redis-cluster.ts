@@ -37,7 +37,7 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
 
 /** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
 const askOthersEveryMs = 100
-/** The SHA-1 of nothing: EVALSHA is the one command that users have to permit anyway. */
+/** The SHA-1 of no script: EVALSHA is the one command that users have to permit anyway. */
 const noScript = '0'.repeat(40)
 
 export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
