@@ -150,7 +150,7 @@ describe('requests', () => {
       'store',
       'store',
     ])
-    expect(errors.map(({ error }) => error.code)).toEqual(Array(2).fill('SLUICE_STORE_FAILED'))
+    expect(errors.map(({ error }) => error.code)).toEqual(Array(2).fill('SLUICE_REDIS_CONNECTION'))
   })
 
   it('that are alike are one row of a call, and each gets its own answer', async () => {

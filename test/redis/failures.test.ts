@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { ErrorCode, StoreErrorEvent } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
@@ -57,6 +58,16 @@ it('names a password that is missing', async () => {
   await expectFailure(client, 'SLUICE_REDIS_AUTH', /username and password/)
 })
 
+it('tells no password of a client, nor keys', async () => {
+  const server = await start('--requirepass', 'secret')
+  const client = connect(server, { password: 'hunter2-secret', enableReadyCheck: false })
+  const failure = await failureOf(client)
+  expect(failure?.code).toBe('SLUICE_REDIS_AUTH')
+  expect(inspect(failure, { depth: 9 })).not.toContain('hunter2')
+  const unknown = "ERR unknown command 'EVALSHA', with args beginning with: 'abc' '1' 'user:42' "
+  expect(inspect(storeFailure(new Error(unknown)), { depth: 9 })).not.toContain('user:42')
+})
+
 it('names a user who may not run scripts', async () => {
   const server = await start()
   await server.cli('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-@scripting')
@@ -93,10 +104,19 @@ it.each([
   ['WRONGPASS invalid username-password pair or user is disabled.', 'SLUICE_REDIS_AUTH'],
   ['Socket closed unexpectedly', 'SLUICE_REDIS_CONNECTION'],
   ['Connection is closed.', 'SLUICE_REDIS_CONNECTION'],
-  ['ERR unknown command', 'SLUICE_STORE_FAILED'],
+  ["ERR unknown command 'EVALSHA', with args beginning with: 'abc'", 'SLUICE_REDIS_PERMISSION'],
+  ["Stream isn't writeable and enableOfflineQueue options is false", 'SLUICE_REDIS_CONNECTION'],
+  ['The client is offline', 'SLUICE_REDIS_CONNECTION'],
+  ['Command timed out', 'SLUICE_REDIS_CONNECTION'],
+  ['Protocol error, got "H" as reply type byte', 'SLUICE_REDIS_CONNECTION'],
+  ['getaddrinfo EAI_AGAIN redis', 'SLUICE_REDIS_CONNECTION'],
+  ['All sentinels are unreachable. Retrying from scratch after 10ms.', 'SLUICE_REDIS_CONNECTION'],
+  ['MISCONF Redis is configured to save RDB snapshots', 'SLUICE_REDIS_BUSY'],
+  ['ERR max number of clients reached', 'SLUICE_REDIS_BUSY'],
+  ['ERR something else', 'SLUICE_STORE_FAILED'],
 ])('knows %s', (reason, code) => {
   const cause = new Error(reason)
-  expect(storeFailure(cause)).toMatchObject({ code, cause })
+  expect(storeFailure(cause)).toMatchObject({ code, cause: expect.any(Error) })
 })
 
 it('lets no client that nobody listens to end the process', async () => {

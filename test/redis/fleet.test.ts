@@ -22,7 +22,7 @@ afterAll(async () => {
 
 beforeEach(() => {
   opened += 1
-  key = `fleet${opened}:{instances}`
+  key = `fleet${opened}:{53t}:instances`
 })
 
 function open(options: RedisStoreOptions = {}): RedisStore {
@@ -170,7 +170,7 @@ describe('the clock of Redis', () => {
   it("is what clock: 'client' is set to", async () => {
     const own = await windowEnd(0, false)
     opened += 1
-    key = `fleet${opened}:{instances}`
+    key = `fleet${opened}:{53t}:instances`
     const corrected = await windowEnd(-7 * 60_000, false)
     expect(Math.abs(corrected - own - 7 * 60_000)).toBeLessThan(1_000)
   })

@@ -69,7 +69,7 @@ const spent = new WeakSet<Receipt>()
 export function createLimiter(options: LimiterOptions): Limiter {
   const { policies, store, failureMode, deadlineMs, instances, fallback } = setUpLimiter(options)
   const access = accessTo(store, fallback)
-  const caller: Caller = { failureMode, deadlineMs, instances, onFailure: reportFailure }
+  const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
   if (options.onResilience) access.observe(options.onResilience)
 
   function ask(op: AskOp, checks: readonly Check[]): MaybePromise<Decision> {
@@ -87,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
     warnOnce(
       `${failure.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
-      'store',
+      failure.code,
     )
   }
 
@@ -147,7 +147,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       }
     },
 
-    storeHealth: () => access.health(),
+    storeHealth: () => access.health(store),
 
     async close() {
       await store.close?.()

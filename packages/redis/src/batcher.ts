@@ -63,12 +63,7 @@ export class Batcher<Item, Result> {
   async close(): Promise<void> {
     this.#closed = true
     this.#flush()
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, patienceMs)
-    })
-    await Promise.race([this.#settled(), timeout])
-    clearTimeout(timer)
+    await inPatience(this.#settled())
     const closed = new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before it answered')
     for (const { reject } of this.#queue) reject(closed)
     this.#queue = []
@@ -183,4 +178,14 @@ export class Batcher<Item, Result> {
 
 export function storeClosed(): SluiceError {
   return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
+}
+
+/** Waits for something, but no longer than for a batch that is lost. */
+export async function inPatience(work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patienceMs)
+  })
+  await Promise.race([work, timeout])
+  clearTimeout(timer)
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { ClockSkewEvent } from '@sluice/core'
+import { type ClockSkewEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
+import { storeFailure } from './store-failure.ts'
 
 /** How this process is known to the others, whatever the number of its stores. */
 const processId = randomUUID()
@@ -9,8 +10,9 @@ const processId = randomUUID()
 const beatsUntilGone = 3
 /** Clocks that differ by less are as good as any. */
 const toleratedSkewMs = 1_000
-/** What took longer to measure says too little. */
 const longestMeasureMs = 500
+/** A beat without an answer for so many others is given up. */
+const longestBeats = 3
 
 /**
  * What the processes of a fleet tell each other in Redis: how many they are, by a heartbeat of a few commands; and how far their clock is from
@@ -19,26 +21,29 @@ const longestMeasureMs = 500
 export class Fleet {
   readonly #redis: RedisClient
   readonly #key: string
-  readonly #beatMs: number
+  /** Between two heartbeats; 0: there are none. */
+  #beatMs = 0
   readonly #observers = new Set<(event: ClockSkewEvent) => void>()
   #members = 0
   #timer: NodeJS.Timeout | undefined
-  #isBeating = false
-  #instances: number | undefined
+  /** What was counted at the last beats. */
+  readonly #counts: number[] = []
+  /** Settled when the clock of Redis was asked for once, whatever came of it. */
+  #clockAsked: Promise<void> | undefined
   /** What has to be added to the monotonic clock for that of Redis. */
   #offsetMs: number | undefined
   #toldSkewMs = 0
 
-  /** @param beatMs between two heartbeats; 0: none, so that nothing is ever seen */
-  constructor(redis: RedisClient, key: string, beatMs: number) {
+  constructor(redis: RedisClient, key: string) {
     this.#redis = redis
     this.#key = key
-    this.#beatMs = beatMs
   }
 
-  /** How many processes there are, as last seen. */
+  /**
+   * How many processes there are, as last seen. The most of the last beats: after an outage, in which all were forgotten, they come back one by one.
+   */
   get instances(): number | undefined {
-    return this.#instances
+    return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
   }
 
   /** Milliseconds since 1970 by the clock of Redis, as far as it is known; else by that of this process. */
@@ -47,14 +52,23 @@ export class Fleet {
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
   }
 
-  observe(observer: (event: ClockSkewEvent) => void): void {
+  /** @returns what ends it */
+  observe(observer: (event: ClockSkewEvent) => void): () => void {
     this.#observers.add(observer)
+    return () => this.#observers.delete(observer)
   }
 
-  /** Begins to beat, with the first store of this process that is used. */
-  join(): void {
+  /**
+   * Begins to beat, with the first store of this process that is used, as often as the most eager one asks for.
+   * @param beatMs between two heartbeats; 0: this store needs none
+   */
+  join(beatMs: number): void {
     this.#members += 1
-    if (this.#members === 1 && this.#beatMs > 0) void this.#beat()
+    const isEagerest = beatMs > 0 && (this.#beatMs === 0 || beatMs < this.#beatMs)
+    if (!isEagerest) return
+    this.#beatMs = beatMs
+    clearTimeout(this.#timer)
+    void this.#beat()
   }
 
   /** Leaves with the last store: then the others need not wait to notice. */
@@ -62,47 +76,65 @@ export class Fleet {
     this.#members -= 1
     if (this.#members > 0 || this.#beatMs === 0) return
     clearTimeout(this.#timer)
-    this.#redis.send(['ZREM', this.#key, processId], this.#key).catch(ignore)
+    this.#beatMs = 0
+    this.#send('ZREM', this.#key, processId).catch(ignore)
   }
 
-  /** One at a time: while Redis does not answer, no second one lines up behind it. */
+  /** For stores that count by this process' clock: until then it could be hours off, and repair what others have written. */
+  clockAsked(): Promise<void> {
+    this.#clockAsked ??= this.#measureClock()
+    return this.#clockAsked
+  }
+
+  /** One at a time: while Redis does not answer, no second one lines up behind it, unless the client has lost it. */
   async #beat(): Promise<void> {
-    if (this.#isBeating) return
-    this.#isBeating = true
-    try {
-      await this.#measureClock()
-      await this.#count()
-    } catch {
-      // Checks tell of a Redis that is away; what was seen last holds.
+    const beatMs = this.#beatMs
+    const isCurrent = (): boolean => this.#members > 0 && this.#beatMs === beatMs && beatMs > 0
+    const next = (): void => {
+      if (!isCurrent()) return
+      clearTimeout(this.#timer)
+      // Not all processes of a fleet that starts together beat together.
+      this.#timer = setTimeout(() => void this.#beat(), beatMs * (0.75 + Math.random() / 2))
+      this.#timer.unref()
     }
-    this.#isBeating = false
-    if (this.#members === 0) return
-    // Not all processes of a fleet that starts together beat together.
-    const delayMs = this.#beatMs * (0.75 + Math.random() / 2)
-    this.#timer = setTimeout(() => void this.#beat(), delayMs)
+    this.#timer = setTimeout(next, longestBeats * beatMs)
     this.#timer.unref()
+    try {
+      const measured = this.#measureClock()
+      this.#clockAsked ??= measured
+      await measured
+      if (isCurrent()) await this.#count()
+    } catch (error) {
+      warnAboutRefusal(error)
+    }
+    next()
   }
 
   async #count(): Promise<void> {
     const now = this.now()
     const lifeMs = beatsUntilGone * this.#beatMs
-    const send = (...args: [string, ...string[]]): Promise<unknown> =>
-      this.#redis.send(args, this.#key)
     const [, , count] = await Promise.all([
-      send('ZADD', this.#key, String(now), processId),
-      send('ZREMRANGEBYSCORE', this.#key, '-inf', `(${now - lifeMs}`),
-      send('ZCARD', this.#key),
-      send('PEXPIRE', this.#key, String(2 * lifeMs)),
+      this.#send('ZADD', this.#key, String(now), processId),
+      this.#send('ZREMRANGEBYSCORE', this.#key, '-inf', `(${now - lifeMs}`),
+      this.#send('ZCARD', this.#key),
+      this.#send('PEXPIRE', this.#key, String(2 * lifeMs)),
     ])
-    this.#instances = Math.max(1, Number(count) || 1)
+    this.#counts.push(Math.max(1, Number(count) || 1))
+    if (this.#counts.length > beatsUntilGone) this.#counts.shift()
+  }
+
+  #send(...args: [string, ...string[]]): Promise<unknown> {
+    return this.#redis.send(args, this.#key)
   }
 
   /** Servers may forbid TIME: then the clock of this process has to do. */
   async #measureClock(): Promise<void> {
     const before = performance.now()
-    const time = await this.#redis.send(['TIME'], this.#key).catch(ignore)
+    const time = await this.#send('TIME').catch(ignore)
     const tookMs = performance.now() - before
-    if (!Array.isArray(time) || tookMs > longestMeasureMs) return
+    if (!Array.isArray(time)) return
+    // What took long says little, but more than nothing.
+    if (tookMs > longestMeasureMs && this.#offsetMs !== undefined) return
     const [seconds, microseconds] = time.map(Number)
     if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(microseconds)) return
     const serverMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000
@@ -116,6 +148,16 @@ export class Fleet {
     this.#toldSkewMs = skewMs
     for (const observer of this.#observers) observer({ type: 'clock-skew', skewMs })
   }
+}
+
+/** Checks tell of a Redis that is away. One that forbids a command of the heartbeat would never be noticed: then every process takes the whole limit. */
+function warnAboutRefusal(error: unknown): void {
+  const { code, message } = storeFailure(error)
+  if (code !== 'SLUICE_REDIS_PERMISSION' && code !== 'SLUICE_STORE_FAILED') return
+  warnOnce(
+    `the processes of a fleet cannot count themselves, so pin { instances } in the limiter: ${message}`,
+    'heartbeat',
+  )
 }
 
 function ignore(): undefined {

@@ -1,5 +1,5 @@
 import type { Outcome } from '@sluice/core'
-import { type Batcher, storeClosed } from './batcher.ts'
+import { type Batcher, inPatience, storeClosed } from './batcher.ts'
 import type { Row } from './row-groups.ts'
 import { applyByShard } from './shards.ts'
 import { tagOf } from './tags.ts'
@@ -64,7 +64,7 @@ export function laneByTag(open: () => Lane): Lanes {
     },
     async close() {
       isClosed = true
-      await Promise.all(underWay)
+      await inPatience(Promise.all(underWay))
       await Promise.all([...lanes.values()].map((lane) => lane.close()))
     },
   }

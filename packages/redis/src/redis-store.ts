@@ -19,14 +19,11 @@ import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
 import { overMovingSlots } from './moving-slots.ts'
-import {
-  type RedisStoreOptions,
-  type RedisStoreSetup,
-  setUpRedisStore,
-} from './redis-store-options.ts'
+import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
 import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
 import { storeFailure } from './store-failure.ts'
+import { tags } from './tags.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
@@ -59,9 +56,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const redis = recogniseClient(client)
   const { clock, encoding, batch, denialTtlMs, heartbeatMs, onInvalid, ...keyOptions } =
     setUpRedisStore(options)
-  const space = spaceOf(client, redis, { prefix: keyOptions.prefix, heartbeatMs })
+  const space = spaceOf(client, redis, keyOptions.prefix)
   const { fleet } = space
   let hasJoined = false
+  const unobserve: (() => void)[] = []
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const script = loadScript(encoding)
   const ttlMargin = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
@@ -74,6 +72,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     callNumber += 1
     const number = callNumber
+    if (clock === 'client') await fleet.clockAsked()
     const now =
       clock === 'server' ? undefined : clock === 'client' ? fleet.now() : Math.floor(clock())
     const encoded = encodeCall(rows, {
@@ -120,7 +119,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   return {
     space,
-    observe: (observer) => fleet.observe(observer),
+    observe(observer) {
+      unobserve.push(fleet.observe(observer))
+    },
     get instances() {
       return fleet.instances ?? 1
     },
@@ -128,7 +129,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     apply(op, checks, asker) {
       if (!hasJoined) {
         hasJoined = true
-        fleet.join()
+        fleet.join(heartbeatMs)
       }
       const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
       return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
@@ -138,6 +139,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       await lanes.close()
       if (hasJoined) fleet.leave()
       hasJoined = false
+      for (const end of unobserve.splice(0)) end()
     },
   }
 }
@@ -152,16 +154,12 @@ function bytesOf(keys: readonly string[]): number {
   return bytes
 }
 
-function spaceOf(
-  client: object,
-  redis: RedisClient,
-  { prefix, heartbeatMs }: Pick<RedisStoreSetup, 'prefix' | 'heartbeatMs'>,
-): Space {
+function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const prefixes = spaces.get(client) ?? new Map<string, Space>()
   spaces.set(client, prefixes)
   const known = prefixes.get(prefix)
   if (known) return known
-  const space = { fleet: new Fleet(redis, `${prefix}:{instances}`, heartbeatMs) }
+  const space = { fleet: new Fleet(redis, `${prefix}:{${tags[0]}}:instances`) }
   prefixes.set(prefix, space)
   return space
 }

@@ -11,42 +11,59 @@ interface KnownFailure {
 const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_AUTH',
-    pattern: /^(NOAUTH|WRONGPASS)|invalid password|Client sent AUTH/i,
+    pattern: /^(NOAUTH|WRONGPASS|DENIED)|invalid password|Client sent AUTH/i,
     fix: 'give the client the username and password of this Redis',
   },
   {
     code: 'SLUICE_REDIS_PERMISSION',
-    pattern: /^NOPERM/,
-    fix: 'let the user run EVALSHA, EVAL and the commands of the script on keys of the prefix: ACL SETUSER … ~sluice:* +@all',
+    pattern: /\bNOPERM\b|unknown command/i,
+    fix: 'let the user run EVALSHA, EVAL, TIME and the commands of the script on keys of the prefix: ACL SETUSER … ~sluice:* +@all',
   },
   {
     code: 'SLUICE_REDIS_READONLY',
-    pattern: /^READONLY|can't write against a read only replica/i,
+    pattern: /\bREADONLY\b|can't write against a read only replica/i,
     fix: 'connect to the master, through Sentinel if it moves',
   },
   {
     code: 'SLUICE_REDIS_MEMORY',
-    pattern: /^OOM|used memory > 'maxmemory'/,
+    pattern: /\bOOM\b|used memory > 'maxmemory'/,
     fix: 'raise maxmemory, or choose a maxmemory-policy that evicts',
   },
   {
     code: 'SLUICE_REDIS_BUSY',
-    pattern: /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)/,
-    fix: 'it answers again when it has loaded its data, ended its script or chosen a master',
+    pattern:
+      /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)|max number of clients/,
+    fix: 'it answers again when it has loaded its data, ended its script, chosen a master or can write again',
   },
   {
     code: 'SLUICE_REDIS_CONNECTION',
     pattern:
-      /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|closed|Connection is|Socket|max retries|disconnect/i,
-    fix: 'see that Redis runs, and that the address and the network are right',
+      /\b(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|clos|connect|offline|Socket|stream isn't|timed? ?out|max retries|redirections|sentinels? |startup nodes|slots cache|Protocol error/i,
+    fix: 'see that Redis runs, and that the address, the protocol (TLS or not) and the network are right',
   },
 ]
 
 /** The error of a client as one that says what to do. */
 export function storeFailure(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
-  const reason = error instanceof Error ? error.message : 'no reason given'
+  const reason = error instanceof Error ? withoutArguments(error.message) : 'no reason given'
   const known = knownFailures.find(({ pattern }) => pattern.test(reason))
   const message = `Redis did not decide: ${reason}${known ? `; ${known.fix}` : ''}`
-  return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: error })
+  return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: causeOf(error) })
+}
+
+/** What Redis repeats of a command that it does not know: keys, and so perhaps identities. */
+function withoutArguments(message: string): string {
+  return message.replace(/,? with args beginning with:.*/s, '')
+}
+
+/** The error of a client holds the command: with a password, where it was AUTH, and with keys. It goes to logs without that. */
+function causeOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined
+  const cause = new Error(withoutArguments(error.message))
+  cause.name = error.name
+  if (error.stack !== undefined) cause.stack = withoutArguments(error.stack)
+  return 'code' in error && typeof error.code === 'string'
+    ? Object.assign(cause, { code: error.code })
+    : cause
 }

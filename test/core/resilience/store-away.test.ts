@@ -268,15 +268,34 @@ describe('the return', () => {
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
   })
 
-  it('forgets a debt that was refunded, or whose key was reset', async () => {
+  it('forgets a debt that was refunded', async () => {
     const limiter = limit()
     await cutOff(limiter)
-    const decision = await limiter.consume('refunded')
-    await limiter.consume('reset')
-    await limiter.refund(decision)
-    await limiter.reset('reset').catch(() => undefined)
+    await limiter.refund(await limiter.consume('k'))
     await comeBack(limiter)
     expect(store.asked('charge')).toBe(0)
+  })
+})
+
+describe('a reset', () => {
+  it('rejects at once while the store is away, and forgets nothing then', async () => {
+    const limiter = limit({ limit: 2 })
+    await cutOff(limiter)
+    await limiter.consume('k', { cost: 2 })
+    const asked = store.calls.length
+    await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    expect(store.calls).toHaveLength(asked)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+  })
+
+  it('forgets what was counted here too', async () => {
+    const limiter = limit({ limit: 2 })
+    await cutOff(limiter)
+    await limiter.consume('k', { cost: 2 })
+    await comeBack(limiter)
+    await limiter.reset('k')
+    await cutOff(limiter)
+    expect((await limiter.consume('k')).allowed).toBe(true)
   })
 })
 

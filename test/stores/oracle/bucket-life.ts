@@ -29,8 +29,9 @@ export class BucketLife implements Life {
   }
 
   take(check: Check, now: number): { at: number; ends: number[] } {
-    const filled = this.#levelAt(check, now) + BigInt(check.cost) * BigInt(check.policy.windowMs)
-    const most = capacity(check)
+    const before = this.#levelAt(check, now)
+    const filled = before + BigInt(check.cost) * BigInt(check.policy.windowMs)
+    const most = capacity(check) > before ? capacity(check) : before
     this.#fill(check, now, filled < most ? filled : most)
     return { at: this.#endsAt, ends: [this.#endsAt] }
   }

@@ -30,10 +30,11 @@ export class LeaseLife implements Life {
     return this.#running(now).length === 0
   }
 
-  take({ policy, cost }: Check, now: number): { at: number; ends: number[] } {
+  take({ policy, cost, limit }: Check, now: number): { at: number; ends: number[] } {
     this.#taken += 1
     const endsAt = now + policy.windowMs
-    this.#leases = [...this.#running(now), { number: this.#taken, units: cost, endsAt }]
+    const units = Math.min(cost, limit)
+    this.#leases = [...this.#running(now), { number: this.#taken, units, endsAt }]
     return { at: this.#taken, ends: [endsAt] }
   }
 

@@ -41,8 +41,11 @@ export class UnitLife implements Life {
     if (policy.algorithm === 'sliding-counter') counted.openedAt = startOf(policy, now)
     counted.openedAt ??= startOf(policy, now)
     const time = timeOf(counted, policy, now)
+    const before = live(counted, policy, now).length
     for (let i = 0; i < Math.min(cost, 100_000); i += 1) counted.units.push({ time })
-    if (policy.algorithm === 'sliding-log') counted.units = live(counted, policy, now).slice(-limit)
+    if (policy.algorithm === 'sliding-log') {
+      counted.units = live(counted, policy, now).slice(-Math.max(limit, before))
+    }
     return { at: time, ends: endsOf(policy, now) }
   }
 

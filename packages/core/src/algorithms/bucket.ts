@@ -46,11 +46,10 @@ export function bucket(capacityLevel: (check: Check) => number): Algorithm<Bucke
     resetMs: (state, check, now) => resetMs(self, state, { check, now }),
 
     take(state, check, now) {
-      const units = check.cost * check.policy.windowMs
-      fill(state, check, {
-        now,
-        level: Math.min(levelAt(state, check, now) + units, capacityLevel(check)),
-      })
+      const before = levelAt(state, check, now)
+      const level = Math.min(before + check.cost * check.policy.windowMs, capacityLevel(check))
+      // A smaller capacity, as of a request of another tier, does not forget what was taken under a larger one.
+      fill(state, check, { now, level: Math.max(before, level) })
       return state.endsAt
     },
 

@@ -51,9 +51,11 @@ export const concurrency: Algorithm<Leases> = {
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
-    state.units += cost
+    // More than the limit count no more than it.
+    const units = Math.min(cost, limit)
+    state.units += units
     state.endsAt = now + policy.windowMs
-    state.running.set(number, { units: cost, endsAt: state.endsAt })
+    state.running.set(number, { units, endsAt: state.endsAt })
     return number
   },
 

@@ -62,13 +62,15 @@ export const slidingLog: Algorithm<SlidingLog> = {
   take(state, check, now) {
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
+    const before = state.lastMs < 0 ? 0 : state.lastTotal - state.base
     if (state.lastMs >= 0 && state.lastMs < time) {
       if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
       else state.earlier.push(state.lastMs, state.lastTotal)
     }
     state.lastMs = time
     state.lastTotal += check.cost
-    keepNewest(state, check.limit)
+    // A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+    keepNewest(state, Math.max(check.limit, before))
     state.limit = check.limit
     return time
   },

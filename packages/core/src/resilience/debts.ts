@@ -1,16 +1,41 @@
-import type { Check } from '../check.ts'
+import { algorithms } from '../algorithms/table.ts'
+import type { Check, Receipt } from '../check.ts'
+import { monotonicMs } from './monotonic-clock.ts'
+import { RecentUnits } from './recent-units.ts'
 
-/** Units that were admitted here while the store was away, and that it has to be told of. */
-export interface Debt {
-  /** What was asked, as the store knows it. */
-  readonly check: Check
+/** What was admitted here for one key, and the store has to be told of. */
+interface Debt {
+  /** What was asked, as the store knows it, with the largest limit. */
+  check: Check
   /** The same as it was decided here. */
+  local: Check
+  readonly units: RecentUnits
+  /** Of those, the units that the store may have taken too: it was asked, and has not answered yet. */
+  doubtful: number
+  /** What was taken here, for refunds of it that come when the debt is paid. */
+  receipts: Receipt[]
+}
+
+/** Units to be charged. */
+export interface Due {
+  readonly check: Check
   readonly local: Check
-  units: number
+  readonly units: number
+  readonly receipts: readonly Receipt[]
+}
+
+export interface Owed {
+  readonly check: Check
+  readonly local: Check
+  readonly units: number
+  readonly receipts: readonly Receipt[]
+  /** Whether the store was asked, and has not answered yet. */
+  readonly isDoubtful: boolean
 }
 
 /** As many as a memory store holds keys. The oldest are forgotten first: then an outage has admitted that much too much. */
 const mostDebts = 100_000
+const mostReceipts = 100
 
 /** What the store is owed, by policy and key. */
 export class Debts {
@@ -21,53 +46,106 @@ export class Debts {
   }
 
   /** Adds to what is owed. Leases end by themselves, and are not owed. */
-  owe(check: Check, local: Check, units: number = check.cost): void {
+  owe({ check, local, units, receipts, isDoubtful }: Owed): void {
     if (units === 0 || check.policy.algorithm === 'concurrency') return
-    const id = idOf(check)
-    const known = this.#debts.get(id)
-    if (known) {
-      known.units += units
-      return
+    const debt = this.#debtOf(check, local)
+    // With a smaller one the store, or the memory here, would hold less than was admitted under a larger one.
+    if (check.limit > debt.check.limit) {
+      debt.check = check
+      debt.local = local
     }
-    this.#debts.set(id, { check, local, units })
-    if (this.#debts.size <= mostDebts) return
-    for (const oldest of this.#debts.keys()) {
-      this.#debts.delete(oldest)
-      return
-    }
+    debt.units.add(units, monotonicMs())
+    if (isDoubtful) debt.doubtful += units
+    for (const receipt of receipts)
+      if (debt.receipts.length < mostReceipts) debt.receipts.push(receipt)
   }
 
-  /** The store has these units already, or nobody has them any more. Returns how many were owed. */
-  strike(check: Check, units: number = check.cost): number {
+  /** Units that the store was asked for and has not taken, or may never tell: they are owed for certain. */
+  confirm(check: Check): void {
+    const debt = this.#debts.get(idOf(check))
+    if (debt) debt.doubtful = Math.max(0, debt.doubtful - check.cost)
+  }
+
+  /** Units that the store has taken, as it says now. Returns whether they were owed still: else they were paid, or count no more. */
+  strikeDoubtful(check: Check): boolean {
+    const debt = this.#debts.get(idOf(check))
+    if (!debt || debt.doubtful < check.cost) return false
+    debt.doubtful -= check.cost
+    return this.strike(check, check.cost) === check.cost
+  }
+
+  /** Units that nobody has any more. Returns how many were owed. */
+  strike(check: Check, units: number): number {
     const id = idOf(check)
     const debt = this.#debts.get(id)
     if (!debt) return 0
-    const struck = Math.min(debt.units, units)
-    debt.units -= struck
-    if (debt.units === 0) this.#debts.delete(id)
+    const nowMs = monotonicMs()
+    const struck = debt.units.take(units, nowMs)
+    this.#settle(id, debt, nowMs)
     return struck
   }
 
-  /** Takes out what one key owes. */
-  take(check: Check): Debt | undefined {
+  /** Takes out what one key owes for certain. */
+  take(check: Check): Due | undefined {
     const id = idOf(check)
     const debt = this.#debts.get(id)
-    if (debt) this.#debts.delete(id)
-    return debt
+    return debt && this.#due(id, debt, debt.doubtful)
   }
 
-  /** Takes out what the first `count` keys owe. */
-  takeSome(count: number): readonly Debt[] {
-    const taken: Debt[] = []
+  /** Takes out what the first `count` keys owe, what is doubtful too: the store answers again, and has not answered that. */
+  takeSome(count: number): readonly Due[] {
+    const taken: Due[] = []
     for (const [id, debt] of this.#debts) {
       if (taken.length >= count) break
-      taken.push(debt)
-      this.#debts.delete(id)
+      const due = this.#due(id, debt, 0)
+      if (due) taken.push(due)
     }
     return taken
+  }
+
+  forget(check: Check): void {
+    this.#debts.delete(idOf(check))
+  }
+
+  #due(id: string, debt: Debt, kept: number): Due | undefined {
+    const { check, local, receipts } = debt
+    const nowMs = monotonicMs()
+    const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
+    this.#settle(id, debt, nowMs)
+    return units === 0 ? undefined : { check, local, units, receipts }
+  }
+
+  #settle(id: string, debt: Debt, nowMs: number): void {
+    const total = debt.units.total(nowMs)
+    debt.doubtful = Math.min(debt.doubtful, total)
+    if (total === 0) this.#debts.delete(id)
+  }
+
+  #debtOf(check: Check, local: Check): Debt {
+    const id = idOf(check)
+    const known = this.#debts.get(id)
+    if (known) return known
+    const units = new RecentUnits(lifeMs(check))
+    const debt = { check, local, units, doubtful: 0, receipts: [] }
+    this.#debts.set(id, debt)
+    if (this.#debts.size > mostDebts) {
+      for (const oldest of this.#debts.keys()) {
+        this.#debts.delete(oldest)
+        break
+      }
+    }
+    return debt
   }
 }
 
 function idOf({ policy, key }: Check): string {
   return `${policy.id}\0${key}`
+}
+
+/** How long a unit counts at most: a bucket drains for longer than a window where its burst is larger than its limit. */
+function lifeMs(check: Check): number {
+  const { algorithm, windowMs } = check.policy
+  if (algorithm === 'sliding-counter') return 2 * windowMs
+  const level = algorithms[algorithm].capacityLevel?.(check)
+  return level === undefined || check.limit === 0 ? windowMs : Math.ceil(level / check.limit)
 }

@@ -3,17 +3,28 @@ import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { Outcome, StoreOp } from '../store.ts'
-import { type Debt, Debts } from './debts.ts'
+import { Debts, type Due } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
 /** The operations that decide or take; the others settle what those have done. */
 export type AskOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
+
+export interface LocalAsk {
+  readonly op: AskOp
+  readonly checks: readonly Check[]
+  /** How many processes decide so, each with its share of the limits. */
+  readonly instances: number
+  /** Whether the store was asked, and has not answered yet. */
+  readonly isDoubtful: boolean
+}
 
 /** Decides in bounded local memory while a store is away, and remembers what the store has to be told. */
 export class Fallback {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
   readonly #givenBack = new WeakSet<Receipt>()
+  /** What the store has taken for what was taken here. */
+  readonly #twins = new WeakMap<Receipt, Receipt>()
 
   constructor(memory: MemoryStore) {
     this.#memory = memory
@@ -23,52 +34,66 @@ export class Fallback {
     return this.#memory === memory
   }
 
-  /** @param instances how many processes decide so, each with its share of the limits */
-  decide(op: AskOp, checks: readonly Check[], instances: number): Decision {
+  decide({ op, checks, instances, isDoubtful }: LocalAsk): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
-    const outcomes = this.#memory.apply(op, locals)
-    const decision = decisionOf(outcomes, 'fallback')
+    const decision = decisionOf(this.#memory.apply(op, locals), 'fallback')
+    const { outcomes } = decision
     if (op === 'charge' || (op === 'consume' && decision.allowed)) {
-      for (let index = 0; index < checks.length; index += 1) {
-        const [check, local] = [checks[index], locals[index]]
-        if (check && local) this.debts.owe(check, local)
+      for (const [index, check] of checks.entries()) {
+        const receipt = outcomes[index]?.receipt
+        const local = locals[index] ?? check
+        const receipts = receipt ? [receipt] : []
+        this.debts.owe({ check, local, units: check.cost, receipts, isDoubtful })
       }
     }
     if (instances === 1) return decision
-    return {
-      ...decision,
-      outcomes: outcomes.map((outcome, index) => {
-        const check = checks[index]
-        return check ? localOutcome(outcome, check) : outcome
-      }),
-    }
+    const told = outcomes.map((outcome, index) => {
+      const check = checks[index]
+      return check ? localOutcome(outcome, check) : outcome
+    })
+    return { ...decision, outcomes: told }
   }
 
-  settle(op: StoreOp, checks: readonly Check[]): readonly Outcome[] {
-    if (op === 'refund') {
-      for (const check of checks) {
-        this.debts.strike(check)
-        if (check.receipt) this.#givenBack.add(check.receipt)
-      }
+  /** With what has to be given back at the store too, since it has it already. */
+  settle(
+    op: StoreOp,
+    checks: readonly Check[],
+  ): { outcomes: readonly Outcome[]; atStore: readonly Check[] } {
+    if (op !== 'refund') return { outcomes: this.#memory.apply(op, checks), atStore: [] }
+    const before = this.#memory.apply('peek', checks)
+    const outcomes = this.#memory.apply('refund', checks)
+    const atStore: Check[] = []
+    for (const [index, check] of checks.entries()) {
+      // As far as it counted still.
+      const left = outcomes[index]?.remaining ?? 0
+      this.debts.strike(check, Math.max(0, left - (before[index]?.remaining ?? 0)))
+      if (!check.receipt) continue
+      this.#givenBack.add(check.receipt)
+      const twin = this.#twins.get(check.receipt)
+      if (twin) atStore.push({ ...twin.check, cost: check.cost, receipt: twin })
     }
-    return this.#memory.apply(op, checks)
+    return { outcomes, atStore }
   }
 
   reset(checks: readonly Check[]): void {
-    for (const check of checks) this.debts.take(check)
+    for (const check of checks) this.debts.forget(check)
     this.#memory.apply('reset', checks)
   }
 
-  /** Whether what a decision took here was given back since. */
-  isGivenBack({ outcomes }: Decision): boolean {
-    return outcomes.some(({ receipt }) => receipt !== undefined && this.#givenBack.has(receipt))
+  /** The store has taken what a receipt of this memory stands for. */
+  pair(local: Receipt | undefined, atStore: Receipt | undefined): void {
+    if (local && atStore) this.#twins.set(local, atStore)
   }
 
-  /** The units of a debt that count still: what has left the window since is no matter any more. */
-  unitsOwed({ local, units }: Debt): number {
+  isGivenBack(receipt: Receipt): boolean {
+    return this.#givenBack.has(receipt)
+  }
+
+  /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
+  unitsOwed({ check, local, units }: Due): number {
+    const most = Math.min(units, algorithms[check.policy.algorithm].capacity(check))
     const [outcome] = this.#memory.apply('peek', [local])
-    if (outcome?.remaining === undefined) return units
-    const used = algorithms[local.policy.algorithm].capacity(local) - outcome.remaining
-    return Math.min(units, used)
+    if (!outcome?.remaining) return most
+    return Math.min(most, algorithms[local.policy.algorithm].capacity(local) - outcome.remaining)
   }
 }

@@ -1,12 +1,13 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { FailureMode } from '../failure-mode.ts'
-import type { Asker, StoreOp } from '../store.ts'
+import type { Asker, Store, StoreOp } from '../store.ts'
 import { Waiting } from './deadlines.ts'
 import type { AskOp } from './fallback.ts'
 
 /** What a limiter wants done when the store does not answer. */
 export interface Caller {
+  readonly store: Store
   readonly failureMode: FailureMode
   readonly deadlineMs: number
   /** How many processes share the limits, where the user has pinned it. */

@@ -2,9 +2,10 @@ import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import { isPromise } from '../maybe-promise.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
-import type { Debt } from './debts.ts'
+import type { Due } from './debts.ts'
 import { DeferredOps } from './deferred-ops.ts'
-import type { AskOp, Fallback } from './fallback.ts'
+import type { Fallback } from './fallback.ts'
+import type { Ask } from './pending-ask.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
 /** How many debts are paid at once on return. */
@@ -12,13 +13,11 @@ const debtsAtOnce = 100
 
 /** Brings a store, when it is back, to know what was decided without it. */
 export class Reconciliation {
-  readonly #store: Store
   readonly #fallback: Fallback
   readonly #tell: (event: ResilienceEvent) => void
   readonly #deferred = new DeferredOps()
 
-  constructor(store: Store, fallback: Fallback, tell: (event: ResilienceEvent) => void) {
-    this.#store = store
+  constructor(fallback: Fallback, tell: (event: ResilienceEvent) => void) {
     this.#fallback = fallback
     this.#tell = tell
   }
@@ -28,76 +27,102 @@ export class Reconciliation {
     this.#deferred.add(op, checks)
   }
 
+  /** Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more than it should. */
+  apply(store: Store, op: StoreOp, checks: readonly Check[]): void {
+    try {
+      const outcomes = store.apply(op, checks)
+      if (isPromise(outcomes)) outcomes.then(undefined, () => undefined)
+    } catch {
+      // As above.
+    }
+  }
+
   /** What an answer took that came too late: kept for whom was let pass meanwhile, given back for whom was refused. */
-  answeredLate(op: AskOp, outcomes: readonly Outcome[], meanwhile: Decision): void {
+  answeredLate({ op, caller }: Ask, outcomes: readonly Outcome[], meanwhile: Decision): void {
     if (op === 'peek') return
-    const held: Check[] = []
-    for (const { receipt } of outcomes) if (receipt) held.push({ ...receipt.check, receipt })
-    if (held.length === 0) return
-    const back = held.filter((check) => !this.#isKept(check, meanwhile))
-    if (back.length > 0) this.#apply('refund', back)
-    const charge = back.length < held.length ? 'kept' : 'refunded'
-    this.#tell({ type: 'late-reply', charge })
+    const back: Check[] = []
+    let isKept = false
+    for (const [index, outcome] of outcomes.entries()) {
+      const local = meanwhile.outcomes[index]
+      const { receipt } = outcome
+      if (!receipt) {
+        if (local?.receipt) this.#fallback.debts.confirm(local.receipt.check)
+        continue
+      }
+      const keeps = this.#keeps(receipt.check, op === 'charge', { meanwhile, local })
+      if (keeps) this.#fallback.pair(local?.receipt, receipt)
+      else back.push({ ...receipt.check, receipt })
+      isKept ||= keeps
+    }
+    if (back.length > 0) this.apply(caller.store, 'refund', back)
+    if (isKept || back.length > 0) {
+      this.#tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
+    }
+  }
+
+  /** Nothing will be heard any more of what was asked: whether it was taken nobody knows, so it stays owed. */
+  lost({ op }: Ask, meanwhile: Decision): void {
+    if (op === 'peek') return
+    for (const { receipt } of meanwhile.outcomes) {
+      if (receipt) this.#fallback.debts.confirm(receipt.check)
+    }
   }
 
   /** Whether what a late answer took stands for what was admitted meanwhile. */
-  #isKept(check: Check, meanwhile: Decision): boolean {
-    if (!meanwhile.allowed || this.#fallback.isGivenBack(meanwhile)) return false
+  #keeps(
+    check: Check,
+    isCharge: boolean,
+    { meanwhile, local }: { meanwhile: Decision; local: Outcome | undefined },
+  ): boolean {
+    if (!meanwhile.allowed && !isCharge) return false
     if (meanwhile.source !== 'fallback') return true
+    if (local?.receipt && this.#fallback.isGivenBack(local.receipt)) return false
     // The lease that runs is the one that was given meanwhile; and a debt that was paid must not be paid twice.
-    return check.policy.algorithm !== 'concurrency' && this.#fallback.debts.strike(check) > 0
+    return check.policy.algorithm !== 'concurrency' && this.#fallback.debts.strikeDoubtful(check)
   }
 
   /** Tells the store of all that was admitted without it. */
-  async payAll(mayGoOn: () => boolean): Promise<void> {
-    for (const { op, checks } of this.#deferred.takeAll()) this.#apply(op, checks)
+  async payAll(store: Store, mayGoOn: () => boolean): Promise<void> {
+    for (const { op, checks } of this.#deferred.takeAll()) this.apply(store, op, checks)
     const { debts } = this.#fallback
     let keys = 0
     let units = 0
     while (debts.size > 0 && mayGoOn()) {
-      const paid = await Promise.all(debts.takeSome(debtsAtOnce).map((debt) => this.#pay(debt)))
+      const dues = debts.takeSome(debtsAtOnce)
+      const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
       for (const each of paid) {
-        if (each !== undefined && each > 0) keys += 1
+        if (each) keys += 1
         units += each ?? 0
       }
       // What the store does not take now it is told with the next request of the key, or the next time.
-      if (paid.includes(undefined)) break
+      if (dues.length === 0 || paid.includes(undefined)) break
     }
     if (keys > 0) this.#tell({ type: 'reconciled', keys, units })
   }
 
   /** Before a key is asked for again, the store is told what it has taken meanwhile: both travel in this order. */
-  payFor(checks: readonly Check[]): void {
+  payFor({ checks, caller }: Ask): void {
     for (const check of checks) {
-      const debt = this.#fallback.debts.take(check)
-      if (!debt) continue
-      void this.#pay(debt).then((units) => {
+      const due = this.#fallback.debts.take(check)
+      if (!due) continue
+      void this.#pay(caller.store, due).then((units) => {
         if (units) this.#tell({ type: 'reconciled', keys: 1, units })
       })
     }
   }
 
   /** The units that were charged: 0 when nothing counts any more. `undefined` when the store failed: then the debt stands. */
-  async #pay(debt: Debt): Promise<number | undefined> {
-    const units = this.#fallback.unitsOwed(debt)
+  async #pay(store: Store, due: Due): Promise<number | undefined> {
+    const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
-      await this.#store.apply('charge', [{ ...debt.check, cost: units }])
+      const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
+      for (const receipt of due.receipts) this.#fallback.pair(receipt, outcome?.receipt)
       return units
     } catch {
       // Whoever asks next finds out how the store is.
-      this.#fallback.debts.owe(debt.check, debt.local, units)
+      this.#fallback.debts.owe({ ...due, units, isDoubtful: false })
       return undefined
-    }
-  }
-
-  #apply(op: StoreOp, checks: readonly Check[]): void {
-    try {
-      const outcomes = this.#store.apply(op, checks)
-      // What cannot be given back stays taken: that admits no more than it should.
-      if (isPromise(outcomes)) outcomes.then(undefined, () => undefined)
-    } catch {
-      // As above.
     }
   }
 }

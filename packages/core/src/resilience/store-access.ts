@@ -5,7 +5,7 @@ import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { notify } from '../observers.ts'
-import type { Outcome, Store, StoreOp } from '../store.ts'
+import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { Deadlines, inTime } from './deadlines.ts'
 import { Fallback } from './fallback.ts'
@@ -21,7 +21,7 @@ import { count, noCounts, type StoreHealth } from './store-health.ts'
  * of its limiters.
  */
 export class StoreAccess {
-  readonly #store: Store
+  readonly #heard = new WeakSet<Store>()
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
@@ -37,13 +37,18 @@ export class StoreAccess {
   #missed = 0
   readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
     this.#countMissed()
-    return this.#failed(error, ask)
+    return this.#failed(error, ask, true)
   }
 
-  constructor(store: Store, memory: MemoryStore) {
-    this.#store = store
+  constructor(memory: MemoryStore) {
     this.#fallback = new Fallback(memory)
-    this.#reconciliation = new Reconciliation(store, this.#fallback, (event) => this.#tell(event))
+    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#tell(event))
+  }
+
+  /** Listens to a store of this access, once. */
+  listenTo(store: Store): void {
+    if (this.#heard.has(store)) return
+    this.#heard.add(store)
     store.observe?.((event) => this.#tell(event))
   }
 
@@ -52,11 +57,11 @@ export class StoreAccess {
   }
 
   /** How the store is, and what has happened so far. */
-  health(): StoreHealth {
+  health(store: Store): StoreHealth {
     return {
       breaker: this.#breaker.state,
       isAway: this.#awaySince !== undefined,
-      instances: this.#store.instances ?? 1,
+      instances: store.instances ?? 1,
       keysOwed: this.#fallback.debts.size,
       counters: { ...this.#counters },
     }
@@ -68,9 +73,7 @@ export class StoreAccess {
 
   ask(ask: Ask): MaybePromise<Decision> {
     if (this.#awaySince !== undefined) return this.#askAway(ask)
-    if (this.#fallback.debts.size > 0 && this.#breaker.isSound) {
-      this.#reconciliation.payFor(ask.checks)
-    }
+    if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
 
@@ -81,7 +84,11 @@ export class StoreAccess {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[] | undefined> {
-    if (source === 'fallback') return this.#fallback.settle(op, checks)
+    if (source === 'fallback') {
+      const { outcomes, atStore } = this.#fallback.settle(op, checks)
+      if (atStore.length > 0) this.#giveBack(atStore, caller)
+      return outcomes
+    }
     if (this.#breaker.state !== 'closed') {
       if (op === 'refund' || op === 'release') this.#reconciliation.defer(op, checks)
       return undefined
@@ -94,25 +101,33 @@ export class StoreAccess {
     }
   }
 
-  /** @throws or rejects when the store failed, since nothing stands in for that */
+  /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was forgotten here either */
   async reset(checks: readonly Check[], caller: Caller): Promise<void> {
-    this.#fallback.reset(checks)
+    if (this.#breaker.state !== 'closed') {
+      throw new SluiceError(
+        'SLUICE_STORE_FAILED',
+        'the store is away, so nothing was reset; try again when it is back (storeHealth tells)',
+      )
+    }
     await this.#inTime('reset', checks, caller)
+    this.#fallback.reset(checks)
+  }
+
+  #giveBack(checks: readonly Check[], { store }: Caller): void {
+    if (this.#breaker.state === 'closed') this.#reconciliation.apply(store, 'refund', checks)
+    else this.#reconciliation.defer('refund', checks)
   }
 
   /** Some of the traffic goes without the store, or all of it. */
   #askAway(ask: Ask): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
-    if (passing === 'probe') {
-      this.#tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
-      return this.#askStore(ask)
-    }
+    if (passing === 'probe') return this.#askStore(ask)
     const ramp = this.#ramp
     if (passing === 'stop' || !ramp) return this.#without(ask)
-    if (ramp.isOver(nowMs)) this.#arrive(nowMs)
+    if (ramp.isOver(nowMs)) this.#arrive(ask.caller, nowMs)
     else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#without(ask)
-    this.#reconciliation.payFor(ask.checks)
+    this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
 
@@ -120,54 +135,67 @@ export class StoreAccess {
     const asker = this.#isRemote ? new PendingAsk(ask, this.#onMissed) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = this.#store.apply(ask.op, ask.checks, asker)
+      outcomes = ask.caller.store.apply(ask.op, ask.checks, asker)
     } catch (error) {
-      return this.#failed(error, ask)
+      return this.#failed(error, ask, false)
     }
     if (isPromise(outcomes)) {
       return this.#wait(outcomes, asker ?? new PendingAsk(ask, this.#onMissed))
     }
-    // Known without the store, which so was not probed.
-    this.#breaker.withdraw()
+    // A remote store knew it without asking, and so was not probed.
+    if (this.#isRemote) this.#breaker.withdraw()
+    else if (this.#awaySince !== undefined) this.#succeeded(ask.caller, monotonicMs())
     return decisionOf(outcomes, 'store')
   }
 
   #wait(outcomes: Promise<readonly Outcome[]>, ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
+    if (this.#breaker.state === 'half-open') {
+      this.#tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+    }
     const deadlines = this.#deadlinesOf(ask.caller)
     const { decision } = ask
     deadlines.add(ask)
-    outcomes.then(
-      (found) => {
-        deadlines.remove(ask)
-        if (ask.meanwhile) {
-          this.#reconciliation.answeredLate(ask.op, found, ask.meanwhile)
-          return
-        }
-        // The time at which it was asked is near enough, and known.
-        this.#succeeded(ask.dueAt - ask.caller.deadlineMs)
-        ask.answer(decisionOf(found, 'store'))
-      },
-      (error: unknown) => {
-        deadlines.remove(ask)
-        if (!ask.meanwhile) ask.answer(this.#failed(error, ask))
-      },
-    )
+    const lose = (error: unknown): void => {
+      deadlines.remove(ask)
+      if (ask.meanwhile) this.#reconciliation.lost(ask, ask.meanwhile)
+      else ask.answer(this.#failed(error, ask, false))
+    }
+    outcomes.then((found) => {
+      try {
+        this.#hear(ask, found)
+      } catch (error) {
+        lose(error)
+      }
+    }, lose)
     return decision
   }
 
-  #succeeded(nowMs: number): void {
+  #hear(ask: PendingAsk, found: readonly Outcome[]): void {
+    this.#deadlinesOf(ask.caller).remove(ask)
+    if (ask.meanwhile) {
+      this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
+      return
+    }
+    const answer = decisionOf(found, 'store')
+    // The time at which it was asked is near enough, and known.
+    this.#succeeded(ask.caller, ask.dueAt - ask.caller.deadlineMs)
+    ask.answer(answer)
+  }
+
+  #succeeded(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
     this.#ramp = new Ramp(monotonicMs(), Math.random)
     this.#tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    this.#payAll()
+    this.#payAll(caller)
   }
 
-  #failed(error: unknown, ask: Ask): Decision {
+  /** @param isDoubtful whether the store may still do what was asked */
+  #failed(error: unknown, ask: Ask, isDoubtful: boolean): Decision {
     const nowMs = monotonicMs()
     ask.caller.onFailure(ask.op, error)
     if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
-    return this.#without(ask)
+    return this.#without(ask, isDoubtful)
   }
 
   #leave(nowMs: number, error: unknown): void {
@@ -182,27 +210,30 @@ export class StoreAccess {
     for (const deadlines of this.#deadlines.values()) deadlines.missAll(error)
   }
 
-  #arrive(nowMs: number): void {
+  #arrive(caller: Caller, nowMs: number): void {
     const durationMs = Math.round(nowMs - (this.#awaySince ?? nowMs))
-    this.#tell({ type: 'fallback-left', durationMs, decisions: this.#decisionsAway })
+    const decisions = this.#decisionsAway
     this.#breaker.recover()
     this.#awaySince = undefined
     this.#ramp = undefined
     this.#decisionsAway = 0
-    this.#payAll()
+    this.#tell({ type: 'fallback-left', durationMs, decisions })
+    this.#payAll(caller)
   }
 
-  #payAll(): void {
-    void this.#reconciliation.payAll(() => this.#breaker.state === 'closed')
+  #payAll({ store }: Caller): void {
+    void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without({ op, checks, caller }: Ask): Decision {
+  #without({ op, checks, caller }: Ask, isDoubtful = false): Decision {
     this.#decisionsAway += 1
     this.#counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
-    if (mode === 'closed') return refuseAll
-    return this.#fallback.decide(op, checks, caller.instances ?? this.#store.instances ?? 1)
+    // What has been used has to be counted, whoever would have been refused.
+    if (mode === 'closed' && op !== 'charge') return refuseAll
+    const instances = caller.instances ?? caller.store.instances ?? 1
+    return this.#fallback.decide({ op, checks, instances, isDoubtful })
   }
 
   /** @throws or rejects when the store failed, or did not answer in time: it may still do what was asked */
@@ -211,16 +242,21 @@ export class StoreAccess {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
+    // A refund or a release has to be done, whoever waits for it.
+    const isForGood = op === 'refund' || op === 'release'
+    const asker: Asker = { answered: false }
     try {
-      const answer = this.#store.apply(op, checks)
+      const answer = caller.store.apply(op, checks, isForGood ? undefined : asker)
       if (!isPromise(answer)) return answer
       const outcomes = await inTime(answer, this.#deadlinesOf(caller))
-      this.#succeeded(monotonicMs())
+      this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
       const nowMs = monotonicMs()
       if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
       throw error
+    } finally {
+      asker.answered = true
     }
   }
 
@@ -237,8 +273,9 @@ export class StoreAccess {
     this.#missed += 1
     if (this.#missed > 1) return
     void Promise.resolve().then(() => {
-      this.#tell({ type: 'deadline-missed', checks: this.#missed })
+      const checks = this.#missed
       this.#missed = 0
+      this.#tell({ type: 'deadline-missed', checks })
     })
   }
 
@@ -248,25 +285,24 @@ export class StoreAccess {
   }
 }
 
-const accesses = new WeakMap<Store, StoreAccess>()
+const accesses = new WeakMap<object, StoreAccess>()
 
 /**
- * The one way to a store that all its limiters share.
+ * The one way to a store that all its limiters share, and all stores that count in the same place.
  * @param memory where is counted while the store is away; the first limiter that names one decides for all
  * @throws SluiceError when another memory is in use already
  */
 export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
-  const known = accesses.get(store)
-  if (known) {
-    if (memory && !known.fallsBackTo(memory)) {
-      throw new SluiceError(
-        'SLUICE_OPTION_INVALID',
-        'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
-      )
-    }
-    return known
+  const space = store.space ?? store
+  const known = accesses.get(space)
+  if (known && memory && !known.fallsBackTo(memory)) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+    )
   }
-  const access = new StoreAccess(store, memory ?? memoryStore())
-  accesses.set(store, access)
+  const access = known ?? new StoreAccess(memory ?? memoryStore())
+  accesses.set(space, access)
+  access.listenTo(store)
   return access
 }

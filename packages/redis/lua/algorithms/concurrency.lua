@@ -11,8 +11,9 @@ if needed['concurrency'] then
       return string.format('%.0f', number)
     end
 
-    local function lease_name(number, units)
-      return integer(number) .. ':' .. integer(units)
+    -- More units than the limit count no more than it.
+    local function lease_name(policy, number, units)
+      return integer(number) .. ':' .. integer(min(units, policy.limit))
     end
 
     local function units_of(name)
@@ -66,24 +67,24 @@ if needed['concurrency'] then
         cell.is_foreign = false
       end
       local number = new_incarnation()
-      while redis_call('ZSCORE', cell.key, lease_name(number, units)) do number = new_incarnation() end
-      redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(number, units))
+      while redis_call('ZSCORE', cell.key, lease_name(policy, number, units)) do number = new_incarnation() end
+      redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
       cell.incarnation = number
-      cell.used = cell.used + units
+      cell.used = cell.used + min(units, policy.limit)
       write_total(cell, policy)
     end
 
     function concurrency.give_back(cell, policy, units, number)
-      local name = lease_name(number, units)
+      local name = lease_name(policy, number, units)
       local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
       if not ends_at then return end
       redis_call('ZREM', cell.key, name)
-      if tonumber(ends_at) > now then cell.used = cell.used - units end
+      if tonumber(ends_at) > now then cell.used = cell.used - min(units, policy.limit) end
       write_total(cell, policy)
     end
 
     function concurrency.renew(cell, policy, units, number)
-      local name = lease_name(number, units)
+      local name = lease_name(policy, number, units)
       local ends_at = not cell.is_foreign and redis_call('ZSCORE', cell.key, name)
       if not ends_at or tonumber(ends_at) <= now then return false end
       redis_call('ZADD', cell.key, integer(now + policy.window), name)

@@ -176,7 +176,7 @@ if needed['sliding-log'] then
       cell.used = cell.used - k
     end
 
-    function block_log.take(cell, policy, units)
+    function block_log.take(cell, policy, units, most)
       local stamp = policy.stamp
       if cell.used == 0 then
         begin(cell, policy)
@@ -190,7 +190,7 @@ if needed['sliding-log'] then
       local is_ttl_due = cell.last_time < policy.share_start
       append(cell, stamp, cell.last_total + units)
       cell.used = cell.used + units
-      if cell.used > policy.limit then drop_oldest(cell, policy, cell.used - policy.limit) end
+      if cell.used > most then drop_oldest(cell, policy, cell.used - most) end
       if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
     end
 

@@ -14,10 +14,10 @@ if needed['sliding-log'] then
       persist = short_log.persist,
       give_back = short_log.give_back,
       time_of = short_log.time_of,
-      take = function(cell, policy, units)
+      take = function(cell, policy, units, most)
         cell.layout = block_log
         block_log.write_anew(cell, policy, short_log.entries(cell))
-        block_log.take(cell, policy, units)
+        block_log.take(cell, policy, units, most)
       end,
     }
 

@@ -89,13 +89,13 @@ if needed['sliding-log'] then
       add(cell, policy, ahead)
     end
 
-    function set_log.take(cell, policy, units)
+    function set_log.take(cell, policy, units, most)
       -- What has expired, a mark, or something that is no log.
       if cell.used == 0 and cell.exists then redis_call('DEL', cell.key) end
       cell.exists = true
       redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.cut))
       add(cell, policy, units)
-      redis_call('ZREMRANGEBYRANK', cell.key, 0, -policy.limit - 1)
+      redis_call('ZREMRANGEBYRANK', cell.key, 0, -most - 1)
       measure(cell, policy)
     end
 

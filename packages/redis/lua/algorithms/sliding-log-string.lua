@@ -173,7 +173,7 @@ if needed['sliding-log'] then
       rewrite(cell, policy, 0, '')
     end
 
-    function short_log.take(cell, policy, units)
+    function short_log.take(cell, policy, units, most)
       local stamp, used, form = policy.stamp, cell.used, form_of(policy)
       if used == 0 then
         cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
@@ -184,7 +184,7 @@ if needed['sliding-log'] then
       end
       local is_rebased = stamp - cell.base > form.longest and rebase(cell)
       local offset = stamp - cell.base
-      local excess = max(0, used + units - policy.limit)
+      local excess = max(0, used + units - most)
       local dead = cell.head + excess
       if excess > 0 or dead > used / 4 + 2 or is_rebased then
         rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))

@@ -39,9 +39,10 @@ if needed['sliding-log'] then
     end
 
     function sliding_log.take(cell, policy, units)
-      -- Units beyond the limit matter no more: the newest are kept.
-      if units > policy.limit then units = policy.limit end
-      cell.layout.take(cell, policy, units)
+      -- Units beyond the limit matter no more: the newest are kept. A smaller limit, as of a request of another tier, does not forget what was
+      -- taken under a larger one.
+      local most = max(policy.limit, cell.used)
+      cell.layout.take(cell, policy, min(units, most), most)
     end
 
     -- Until the k-th oldest unit has left.

@@ -73,7 +73,7 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
     end
 
     function bucket.take(cell, policy, units)
-      cell.level = min(cell.level + units * policy.window, policy.capacity)
+      cell.level = max(cell.level, min(cell.level + units * policy.window, policy.capacity))
       cell.ends_at = now + ceil(cell.level / policy.limit)
       if cell.ends_at <= cell.lives_until and call.isServerClock then
         redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
