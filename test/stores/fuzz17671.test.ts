@@ -1,0 +1,118 @@
+import type { Check, Outcome, Receipt } from '@sluice/core'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import type { Expected } from './oracle/life.ts'
+import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
+import { memoryDriver, packedDriver, type StoreDriver, sortedSetDriver } from './store-drivers.ts'
+import { type Request, type Trace, traces } from './traces.ts'
+
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(async () => {
+  await redis.stop()
+})
+
+/** One decision that a refund may name: the receipts of the store and of the oracle. */
+interface Taken {
+  readonly receipts: readonly (Receipt | undefined)[]
+  readonly expected: readonly (OracleReceipt | undefined)[]
+}
+
+const runs = { memory: 1500, redis: 1500 }
+
+describe.each([
+  { driver: memoryDriver, numRuns: runs.memory },
+  { driver: packedDriver, numRuns: runs.redis },
+  { driver: sortedSetDriver, numRuns: runs.redis },
+])('$driver.name', ({ driver, numRuns }) => {
+  it('gives the answers of the oracle on random traces', {
+    timeout: 600_000,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(traces, (trace) => compare(driver, trace)),
+      { numRuns },
+    )
+  })
+})
+
+async function compare(driver: StoreDriver, { startMs, steps }: Trace): Promise<void> {
+  let now = startMs
+  const { store, close } = await driver.open(redis.url, () => now)
+  const oracle = new Oracle()
+  const taken: Taken[] = []
+  try {
+    for (const { elapsedMs, requests } of steps) {
+      if (oracle.mayStepTo(now + elapsedMs)) now += elapsedMs
+      oracle.stepTo(now)
+      const resolved = requests.map((request) => settlement(request, taken, oracle))
+      const outcomes = await Promise.all(resolved.map(({ op, checks }) => store.apply(op, checks)))
+      for (const [index, { op, checks, receipts }] of resolved.entries()) {
+        const answer = oracle.apply(op, checks, { now, receipts })
+        const found = outcomes[index] ?? []
+        expect(found.map(comparable), `${op} at ${now} of ${describeChecks(checks)}`).toEqual(
+          answer.expected,
+        )
+        taken.push({
+          receipts: found.map(({ receipt }) => receipt),
+          expected: answer.receipts,
+        })
+      }
+    }
+  } finally {
+    await close()
+  }
+}
+
+/** A refund, a release or a renewal as a limiter asks for it: with the checks and receipts of what was taken, and once but for renewals. */
+function settlement(
+  request: Request,
+  taken: Taken[],
+  oracle: Oracle,
+): Request & { receipts: readonly (OracleReceipt | undefined)[] } {
+  const { op } = request
+  if (op !== 'refund' && op !== 'release' && op !== 'renew') return { ...request, receipts: [] }
+  const at = request.settles % Math.max(1, taken.length)
+  const chosen = op === 'refund' ? taken.splice(at, 1)[0] : taken[at]
+  const pairs = (chosen?.receipts ?? []).flatMap((receipt, index) => {
+    const expected = chosen?.expected[index]
+    expect(receipt === undefined).toBe(expected === undefined)
+    if (!receipt || !expected) return []
+    const isLease = receipt.check.policy.algorithm === 'concurrency'
+    return (op === 'refund' || isLease) && oracle.maySettle(expected) ? [{ receipt, expected }] : []
+  })
+  if (pairs.length === 0) return { ...request, op: 'peek', receipts: [] }
+  return {
+    ...request,
+    checks: pairs.map(({ receipt }) => ({ ...receipt.check, receipt })),
+    receipts: pairs.map(({ expected }) => expected),
+  }
+}
+
+function comparable({
+  allowed,
+  limit,
+  remaining,
+  resetMs,
+  retryAfterMs,
+  delayMs,
+}: Outcome): Expected {
+  return {
+    allowed,
+    limit,
+    remaining: remaining ?? -1,
+    resetMs: resetMs ?? -1,
+    retryAfterMs,
+    delayMs,
+  }
+}
+
+function describeChecks(checks: readonly Check[]): string {
+  return checks
+    .map(({ policy, key, cost, limit }) => `${policy.id} ${key} cost ${cost} limit ${limit}`)
+    .join(', ')
+}
