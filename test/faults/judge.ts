@@ -1,0 +1,250 @@
+import { type CellRun, deadlineMs, type FleetRun, limit, windowMs } from './cell.ts'
+import { hotKey } from './load.ts'
+import {
+  awayTimes,
+  type Measured,
+  measured,
+  mostWithin,
+  quantile,
+  withoutStore,
+} from './measure.ts'
+
+/** What waits are measured against. */
+export interface WaitBounds {
+  /** How much longer than the deadline a request may wait. */
+  readonly overDeadlineMs: number
+  /** The 99th percentile while the breaker is open; `undefined`: not judged. */
+  readonly openP99Ms: number | undefined
+}
+
+export const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2 }
+
+export interface Waits {
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** The most that the hot key was admitted in a rolling window. */
+export interface Admitted {
+  /** Windows in which every process was without the store; `undefined` where there were none. */
+  readonly cutOff: number | undefined
+  /** Any window at all. */
+  readonly most: number
+  /** Windows after all traffic was back. */
+  readonly after: number
+}
+
+export interface Verdict {
+  readonly framework: FleetRun['framework']
+  readonly requests: number
+  readonly answered: number
+  readonly statuses: Readonly<Record<string, string>>
+  /** From the begin of the fault until all traffic was back. */
+  readonly waits: Waits
+  /** Of requests while the breaker was open. */
+  readonly openWaits: Waits | undefined
+  readonly admitted: Admitted
+  readonly admittedInAll: number
+  readonly chargedInAll: number | undefined
+  readonly events: Readonly<Record<string, number>>
+  readonly reconciledUnits: number
+  /** From the end of the fault until all traffic was back. */
+  readonly recoveryMs: number
+  /** What is not as it should be; empty when all is. */
+  readonly problems: readonly string[]
+}
+
+/** A window's edges are known to about this, since decisions are timed by their replies. */
+const edgeMs = 20
+/** A fleet that is cut off may admit a tenth more than the limit, and the onset one limit on top. */
+const cutOffShare = 1.1
+
+export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits): Verdict {
+  const requests = measured(fleet)
+  const { marks } = cell
+  const meanwhile = requests.filter(
+    ({ arrivedAt }) => arrivedAt >= marks.begun && arrivedAt <= marks.recovered,
+  )
+  const alone = withoutStore(fleet, requests)
+  const hot = requests.filter(
+    ({ mode, key, status }) => mode === 'fallback' && status === 200 && key === hotKey('fallback'),
+  )
+  const { events, reconciledUnits } = eventCounts(fleet)
+  const verdict = {
+    framework: fleet.framework,
+    requests: fleet.samples.length,
+    answered: fleet.samples.filter(({ status }) => status !== 0).length,
+    statuses: statusesOf(fleet),
+    waits: waitsOf(meanwhile),
+    openWaits: alone.length === 0 ? undefined : waitsOf(alone),
+    admitted: admittedBy(cell, fleet, hot),
+    admittedInAll: hot.length,
+    chargedInAll: cell.fault.ownClock ? undefined : fleet.chargedInAll,
+    events,
+    reconciledUnits,
+    recoveryMs: marks.recovered - marks.ended,
+  }
+  const problems = [
+    ...answerProblems(verdict, requests, alone),
+    ...waitProblems(verdict, bounds),
+    ...admissionProblems(cell, verdict),
+    ...chargeProblems(cell, verdict, hot),
+    ...eventProblems(cell, fleet, verdict),
+  ]
+  return { ...verdict, problems }
+}
+
+function waitsOf(requests: readonly Measured[]): Waits {
+  const waits = requests.map(({ waitMs }) => waitMs)
+  return { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99), max: quantile(waits, 1) }
+}
+
+function statusesOf({ samples }: FleetRun): Record<string, string> {
+  const counts = new Map<string, Map<number, number>>()
+  for (const { mode, status } of samples) {
+    const ofMode = counts.get(mode) ?? new Map<number, number>()
+    counts.set(mode, ofMode.set(status, (ofMode.get(status) ?? 0) + 1))
+  }
+  return Object.fromEntries(
+    [...counts].map(([mode, statuses]) => [
+      mode,
+      [...statuses].map(([status, count]) => `${count} × ${status}`).join(', '),
+    ]),
+  )
+}
+
+function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
+  const moments = hot.map(({ repliedAt }) => repliedAt)
+  const within = (from: number, to: number) => mostWithin(moments, windowMs - edgeMs, [from, to])
+  const { loaded, ended, recovered, stopped } = cell.marks
+  const openings = fleet.apis.map(({ events }) => awayTimes(events)[0]?.from ?? Infinity)
+  const allOpen = Math.max(...openings)
+  const isCutOff = cell.fault.store === 'gone' && ended - allOpen > 500
+  return {
+    cutOff: isCutOff ? within(allOpen, ended) : undefined,
+    most: within(loaded, stopped),
+    after: within(recovered, stopped),
+  }
+}
+
+function eventCounts({ apis }: FleetRun) {
+  const events: Record<string, number> = {}
+  let reconciledUnits = 0
+  const add = (name: string, count = 1) => {
+    events[name] = (events[name] ?? 0) + count
+  }
+  for (const { event } of apis.flatMap((api) => api.events)) {
+    if (event.type === 'breaker') add(event.state)
+    else if (event.type === 'late-reply') add(`late-reply ${event.charge}`)
+    else add(event.type, event.type === 'deadline-missed' ? event.checks : 1)
+    if (event.type === 'reconciled') reconciledUnits += event.units
+  }
+  for (const { code } of apis.flatMap((api) => api.storeErrors)) add(code)
+  return { events, reconciledUnits }
+}
+
+type Figures = Omit<Verdict, 'problems'>
+
+function answerProblems(
+  { requests: sent, answered }: Figures,
+  requests: readonly Measured[],
+  alone: readonly Measured[],
+): string[] {
+  const odd = requests.filter(
+    ({ mode, status }) => ![200, 429, ...(mode === 'closed' ? [503] : [])].includes(status),
+  )
+  const stopped = alone.filter(({ mode, status }) => mode === 'open' && status !== 200)
+  const passed = alone.filter(
+    ({ mode, status, retryAfter }) => mode === 'closed' && (status !== 503 || !retryAfter),
+  )
+  return [
+    ...(answered < sent ? [`${sent - answered} of ${sent} requests were not answered`] : []),
+    ...some(odd, ({ mode, status }) => `'${mode}' answered ${status}`),
+    ...some(stopped, ({ status }) => `'open' answered ${status} without the store`),
+    ...some(passed, ({ status }) => `'closed' answered ${status} without the store`),
+  ]
+}
+
+function some(requests: readonly Measured[], say: (request: Measured) => string): string[] {
+  const [first] = requests
+  return first ? [`${say(first)} (${requests.length} ×)`] : []
+}
+
+function waitProblems({ waits, openWaits }: Figures, bounds: WaitBounds): string[] {
+  const { overDeadlineMs, openP99Ms = Infinity } = bounds
+  const longest = deadlineMs + overDeadlineMs
+  const p99 = openWaits?.p99 ?? 0
+  return [
+    ...(waits.max > longest ? [`a request waited ${waits.max.toFixed(1)} ms`] : []),
+    ...(p99 > openP99Ms ? [`p99 of waits ${p99.toFixed(2)} ms while the breaker was open`] : []),
+  ]
+}
+
+function admissionProblems({ fault }: CellRun, { admitted }: Figures): string[] {
+  const { cutOff = 0, most, after } = admitted
+  const share = fault.admits ?? (fault.store === 'works' ? 1 : 1 + cutOffShare)
+  return [
+    ...(after > limit ? [`${after} of ${limit} admitted after the recovery`] : []),
+    ...(cutOff > cutOffShare * limit ? [`${cutOff} of ${limit} admitted while cut off`] : []),
+    ...(most > share * limit ? [`${most} of ${limit} admitted in a window`] : []),
+  ]
+}
+
+/** What was admitted, the store has to know, or more: a reply that is lost may have charged what nobody was told of. */
+function chargeProblems(
+  { fault, marks }: CellRun,
+  { chargedInAll: charged, events }: Figures,
+  hot: readonly Measured[],
+): string[] {
+  if (charged === undefined) return fault.ownClock ? [] : ['the store does not say what it knows']
+  const known = fault.losesData
+    ? hot.filter(({ arrivedAt }) => arrivedAt >= marks.begun).length
+    : hot.length
+  const errors = Object.entries(events).filter(([name]) => name.startsWith('SLUICE_'))
+  const lost = errors.reduce((sum, [, count]) => sum + count, 0)
+  // A request that was under way when the data was lost may have been charged, and admitted, before.
+  const least = fault.losesData ? known - lost : known
+  return [
+    ...(charged < least ? [`the store knows of ${charged} units of ${known} admitted`] : []),
+    ...(charged > hot.length + lost ? [`${charged} charged for ${hot.length} admitted`] : []),
+  ]
+}
+
+/** What follows an outage in every process, in this order. */
+const outage = ['fallback-entered', 'open', 'half-open', 'closed', 'fallback-left']
+
+function eventProblems(
+  { fault }: CellRun,
+  { apis, endedAlone }: FleetRun,
+  { events }: Figures,
+): string[] {
+  const unhandled = apis.flatMap((api) => api.unhandled)
+  const expected = [...(fault.events ?? []), ...(fault.store === 'gone' ? ['reconciled'] : [])]
+  const problems = expected
+    .filter((name) => (events[name] ?? 0) === 0)
+    .map((name) => `no event '${name}'`)
+  for (const [index, api] of apis.entries()) {
+    const names = api.events.map(({ event }) =>
+      event.type === 'breaker' ? event.state : event.type,
+    )
+    if (fault.store === 'works' && names.includes('open')) problems.push('a breaker opened')
+    if (fault.store !== 'gone') continue
+    const missing = firstMissing(outage, names)
+    if (missing) problems.push(`process ${index}: no '${missing}' in its place among its events`)
+  }
+  if (unhandled[0] !== undefined) problems.push(`unhandled: ${unhandled[0]}`)
+  if (!endedAlone) problems.push('a process did not end by itself after close()')
+  return problems
+}
+
+/** The first of some names that does not follow, anywhere, on the one before. */
+function firstMissing(wanted: readonly string[], names: readonly string[]): string | undefined {
+  let from = 0
+  for (const name of wanted) {
+    const index = names.indexOf(name, from)
+    if (index === -1) return name
+    from = index + 1
+  }
+  return undefined
+}

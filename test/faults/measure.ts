@@ -1,0 +1,103 @@
+import type { ApiReport, LoopDelay } from './api-messages.ts'
+import type { FleetRun } from './cell.ts'
+import type { TimedEvent } from './fleet.ts'
+import type { Sample } from './load.ts'
+
+/** A request with what its process says of it. */
+export interface Measured extends Sample {
+  readonly arrivedAt: number
+  readonly repliedAt: number
+  /** From arrival to reply, less the delay of the event loop meanwhile. */
+  readonly waitMs: number
+}
+
+/** From the first opening of a breaker on until it closed. */
+export interface Away {
+  readonly from: number
+  readonly until: number
+}
+
+/** Requests of a fleet that were answered, with their waits. */
+export function measured({ samples, reports }: FleetRun): readonly Measured[] {
+  const times = reports.map(({ requests }) => new Map(requests.map((times) => [times[0], times])))
+  return samples.flatMap((sample) => {
+    const found = times[sample.instance]?.get(sample.id)
+    if (!found) return []
+    const [, arrivedAt, repliedAt] = found
+    const delayMs = loopDelay(reports[sample.instance], arrivedAt, repliedAt)
+    const waitMs = Math.max(0, repliedAt - arrivedAt - delayMs)
+    return [{ ...sample, arrivedAt, repliedAt, waitMs }]
+  })
+}
+
+/** The longest delay of the event loop while something was under way, or just after: it is noticed when it is over. */
+function loopDelay(report: ApiReport | undefined, from: number, to: number): number {
+  let longest = 0
+  let previous: LoopDelay | undefined
+  for (const slice of report?.loop ?? []) {
+    const startedAt = previous?.[0] ?? 0
+    if (startedAt > to) break
+    if (slice[0] >= from) longest = Math.max(longest, slice[1])
+    previous = slice
+  }
+  return longest
+}
+
+export function awayTimes(events: readonly TimedEvent[]): readonly Away[] {
+  const times: Away[] = []
+  let from: number | undefined
+  for (const { at, event } of events) {
+    if (event.type !== 'breaker') continue
+    if (event.state === 'open') from ??= at
+    if (event.state === 'closed' && from !== undefined) {
+      times.push({ from, until: at })
+      from = undefined
+    }
+  }
+  if (from !== undefined) times.push({ from, until: Number.POSITIVE_INFINITY })
+  return times
+}
+
+/** The requests that came while the breaker of their process was open, without those that it sent to find out. */
+export function withoutStore(run: FleetRun, requests: readonly Measured[]): readonly Measured[] {
+  return run.apis.flatMap(({ events }, instance) => {
+    const own = requests
+      .filter((request) => request.instance === instance)
+      .sort((a, b) => a.arrivedAt - b.arrivedAt)
+    const probes = new Set(
+      events.flatMap(({ at, event }) => {
+        if (event.type !== 'breaker' || event.state !== 'half-open') return []
+        const probe = own.findLast(({ arrivedAt }) => arrivedAt <= at)
+        return probe ? [probe] : []
+      }),
+    )
+    const times = awayTimes(events)
+    return own.filter(
+      (request) =>
+        !probes.has(request) &&
+        times.some(({ from, until }) => request.arrivedAt > from && request.arrivedAt < until),
+    )
+  })
+}
+
+/** The value below which a share of all lies; 0 of none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0
+}
+
+/** The most of the moments that lie in any window of such a length that begins and ends within a span. */
+export function mostWithin(
+  moments: readonly number[],
+  windowMs: number,
+  [from, to]: readonly [number, number],
+): number {
+  const inside = moments.filter((at) => at >= from && at <= to).sort((a, b) => a - b)
+  let first = 0
+  let most = 0
+  for (let last = 0; last < inside.length; last += 1) {
+    while ((inside[last] ?? 0) - (inside[first] ?? 0) >= windowMs) first += 1
+    most = Math.max(most, last - first + 1)
+  }
+  return most
+}
