@@ -1,4 +1,4 @@
-import type { Fault, SteppedClock } from './fault.ts'
+import type { Fault, Rig, SteppedClock } from './fault.ts'
 
 const hourMs = 3_600_000
 
@@ -11,14 +11,22 @@ export const clockFaults: readonly Fault[] = [
   { name: 'our clock 1 h behind', ...stepped('ours', -hourMs), events: ['clock-skew'] },
   // A window has passed, by the only clock there is: the jump admits one more.
   { name: "the store's clock 1 h ahead", ...stepped('store', hourMs), admits: 2 },
-  { name: "the store's clock 1 h behind", ...stepped('store', -hourMs) },
+  // It stays behind: to come back would be a jump ahead, which is the case above.
+  {
+    name: "the store's clock 1 h behind",
+    ...stepped('store', -hourMs),
+    async inflict(rig) {
+      await rig.stepClock('store', -hourMs)
+      return () => undefined
+    },
+  },
 ]
 
 function stepped(clock: SteppedClock, byMs: number) {
   return {
     store: 'works',
     ownClock: clock === 'store',
-    async inflict(rig) {
+    async inflict(rig: Rig) {
       await rig.stepClock(clock, byMs)
       return () => rig.stepClock(clock, -byMs)
     },

@@ -55,8 +55,6 @@ export interface Verdict {
   readonly problems: readonly string[]
 }
 
-/** A window's edges are known to about this, since decisions are timed by their replies. */
-const edgeMs = 20
 /** A fleet that is cut off may admit a tenth more than the limit, and the onset one limit on top. */
 const cutOffShare = 1.1
 
@@ -115,8 +113,7 @@ function statusesOf({ samples }: FleetRun): Record<string, string> {
 }
 
 function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
-  const moments = hot.map(({ repliedAt }) => repliedAt)
-  const within = (from: number, to: number) => mostWithin(moments, windowMs - edgeMs, [from, to])
+  const within = (from: number, to: number) => mostWithin(hot, windowMs, [from, to])
   const { loaded, ended, recovered, stopped } = cell.marks
   const openings = fleet.apis.map(({ events }) => awayTimes(events)[0]?.from ?? Infinity)
   const allOpen = Math.max(...openings)
