@@ -1,8 +1,9 @@
 import { setImmediate as tick } from 'node:timers/promises'
-import { createLimiter, type Limiter, type StoreErrorEvent } from '@sluice/core'
+import type { Limiter, StoreErrorEvent } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let server: RedisServer
@@ -12,7 +13,7 @@ beforeAll(async () => {
   server = await startRedis()
   redis = new Redis(server.url)
   // Redis knows the script from now on, so that each call is one command.
-  await createLimiter({ store: redisStore(redis), limit: 1, window: '1m' }).consume('warm')
+  await patientLimiter({ store: redisStore(redis), limit: 1, window: '1m' }).consume('warm')
 })
 
 afterAll(async () => {
@@ -62,7 +63,7 @@ async function settle(): Promise<void> {
 function open(options: RedisStoreOptions = {}) {
   const client = gatedClient()
   const errors: StoreErrorEvent[] = []
-  const limiter: Limiter = createLimiter({
+  const limiter: Limiter = patientLimiter({
     store: redisStore(client, { prefix: `batch${Math.random()}`, ...options }),
     limit: 1_000,
     window: '1m',
@@ -166,7 +167,7 @@ describe('requests', () => {
 
   it('with several checks are weighed by all of their keys, and never torn apart', async () => {
     const client = gatedClient()
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(client, { prefix: 'torn', batch: { maxKeys: 4 } }),
       policies: ['a', 'b', 'c'].map((name) => ({ name, limit: 9, window: '1m' })),
     })
@@ -189,7 +190,7 @@ describe('the commands inside a call', () => {
 
   it('take no more than a few, however long a log is, and never read it whole', async () => {
     let now = 1_795_195_800_000
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(redis, { prefix: 'long', clock: () => now }),
       limit: 100_000,
       window: '1h',
@@ -230,7 +231,7 @@ describe('a key', () => {
   ] as const)(
     "outlives its units by Redis' own clock, though its time to live is rarely set ($algorithm, $limit)",
     async ({ algorithm, limit }) => {
-      const limiter = createLimiter({
+      const limiter = patientLimiter({
         store: redisStore(redis, { prefix: 'lazy' }),
         algorithm,
         limit,

@@ -1,9 +1,9 @@
-import { createLimiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let server: RedisServer
@@ -20,7 +20,7 @@ afterAll(async () => {
 /** Ten requests at once, a refund and a reset, which take every kind of argument and reply there is. */
 async function prove(client: UserClient): Promise<void> {
   tried += 1
-  const limiter = createLimiter({
+  const limiter = patientLimiter({
     store: redisStore(client, { prefix: `settings${tried}` }),
     limit: 5,
     window: '1h',

@@ -1,8 +1,9 @@
-import { createLimiter, type Decision, type LimiterOptions } from '@sluice/core'
+import type { Decision, LimiterOptions } from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let server: RedisServer
@@ -49,7 +50,7 @@ const policy: LimiterOptions = { limit: 2, window: '10s' }
 
 describe('a denial', () => {
   it('is answered without Redis while it holds, with a Retry-After that counts down', async () => {
-    const limiter = createLimiter({ store: open(), ...policy })
+    const limiter = patientLimiter({ store: open(), ...policy })
     await limiter.consume('k', { cost: 2 })
     now += 500
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 9_500 })
@@ -70,7 +71,7 @@ describe('a denial', () => {
   })
 
   it('ends when its wait does, before the second is over', async () => {
-    const limiter = createLimiter({ store: open(), ...policy })
+    const limiter = patientLimiter({ store: open(), ...policy })
     await limiter.consume('k', { cost: 2 })
     now += 9_900
     await limiter.consume('k')
@@ -81,7 +82,7 @@ describe('a denial', () => {
   })
 
   it('covers higher costs, and no lower ones', async () => {
-    const limiter = createLimiter({ store: open(), limit: 5, window: '10s' })
+    const limiter = patientLimiter({ store: open(), limit: 5, window: '10s' })
     await limiter.consume('k', { cost: 2 })
     expect((await limiter.consume('k', { cost: 4 })).allowed).toBe(false)
     expect(await callsOf(() => limiter.consume('k', { cost: 5 }))).toBe(0)
@@ -91,7 +92,7 @@ describe('a denial', () => {
   it('covers one key and one limit', async () => {
     const store = open()
     const [small, large] = [2, 3].map((limit) =>
-      createLimiter({ store, name: 'p', limit, window: '10s' }),
+      patientLimiter({ store, name: 'p', limit, window: '10s' }),
     )
     if (!small || !large) throw new Error('two limiters')
     await small.consume('a', { cost: 2 })
@@ -101,7 +102,7 @@ describe('a denial', () => {
   })
 
   it.each(['refund', 'reset'] as const)('is forgotten with a %s of this process', async (how) => {
-    const limiter = createLimiter({ store: open(), ...policy })
+    const limiter = patientLimiter({ store: open(), ...policy })
     const decision = await limiter.consume('k', { cost: 2 })
     await limiter.consume('k')
     // The denial that is under way must not outlive what comes after it.
@@ -112,7 +113,7 @@ describe('a denial', () => {
   })
 
   it('that was under way when the key was reset is not believed', async () => {
-    const limiter = createLimiter({ store: open({ batch: { maxInFlight: 1 } }), ...policy })
+    const limiter = patientLimiter({ store: open({ batch: { maxInFlight: 1 } }), ...policy })
     await limiter.consume('k', { cost: 2 })
     const [denied] = await Promise.all([limiter.consume('k'), limiter.reset('k')])
     expect(denied.allowed).toBe(false)
@@ -122,7 +123,7 @@ describe('a denial', () => {
   it('takes note of a reset by others after a second', async () => {
     const options = { prefix: 'shared', clock: () => now }
     const [here, there] = [redisStore(client, options), redisStore(client, options)].map((store) =>
-      createLimiter({ store, name: 'p', ...policy }),
+      patientLimiter({ store, name: 'p', ...policy }),
     )
     if (!here || !there) throw new Error('two limiters')
     await here.consume('k', { cost: 2 })
@@ -140,7 +141,7 @@ describe('a denial', () => {
       [{ ...policy, countDenied: true }, {}],
       [{ algorithm: 'concurrency', limit: 2 }, {}],
     ] as const) {
-      const limiter = createLimiter({ store: open(storeOptions), ...options })
+      const limiter = patientLimiter({ store: open(storeOptions), ...options })
       await limiter.consume('k', { cost: 2 })
       expect(await callsOf(() => limiter.consume('k'))).toBe(1)
       expect(await callsOf(() => limiter.consume('k'))).toBe(1)
@@ -148,7 +149,7 @@ describe('a denial', () => {
   })
 
   it('is counted by a policy beside it that counts denials', async () => {
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: open(),
       policies: [
         { name: 'tight', limit: 1, window: '10s' },
@@ -164,7 +165,7 @@ describe('a denial', () => {
 
   it('leaves open what it does not know of other policies', async () => {
     const store = open()
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store,
       policies: [
         { name: 'tight', limit: 1, window: '10s' },
@@ -189,7 +190,7 @@ describe('a denial', () => {
   })
 
   it('tells nothing of a policy beside it that was reset meanwhile', async () => {
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: open(),
       policies: [
         { name: 'short', limit: 1, window: '10s' },
@@ -211,7 +212,7 @@ describe('a denial', () => {
   })
 
   it('takes one place however many policies deny', async () => {
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: open(),
       policies: [
         { name: 'tight', limit: 0, window: '10s' },
@@ -225,7 +226,7 @@ describe('a denial', () => {
   })
 
   it('is bounded in number', async () => {
-    const limiter = createLimiter({ store: open(), limit: 0, window: '10s' })
+    const limiter = patientLimiter({ store: open(), limit: 0, window: '10s' })
     for (let round = 0; round < 12; round += 1) {
       await Promise.all(Array.from({ length: 1_000 }, (_, i) => limiter.consume(`${round}-${i}`)))
     }
@@ -261,7 +262,7 @@ describe('a denial', () => {
       await fc.assert(
         fc.asyncProperty(algorithm, requests(cost), async (name, steps) => {
           const twins = [open({ denialTtlMs: 0 }), open()].map((store) => ({
-            limiter: createLimiter({ store, algorithm: name, limit: 5, window: 300 }),
+            limiter: patientLimiter({ store, algorithm: name, limit: 5, window: 300 }),
             taken: [] as Decision[],
           }))
           for (const step of steps) {

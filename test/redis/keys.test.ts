@@ -1,9 +1,10 @@
-import { createLimiter, type PolicyOptions } from '@sluice/core'
+import type { PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { tags } from '../../packages/redis/src/tags.ts'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let server: RedisServer
@@ -30,7 +31,7 @@ async function keysOf(
   options: RedisStoreOptions = {},
   policy: PolicyOptions = { name: 'p', limit: 5, window: '1h' },
 ): Promise<string[]> {
-  const limiter = createLimiter({ store: redisStore(client, options), policies: [policy] })
+  const limiter = patientLimiter({ store: redisStore(client, options), policies: [policy] })
   for (const identity of identities) await limiter.consume(identity)
   return client.keys('*')
 }
@@ -105,7 +106,7 @@ describe('a key', () => {
 
   it('has one tag for all policies of an identity', async () => {
     const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }))
-    await createLimiter({ store: redisStore(client), policies }).consume('user:42')
+    await patientLimiter({ store: redisStore(client), policies }).consume('user:42')
     const found = await client.keys('*')
     expect(found).toHaveLength(3)
     expect(new Set(found.map((key) => /\{(\w+)\}/.exec(key)?.[1])).size).toBe(1)

@@ -1,7 +1,8 @@
-import { createLimiter, type InvalidEvent, type StoreErrorEvent } from '@sluice/core'
+import type { InvalidEvent, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let server: RedisServer
@@ -26,14 +27,14 @@ async function calls(command: string): Promise<number> {
 
 describe('the script', () => {
   it('is sent whole once, and by its SHA-1 from then on', async () => {
-    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    const limiter = patientLimiter({ store: redisStore(client), limit: 10, window: '1m' })
     for (let i = 0; i < 5; i += 1) await limiter.consume('k')
     expect(await calls('eval')).toBe(1)
     expect(await calls('evalsha')).toBe(5)
   })
 
   it('is sent whole again after the server forgot it, and counts once', async () => {
-    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    const limiter = patientLimiter({ store: redisStore(client), limit: 10, window: '1m' })
     await limiter.consume('k')
     await server.cli('SCRIPT', 'FLUSH')
     const decision = await limiter.consume('k')
@@ -43,7 +44,7 @@ describe('the script', () => {
 
   it('is not run again after another error', async () => {
     const errors: StoreErrorEvent[] = []
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(client),
       limit: 10,
       window: '1m',
@@ -60,7 +61,7 @@ describe('the script', () => {
   })
 
   it('is called once for all requests of a tick', async () => {
-    const limiter = createLimiter({ store: redisStore(client), limit: 10, window: '1m' })
+    const limiter = patientLimiter({ store: redisStore(client), limit: 10, window: '1m' })
     await limiter.consume('warm')
     const before = await calls('evalsha')
     await Promise.all(Array.from({ length: 100 }, (_, index) => limiter.consume(`k${index}`)))
@@ -77,7 +78,7 @@ describe('the script', () => {
       limit: 1,
       window: '1h',
     }))
-    const limiter = createLimiter({ store: redisStore(client, { batch }), policies })
+    const limiter = patientLimiter({ store: redisStore(client, { batch }), policies })
     await limiter.consume('warm')
     const before = await calls('evalsha')
     const decisions = await Promise.all(
@@ -88,7 +89,7 @@ describe('the script', () => {
   })
 
   it("takes the time from Redis, not from this process' clock", async () => {
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(client),
       limit: 2,
       window: '1h',
@@ -103,7 +104,7 @@ describe('the script', () => {
   })
 
   it("asks for no time with clock: 'client'", async () => {
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(client, { clock: 'client' }),
       limit: 2,
       window: '1h',
@@ -121,7 +122,7 @@ describe('the script', () => {
           await client.flushall()
           events.length = 0
           const store = redisStore(client, { encoding, onInvalid: (event) => events.push(event) })
-          const limiter = createLimiter({ store, name: 'p', limit: 5, window: '1h', algorithm })
+          const limiter = patientLimiter({ store, name: 'p', limit: 5, window: '1h', algorithm })
           await limiter.consume('k')
           const [key = ''] = await client.keys('*')
           await client.del(key)
@@ -140,7 +141,7 @@ describe('the script', () => {
   it('keeps a log of a limit beyond 2^24, and one whose limit is raised across it', async () => {
     const store = redisStore(client)
     const limiters = [5, 20_000_000].map((limit) =>
-      createLimiter({ store, name: 'p', limit, window: '1h' }),
+      patientLimiter({ store, name: 'p', limit, window: '1h' }),
     )
     const [small, large] = limiters
     await small?.consume('k', { cost: 3 })
@@ -154,7 +155,7 @@ describe('the script', () => {
 
   it('keeps at most ten bytes a request in a packed log', async () => {
     let now = 1_795_195_800_000
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store: redisStore(client, { clock: () => now }),
       limit: 1_000,
       window: '1h',
@@ -172,7 +173,7 @@ describe('the script', () => {
 describe('two stores of one client', () => {
   it('are one place: private policies stay apart, and a name means one thing', async () => {
     const limiters = [1, 2].map(() =>
-      createLimiter({ store: redisStore(client), limit: 2, window: '10s' }),
+      patientLimiter({ store: redisStore(client), limit: 2, window: '10s' }),
     )
     const left: unknown[] = []
     for (const limiter of limiters) {
@@ -181,12 +182,12 @@ describe('two stores of one client', () => {
       }
     }
     expect(left).toEqual([1, 0, 1, 0])
-    createLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '10s' })
+    patientLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '10s' })
     expect(() =>
-      createLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '20s' }),
+      patientLimiter({ store: redisStore(client), name: 'p', limit: 2, window: '20s' }),
     ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }))
     expect(() =>
-      createLimiter({
+      patientLimiter({
         store: redisStore(client, { prefix: 'elsewhere' }),
         name: 'p',
         limit: 2,
@@ -198,7 +199,7 @@ describe('two stores of one client', () => {
   it('of two processes share what they both define', async () => {
     const other = new Redis(server.url)
     const [here, there] = [client, other].map((connection) =>
-      createLimiter({ store: redisStore(connection), limit: 2, window: '10s' }),
+      patientLimiter({ store: redisStore(connection), limit: 2, window: '10s' }),
     )
     await here?.consume('k')
     expect((await there?.consume('k'))?.outcomes[0]?.remaining).toBe(0)
@@ -210,7 +211,7 @@ describe('a store that is closed', () => {
   it('answers what is under way and refuses what comes after', async () => {
     const store = redisStore(client)
     const errors: StoreErrorEvent[] = []
-    const limiter = createLimiter({
+    const limiter = patientLimiter({
       store,
       limit: 1,
       window: '1m',
@@ -236,24 +237,25 @@ describe('a Redis that is gone', () => {
       window: '1m',
       onStoreError: (event: StoreErrorEvent) => errors.push(event),
     }
-    const fallback = createLimiter(options)
+    const fallback = patientLimiter(options)
     const decision = await fallback.consume('k')
     await server.kill()
     expect(await fallback.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
     expect(await fallback.consume('k')).toMatchObject({ allowed: false, source: 'fallback' })
-    expect(await createLimiter({ ...options, failureMode: 'open' }).consume('k')).toMatchObject({
+    expect(await patientLimiter({ ...options, failureMode: 'open' }).consume('k')).toMatchObject({
       allowed: true,
       source: 'open',
       outcomes: [],
     })
-    expect(await createLimiter({ ...options, failureMode: 'closed' }).consume('k')).toMatchObject({
+    expect(await patientLimiter({ ...options, failureMode: 'closed' }).consume('k')).toMatchObject({
       allowed: false,
       source: 'closed',
       retryAfterMs: 5_000,
     })
     expect(await fallback.refund(decision)).toBe(false)
     await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
-    expect(errors.length).toBe(5)
+    // From the third on the breaker is open, and nobody asks: neither do requests nor refunds; a reset does.
+    expect(errors.length).toBe(3)
     for (const { error } of errors)
       expect(error).toMatchObject({ code: 'SLUICE_STORE_FAILED', cause: expect.any(Error) })
   })

@@ -1,5 +1,6 @@
-import { createLimiter, type Decision, type Limiter, type LimiterOptions } from '@sluice/core'
+import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { memoryDriver, type OpenedStore, packedDriver } from './store-drivers.ts'
 
@@ -26,7 +27,7 @@ describe.each([memoryDriver, packedDriver])('$name', (driver) => {
   afterEach(() => opened.close())
 
   function limiterOf(options: LimiterOptions): Limiter {
-    return createLimiter({ store: opened.store, ...options })
+    return patientLimiter({ store: opened.store, ...options })
   }
 
   async function consumeAll(limiter: Limiter, requests: number): Promise<Decision[]> {

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { createLimiter, type PolicyOptions } from '@sluice/core'
+import type { PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 let redis: RedisServer
@@ -65,7 +66,7 @@ describe('8 processes with 500 requests each on one key', () => {
     ]
     expect(await admittedByFleet(policies)).toBe(777)
     const client = new Redis(redis.url)
-    const limiter = createLimiter({ store: redisStore(client), policies })
+    const limiter = patientLimiter({ store: redisStore(client), policies })
     const { outcomes } = await limiter.peek('everybody')
     expect(outcomes.map(({ remaining }) => remaining)).toEqual([0, 3_000 - 777])
     client.disconnect()

@@ -1,5 +1,6 @@
-import { algorithmNames, createLimiter, type Limiter, type PolicyOptions } from '@sluice/core'
+import { algorithmNames, type Limiter, type PolicyOptions } from '@sluice/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { algorithmPolicy } from './algorithm-policy.ts'
 import { type OpenedStore, type StoreDriver, storeDrivers } from './store-drivers.ts'
@@ -29,7 +30,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
     afterEach(() => opened.close())
 
     function limiterOf(...policies: (PolicyOptions & { limit: number })[]): Limiter {
-      return createLimiter({
+      return patientLimiter({
         store: opened.store,
         policies: policies.map((policy) => algorithmPolicy(algorithm, { window: '1m', ...policy })),
       })
@@ -172,7 +173,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
     it('obeys a limit that changes, without forgetting', async () => {
       const store = opened.store
       const [small, large] = [2, 5].map((limit) => {
-        return createLimiter({
+        return patientLimiter({
           store,
           ...algorithmPolicy(algorithm, { name: 'p', limit, window: '1m' }),
         })
@@ -219,7 +220,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
     it.each([-3_600_000, -5, 5, 3_600_000])(
       'keeps the count of a longer window when the clock steps by %i ms',
       async (ms) => {
-        const limiter = createLimiter({
+        const limiter = patientLimiter({
           store: opened.store,
           ...algorithmPolicy(algorithm, { name: 'p', limit: 3, window: '1d' }),
         })

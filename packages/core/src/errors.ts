@@ -16,6 +16,7 @@ export const errorCodes = {
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',
+  SLUICE_STORE_DEADLINE: 'a store that did not answer in time',
   SLUICE_STORE_REPLY: 'a reply of the store that is not an answer to the call',
   SLUICE_STORE_CLOSED: 'a check after the store was closed',
   SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',

@@ -34,5 +34,16 @@ export {
   type QuotaUnit,
   unlimited,
 } from './policy.ts'
-export type { Outcome, Store, StoreOp } from './store.ts'
+export type { BreakerState } from './resilience/circuit-breaker.ts'
+export type {
+  BreakerEvent,
+  ClockSkewEvent,
+  DeadlineMissedEvent,
+  FallbackEnteredEvent,
+  FallbackLeftEvent,
+  LateReplyEvent,
+  ReconciledEvent,
+  ResilienceEvent,
+} from './resilience/resilience-event.ts'
+export type { Asker, Outcome, Store, StoreOp } from './store.ts'
 export { warnOnce } from './warn.ts'

@@ -2,7 +2,7 @@ import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { memoryStore } from './memory-store/memory-store.ts'
 import { type Observers, observerFields } from './observers.ts'
-import { invalid, knownFields, oneOf } from './options.ts'
+import { invalid, knownFields, oneOf, wholeNumber } from './options.ts'
 import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
 import { registerPolicies } from './policy-registry.ts'
 import type { Store } from './store.ts'
@@ -15,6 +15,13 @@ export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
   store?: Store
   /** What happens while the store fails. @default 'fallback' */
   failureMode?: FailureMode
+  /** The longest that a request waits for the store, in ms, before the failure mode decides: 1 to 60,000. @default 100 */
+  deadlineMs?: number
+  /**
+   * How many processes share the limits: each of them enforces its share while the store fails. 1 to 1,000,000.
+   * @default as many as the store has seen, 1 before it has seen any
+   */
+  instances?: number
 }
 
 /** All policies of a request are decided in one step, which has to stay short. */
@@ -24,12 +31,16 @@ export interface LimiterSetup {
   readonly policies: readonly Policy[]
   readonly store: Store
   readonly failureMode: FailureMode
+  readonly deadlineMs: number
+  readonly instances: number | undefined
 }
 
 const limiterFields: readonly (keyof LimiterOptions)[] = [
   'policies',
   'store',
   'failureMode',
+  'deadlineMs',
+  'instances',
   ...observerFields,
   ...policyFields,
 ]
@@ -51,7 +62,22 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     { option: 'failureMode' },
     failureModes,
   )
-  return { policies: registerPolicies(store, policies), store, failureMode }
+  const deadlineMs = wholeNumber(
+    options.deadlineMs ?? 100,
+    { option: 'deadlineMs' },
+    { min: 1, max: 60_000 },
+  )
+  const instances =
+    options.instances === undefined
+      ? undefined
+      : wholeNumber(options.instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
+  return {
+    policies: registerPolicies(store, policies),
+    store,
+    failureMode,
+    deadlineMs,
+    instances,
+  }
 }
 
 /** A request that waits in a queue would hold a lease all the while, and so keep others from running. */

@@ -1,12 +1,13 @@
 import type { Check, Receipt } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { SluiceError } from './errors.ts'
-import { decideWithout, fallbackOf, resetFallback } from './failure-mode.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
+import type { AskOp } from './resilience/fallback.ts'
+import { accessTo, type Caller } from './resilience/store-access.ts'
 import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -62,28 +63,16 @@ const spent = new WeakSet<Receipt>()
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { policies, store, failureMode } = setUpLimiter(options)
+  const { policies, store, failureMode, deadlineMs, instances } = setUpLimiter(options)
+  const access = accessTo(store)
+  const caller: Caller = { failureMode, deadlineMs, instances, onFailure: reportFailure }
+  if (options.onResilience) access.observe(options.onResilience)
 
-  function ask(op: StoreOp, checks: readonly Check[]): MaybePromise<Decision> {
+  function ask(op: AskOp, checks: readonly Check[]): MaybePromise<Decision> {
     const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
     if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-    const decision = askStore(op, limited)
+    const decision = access.ask(op, limited, caller)
     return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
-  }
-
-  function askStore(op: StoreOp, checks: readonly Check[]): MaybePromise<Decision> {
-    try {
-      const outcomes = store.apply(op, checks)
-      if (!isPromise(outcomes)) return decisionOf(outcomes, 'store')
-      return outcomes.then(decidedByStore, (error: unknown) => failed(error, op, checks))
-    } catch (error) {
-      return failed(error, op, checks)
-    }
-  }
-
-  function failed(error: unknown, op: StoreOp, checks: readonly Check[]): Decision {
-    reportFailure(op, error)
-    return decideWithout(failureMode, store, { op, checks })
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -107,21 +96,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
-  /** Asks whoever decided; `undefined` when that failed, which was reported. */
-  async function settle(
-    op: StoreOp,
-    { source }: Decision,
-    checks: readonly Check[],
-  ): Promise<readonly Outcome[] | undefined> {
-    const holder = source === 'fallback' ? fallbackOf(store) : store
-    try {
-      return await holder.apply(op, checks)
-    } catch (error) {
-      reportFailure(op, error)
-      return undefined
-    }
-  }
-
   function checksOf(key: string, costs?: CostOptions): readonly Check[] {
     checkKey(key)
     const cost = costs === undefined ? 1 : costOf(costs)
@@ -143,28 +117,27 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const checks = heldBy(decision)
       if (checks.length === 0) return false
       for (const { receipt } of checks) spent.add(receipt)
-      return (await settle('refund', decision, checks)) !== undefined
+      return (await access.settle('refund', decision, checks, caller)) !== undefined
     },
 
     async release(decision) {
       const leases = heldBy(decision).filter(isLease)
       if (leases.length === 0) return false
       for (const { receipt } of leases) spent.add(receipt)
-      return (await settle('release', decision, leases)) !== undefined
+      return (await access.settle('release', decision, leases, caller)) !== undefined
     },
 
     async renew(decision) {
       const leases = heldBy(decision).filter(isLease)
       if (leases.length === 0) return false
-      const outcomes = await settle('renew', decision, leases)
+      const outcomes = await access.settle('renew', decision, leases, caller)
       return outcomes?.every(({ allowed }) => allowed) ?? false
     },
 
     async reset(key) {
       const checks = checksOf(key).filter(isLimited)
-      resetFallback(store, checks)
       try {
-        if (checks.length > 0) await store.apply('reset', checks)
+        if (checks.length > 0) await access.reset(checks, caller)
       } catch (error) {
         throw storeError(error)
       }
@@ -174,10 +147,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
       await store.close?.()
     },
   }
-}
-
-function decidedByStore(outcomes: readonly Outcome[]): Decision {
-  return decisionOf(outcomes, 'store')
 }
 
 function costOf(options: CostOptions): number {

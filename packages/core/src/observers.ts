@@ -2,6 +2,7 @@ import type { Check } from './check.ts'
 import type { Decision } from './decision.ts'
 import type { ErrorCode, SluiceError } from './errors.ts'
 import { isPromise } from './maybe-promise.ts'
+import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -30,12 +31,15 @@ export interface Observers {
   onDecision?(event: DecisionEvent): void
   onStoreError?(event: StoreErrorEvent): void
   onInvalid?(event: InvalidEvent): void
+  /** Told of deadlines, of the circuit breaker and of the fallback of the store, which all limiters on it share. */
+  onResilience?(event: ResilienceEvent): void
 }
 
 export const observerFields: readonly (keyof Observers)[] = [
   'onDecision',
   'onStoreError',
   'onInvalid',
+  'onResilience',
 ]
 
 /** Tells one observer; an observer that throws must not change what a client is answered. */

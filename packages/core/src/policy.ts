@@ -2,6 +2,7 @@ import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './al
 import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
+import { type FailureMode, failureModes } from './failure-mode.ts'
 import { flag, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
@@ -46,6 +47,11 @@ export interface PolicyOptions {
   hidden?: boolean
   /** What is counted, for clients. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: QuotaUnit
+  /**
+   * What happens to requests of this policy while the store fails. Of a request with several policies the strictest counts:
+   * 'closed', then 'fallback', then 'open'. @default the limiter's
+   */
+  failureMode?: FailureMode
 }
 
 /** A checked policy, as limiters and stores use it. */
@@ -64,8 +70,11 @@ export interface Policy extends AlgorithmSettings {
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
+  /** `undefined`: the limiter's. */
+  readonly failureMode: FailureMode | undefined
 }
 
+/** Those that may stand at the top level of a limiter's options; `failureMode` is the limiter's there. */
 export const policyFields: readonly (keyof PolicyOptions)[] = [
   'name',
   'limit',
@@ -83,7 +92,7 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
  * @throws SluiceError that names the option, its value and the legal range
  */
 export function definePolicy(options: PolicyOptions, where: string): Policy {
-  knownFields(options, where || 'policy', policyFields)
+  knownFields(options, where || 'policy', [...policyFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const limit = policyLimit(options.limit, at('limit'))
   const algorithm = oneOf(
@@ -112,6 +121,10 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
+    failureMode:
+      options.failureMode === undefined
+        ? undefined
+        : oneOf(options.failureMode, { option: at('failureMode') }, failureModes),
   }
 }
 

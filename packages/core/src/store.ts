@@ -1,6 +1,7 @@
 import type { Check, Receipt } from './check.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { Policy } from './policy.ts'
+import type { ResilienceEvent } from './resilience/resilience-event.ts'
 
 /**
  * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged)
@@ -32,6 +33,11 @@ export interface Outcome {
   readonly receipt: Receipt | undefined
 }
 
+/** Somebody who waits for outcomes, and may have been answered otherwise meanwhile: then a check need not be sent any more. */
+export interface Asker {
+  answered: boolean
+}
+
 /** All that a backend must do. One call carries one request's checks, and decides them in one atomic step. */
 export interface Store {
   /**
@@ -43,7 +49,11 @@ export interface Store {
    * Outcomes stand in the order of the checks.
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
    */
-  apply(op: StoreOp, checks: readonly Check[]): MaybePromise<readonly Outcome[]>
+  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
+  readonly instances?: number
+  /** Tells of what the store notices by itself, such as clocks that differ. */
+  observe?(observer: (event: ResilienceEvent) => void): void
   /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */
   close?(): Promise<void>
 }

@@ -50,7 +50,13 @@ export interface GuardSetup<Native> {
 /** What may stand at the top level for the only policy; key and cost stand there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
-const limiterFields: readonly string[] = ['store', 'failureMode', ...observerFields]
+const limiterFields: readonly string[] = [
+  'store',
+  'failureMode',
+  'deadlineMs',
+  'instances',
+  ...observerFields,
+]
 
 const guardFields: readonly string[] = [
   'policies',

@@ -38,7 +38,7 @@ export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', '
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
-  knownFields(options, where || 'policy', ruleFields)
+  knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
   const { limit, defaultLimit } = options

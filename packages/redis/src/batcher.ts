@@ -7,14 +7,24 @@ export interface BatcherOptions<Item, Result> {
   weigh(item: Item, measure: number): number
   /** The most batches under way at once; what comes meanwhile waits. */
   readonly maxInFlight: number
+  /** Whether anybody still waits for an item: one that nobody does is dropped, and not sent. */
+  isWanted(item: Item): boolean
   /** Sends one batch; the results stand in the order of the items. A batch that fails fails its own items only. */
   send(items: readonly Item[]): Promise<readonly Result[]>
 }
+
+/** How long a batch counts as under way: one without an answer must not hold up the others for ever. Its answer still counts when it comes. */
+const patienceMs = 1_000
 
 interface Waiting<Item, Result> {
   readonly item: Item
   resolve(result: Result): void
   reject(error: unknown): void
+}
+
+interface Batch<Item, Result> {
+  readonly items: readonly Waiting<Item, Result>[]
+  readonly sentAt: number
 }
 
 /**
@@ -24,7 +34,7 @@ interface Waiting<Item, Result> {
  */
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #underWay = new Map<Promise<void>, Batch<Item, Result>>()
   /** Of the items that wait, by each measure. */
   readonly #weights: number[]
   #queue: Waiting<Item, Result>[] = []
@@ -53,19 +63,41 @@ export class Batcher<Item, Result> {
     })
   }
 
-  /** Takes no more items, and settles those it has. */
+  /** Takes no more items, and settles those it has: those that are not answered in time reject. */
   async close(): Promise<void> {
     this.#closed = true
     this.#flush()
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, patienceMs)
+    })
+    await Promise.race([this.#settled(), timeout])
+    clearTimeout(timer)
+    const closed = new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before it answered')
+    for (const { reject } of this.#queue) reject(closed)
+    this.#queue = []
+  }
+
+  async #settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.keys())
   }
 
   #maySend(): boolean {
     if (this.#queue.length === 0) return false
-    const inFlight = this.#underWay.size
-    return (
-      inFlight === 0 || this.#closed || (inFlight < this.#options.maxInFlight && this.#fills(0.5))
-    )
+    const inFlight = this.#inFlight()
+    if (inFlight >= this.#options.maxInFlight) return false
+    return inFlight === 0 || this.#closed || this.#fills(0.5)
+  }
+
+  /** The batches that somebody waits for, and that may still be answered. */
+  #inFlight(): number {
+    const { isWanted } = this.#options
+    const oldest = performance.now() - patienceMs
+    let count = 0
+    for (const { sentAt, items } of this.#underWay.values()) {
+      if (sentAt > oldest && items.some(({ item }) => isWanted(item))) count += 1
+    }
+    return count
   }
 
   /** Whether what waits makes at least such a share of a batch. */
@@ -83,14 +115,29 @@ export class Batcher<Item, Result> {
   }
 
   #flush(): void {
-    while (this.#maySend() && this.#underWay.size < this.#options.maxInFlight) {
+    this.#drop()
+    while (this.#maySend()) {
       const batch = this.#takeBatch()
       const run = this.#run(batch).then(() => {
         this.#underWay.delete(run)
         this.#flush()
       })
-      this.#underWay.add(run)
+      this.#underWay.set(run, { items: batch, sentAt: performance.now() })
     }
+  }
+
+  /** Lets go of what nobody waits for any more. */
+  #drop(): void {
+    if (this.#queue.every(({ item }) => this.#options.isWanted(item))) return
+    const dropped = new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
+    this.#queue = this.#queue.filter(({ item, reject }) => {
+      const isWanted = this.#options.isWanted(item)
+      if (!isWanted) {
+        this.#weigh(item, -1)
+        reject(dropped)
+      }
+      return isWanted
+    })
   }
 
   #takeBatch(): readonly Waiting<Item, Result>[] {

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import {
+  type Asker,
   type Check,
   type MaybePromise,
   notify,
@@ -21,8 +22,8 @@ import { loadScript, runScript } from './script.ts'
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
   /** Synchronous for requests whose denial is still known. */
-  apply(op: StoreOp, checks: readonly Check[]): MaybePromise<readonly Outcome[]>
-  /** Settles the checks under way and refuses further ones. */
+  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
 }
 
@@ -89,14 +90,15 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     maxWeights: [batch.maxKeys, batch.maxBytes],
     weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
     maxInFlight: batch.maxInFlight,
+    isWanted: ({ asker }) => !asker?.answered,
     send,
   })
 
   return {
     space: spaceOf(client, keyOptions.prefix),
 
-    apply(op, checks) {
-      const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)) }
+    apply(op, checks, asker) {
+      const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
       return (batcher.isClosed ? undefined : denials.answer(row)) ?? batcher.add(row)
     },
 

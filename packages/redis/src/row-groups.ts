@@ -1,10 +1,12 @@
-import type { Check, Policy, StoreOp } from '@sluice/core'
+import type { Asker, Check, Policy, StoreOp } from '@sluice/core'
 
 /** One request: an operation on its checks, and the key of each in Redis. */
 export interface Row {
   readonly op: StoreOp
   readonly checks: readonly Check[]
   readonly keys: readonly string[]
+  /** Who waits for it, as far as the limiter says. */
+  readonly asker?: Asker | undefined
 }
 
 /** Equal requests, of which one is sent, with their number. */

@@ -70,6 +70,7 @@ function limiterOf(
       store,
       policies: named,
       failureMode: 'closed',
+      deadlineMs: 60_000,
       onStoreError: ({ error }) => {
         storeError = error
       },

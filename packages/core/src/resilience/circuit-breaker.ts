@@ -1,0 +1,109 @@
+import { WindowedRate } from './windowed-rate.ts'
+
+/** `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** What a request may do: ask the store, ask it on behalf of all, or do without. */
+export type Passing = 'ask' | 'probe' | 'stop'
+
+/** Failures that open it, each one an incident: a batch that failed, or a moment at which deadlines passed. */
+const leastIncidents = 3
+/** They have to come in a row, or to be this share of the checks of the last seconds, where there were enough of them. */
+const failureRate = 0.5
+const leastChecks = 20
+const rateWindowMs = 10_000
+/** The first wait before a probe, and the longest: it doubles with each probe that fails. */
+const firstRetryMs = 500
+const longestRetryMs = 10_000
+/** Waits are shortened by up to this share, so that the processes of a fleet do not probe at once. */
+const jitter = 0.5
+
+/**
+ * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer: whoever asks tells the time, in
+ * milliseconds of a clock that never steps.
+ */
+export class CircuitBreaker {
+  readonly #random: () => number
+  readonly #rate = new WindowedRate(rateWindowMs)
+  #state: BreakerState = 'closed'
+  #inRow = 0
+  #lastIncident: unknown
+  #reopenings = 0
+  #retryAt = 0
+
+  /** @param random from 0 to below 1 */
+  constructor(random: () => number = Math.random) {
+    this.#random = random
+  }
+
+  get state(): BreakerState {
+    return this.#state
+  }
+
+  /** When the next probe may go, by the clock of the caller. */
+  get retryAt(): number {
+    return this.#retryAt
+  }
+
+  /** Whoever is told `probe` has to report what came of it, with `succeed`, `fail` or `withdraw`. */
+  pass(nowMs: number): Passing {
+    if (this.#state === 'closed') return 'ask'
+    if (this.#state === 'half-open' || nowMs < this.#retryAt) return 'stop'
+    this.#state = 'half-open'
+    return 'probe'
+  }
+
+  /** A probe that did not reach the store after all: the next request tries again. */
+  withdraw(): void {
+    if (this.#state === 'half-open') this.#state = 'open'
+  }
+
+  /** The store answered. Returns whether that closed the breaker. */
+  succeed(nowMs: number): boolean {
+    if (this.#state === 'open') return false
+    this.#inRow = 0
+    this.#rate.succeed(nowMs)
+    if (this.#state === 'closed') return false
+    this.#state = 'closed'
+    this.#rate.clear()
+    return true
+  }
+
+  /**
+   * The store failed a check. Returns whether that opened the breaker.
+   * @param incident what failures have in common that count as one, such as the error of a batch
+   */
+  fail(nowMs: number, incident: unknown): boolean {
+    if (this.#state === 'open') return false
+    if (this.#state === 'half-open') {
+      this.#reopenings += 1
+      this.#open(nowMs)
+      return true
+    }
+    const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
+    this.#lastIncident = incident
+    this.#rate.fail(nowMs, isNew)
+    if (isNew) this.#inRow += 1
+    if (this.#inRow < leastIncidents && !this.#failsOften(nowMs)) return false
+    this.#open(nowMs)
+    return true
+  }
+
+  /** The store has been well for a while: the next outage begins with short waits again. */
+  recover(): void {
+    this.#reopenings = 0
+  }
+
+  #failsOften(nowMs: number): boolean {
+    const { checks, failed, incidents } = this.#rate.counts(nowMs)
+    return incidents >= leastIncidents && checks >= leastChecks && failed >= failureRate * checks
+  }
+
+  #open(nowMs: number): void {
+    const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
+    this.#retryAt = nowMs + waitMs * (1 - jitter * this.#random())
+    this.#state = 'open'
+    this.#inRow = 0
+    this.#rate.clear()
+  }
+}

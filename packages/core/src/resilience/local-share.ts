@@ -1,0 +1,47 @@
+import type { Check } from '../check.ts'
+import type { Policy } from '../policy.ts'
+import type { Outcome } from '../store.ts'
+
+interface Share {
+  readonly instances: number
+  readonly policy: Policy
+}
+
+const shares = new WeakMap<Policy, Share>()
+
+/**
+ * A check as one of `instances` processes decides it alone: with its share of the limit, so that a fleet that is cut off admits about the limit
+ * together. At least 1, where the limit is.
+ */
+export function localCheck(check: Check, instances: number): Check {
+  if (instances === 1) return check
+  return {
+    ...check,
+    policy: localPolicy(check.policy, instances),
+    limit: shareOf(check.limit, instances),
+  }
+}
+
+/** What clients are told of it: the policy as they know it, with the limit that is in force here. */
+export function localOutcome(outcome: Outcome, { policy }: Check): Outcome {
+  return outcome.policy === policy ? outcome : { ...outcome, policy }
+}
+
+function shareOf(units: number, instances: number): number {
+  return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
+}
+
+/** What a bucket holds is shared too. */
+function localPolicy(policy: Policy, instances: number): Policy {
+  const { burst, queue } = policy
+  if (burst === undefined && !Number.isFinite(queue)) return policy
+  const known = shares.get(policy)
+  if (known?.instances === instances) return known.policy
+  const local = {
+    ...policy,
+    burst: burst === undefined ? undefined : shareOf(burst, instances),
+    queue: Number.isFinite(queue) ? Math.floor(queue / instances) : queue,
+  }
+  shares.set(policy, { instances, policy: local })
+  return local
+}

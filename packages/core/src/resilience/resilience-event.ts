@@ -1,0 +1,57 @@
+import type { BreakerState } from './circuit-breaker.ts'
+
+/** What happens between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
+export type ResilienceEvent =
+  | BreakerEvent
+  | DeadlineMissedEvent
+  | FallbackEnteredEvent
+  | FallbackLeftEvent
+  | LateReplyEvent
+  | ReconciledEvent
+  | ClockSkewEvent
+
+/** The circuit breaker of a store changed its state. */
+export interface BreakerEvent {
+  readonly type: 'breaker'
+  readonly state: BreakerState
+  /** Until the next probe, while it is open; else 0. */
+  readonly retryInMs: number
+}
+
+/** Checks whose deadline passed before the store answered; the failure mode answered instead. */
+export interface DeadlineMissedEvent {
+  readonly type: 'deadline-missed'
+  readonly checks: number
+}
+
+/** The store is not asked any more: failure modes decide. */
+export interface FallbackEnteredEvent {
+  readonly type: 'fallback-entered'
+}
+
+/** All traffic is back at the store. */
+export interface FallbackLeftEvent {
+  readonly type: 'fallback-left'
+  readonly durationMs: number
+  /** Decisions that were made without the store meanwhile. */
+  readonly decisions: number
+}
+
+/** An answer that came after its deadline: what it took is kept if the request was let pass meanwhile, and given back if it was refused. */
+export interface LateReplyEvent {
+  readonly type: 'late-reply'
+  readonly charge: 'kept' | 'refunded'
+}
+
+/** The store was told of what had been admitted without it. */
+export interface ReconciledEvent {
+  readonly type: 'reconciled'
+  readonly keys: number
+  readonly units: number
+}
+
+/** The clocks of this process and of the store differ by more than they should: above 0 where the store is ahead. */
+export interface ClockSkewEvent {
+  readonly type: 'clock-skew'
+  readonly skewMs: number
+}

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { CircuitBreaker } from '../../../packages/core/src/resilience/circuit-breaker.ts'
+
+function opened(random = () => 0) {
+  const breaker = new CircuitBreaker(random)
+  for (let i = 0; i < 3; i += 1) breaker.fail(0, {})
+  return breaker
+}
+
+describe('a closed breaker', () => {
+  it('opens on the third incident in a row', () => {
+    const breaker = new CircuitBreaker()
+    expect(breaker.fail(0, {})).toBe(false)
+    expect(breaker.fail(0, {})).toBe(false)
+    expect(breaker.pass(0)).toBe('ask')
+    expect(breaker.fail(0, {})).toBe(true)
+    expect(breaker.state).toBe('open')
+  })
+
+  it('counts the failures of one batch as one incident', () => {
+    const breaker = new CircuitBreaker()
+    const error = new Error('one batch')
+    for (let i = 0; i < 128; i += 1) breaker.fail(0, error)
+    expect(breaker.state).toBe('closed')
+  })
+
+  it('begins to count anew with every answer', () => {
+    const breaker = new CircuitBreaker()
+    for (let i = 0; i < 19; i += 1) {
+      breaker.fail(i, {})
+      breaker.succeed(i)
+      breaker.succeed(i)
+    }
+    expect(breaker.state).toBe('closed')
+  })
+
+  it('opens when half of the checks of the last seconds fail', () => {
+    const breaker = new CircuitBreaker()
+    for (let i = 0; i < 9; i += 1) {
+      breaker.succeed(i)
+      breaker.fail(i, {})
+    }
+    expect(breaker.state).toBe('closed')
+    breaker.succeed(10)
+    breaker.fail(10, {})
+    expect(breaker.state).toBe('open')
+  })
+
+  it('forgets failures that are long ago', () => {
+    const breaker = new CircuitBreaker()
+    for (let i = 0; i < 9; i += 1) {
+      breaker.succeed(0)
+      breaker.fail(0, {})
+    }
+    breaker.succeed(20_000)
+    expect(breaker.fail(20_000, {})).toBe(false)
+  })
+})
+
+describe('an open breaker', () => {
+  it('lets one probe pass when its time has come, and nobody else', () => {
+    const breaker = opened()
+    expect(breaker.pass(499)).toBe('stop')
+    expect(breaker.pass(500)).toBe('probe')
+    expect(breaker.pass(501)).toBe('stop')
+    expect(breaker.state).toBe('half-open')
+  })
+
+  it('closes when the probe succeeds', () => {
+    const breaker = opened()
+    breaker.pass(500)
+    expect(breaker.succeed(520)).toBe(true)
+    expect(breaker.pass(520)).toBe('ask')
+  })
+
+  it('doubles the wait with each probe that fails, up to ten seconds, until it has recovered', () => {
+    const breaker = opened()
+    const waits: number[] = []
+    let now = 0
+    for (let i = 0; i < 7; i += 1) {
+      waits.push(breaker.retryAt - now)
+      now = breaker.retryAt
+      breaker.pass(now)
+      breaker.fail(now, {})
+    }
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
+    breaker.pass(breaker.retryAt)
+    breaker.succeed(breaker.retryAt)
+    breaker.recover()
+    now = breaker.retryAt
+    for (let i = 0; i < 3; i += 1) breaker.fail(now, {})
+    expect(breaker.retryAt - now).toBe(500)
+  })
+
+  it('lets the next request probe when one did not reach the store', () => {
+    const breaker = opened()
+    breaker.pass(500)
+    breaker.withdraw()
+    expect(breaker.pass(500)).toBe('probe')
+  })
+
+  it('shortens waits by up to a half, at random', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (share) => {
+        const { retryAt } = opened(() => share)
+        expect(retryAt).toBeGreaterThan(249)
+        expect(retryAt).toBeLessThanOrEqual(500)
+      }),
+    )
+  })
+
+  it('takes no notice of late answers: only a probe tells', () => {
+    const breaker = opened()
+    expect(breaker.succeed(10)).toBe(false)
+    expect(breaker.state).toBe('open')
+  })
+})

@@ -1,0 +1,409 @@
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterOptions,
+  type PolicyOptions,
+  type ResilienceEvent,
+} from '@sluice/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { TroubledStore } from './troubled-store.ts'
+
+let store: TroubledStore
+let events: ResilienceEvent[]
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+  store = new TroubledStore()
+  events = []
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function limit(options: Partial<LimiterOptions> = {}): Limiter {
+  const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
+  return createLimiter({
+    ...shorthand,
+    store,
+    onStoreError: () => undefined,
+    onResilience: (event) => events.push(event),
+    ...options,
+  })
+}
+
+function pass(ms: number): Promise<unknown> {
+  return vi.advanceTimersByTimeAsync(ms)
+}
+
+/** So many failures that nobody asks any more. */
+async function cutOff(limiter: Limiter): Promise<void> {
+  store.mood = 'rejects'
+  for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
+  events.length = 0
+}
+
+/** The store is well, and everybody has noticed. */
+async function comeBack(limiter: Limiter): Promise<void> {
+  store.mood = 'answers'
+  for (let i = 0; i < 40; i += 1) {
+    await pass(1_000)
+    await limiter.peek('nobody')
+  }
+}
+
+function types(): string[] {
+  return events.map((event) => (event.type === 'breaker' ? `breaker ${event.state}` : event.type))
+}
+
+describe('a deadline', () => {
+  it('lets a request go on after 100 ms, as the failure mode decides', async () => {
+    const onStoreError = vi.fn()
+    const limiter = limit({ onStoreError })
+    store.mood = 'hangs'
+    const decided = vi.fn()
+    void limiter.consume('k').then(decided)
+    await pass(99)
+    expect(decided).not.toHaveBeenCalled()
+    await pass(1)
+    expect(decided).toHaveBeenCalledWith(expect.objectContaining({ source: 'fallback' }))
+    expect(onStoreError.mock.calls[0]?.[0].error.code).toBe('SLUICE_STORE_DEADLINE')
+    expect(events).toEqual([{ type: 'deadline-missed', checks: 1 }])
+  })
+
+  it('is as long as it is set, for each limiter of a store', async () => {
+    const [short, long] = [limit({ deadlineMs: 5 }), limit({ deadlineMs: 300 })]
+    store.mood = 'hangs'
+    const order: string[] = []
+    void long.consume('k').then(() => order.push('long'))
+    void short.consume('k').then(() => order.push('short'))
+    await pass(5)
+    expect(order).toEqual(['short'])
+    await pass(295)
+    expect(order).toEqual(['short', 'long'])
+  })
+
+  it('is told to the store, which need not send what was answered meanwhile', async () => {
+    const limiter = limit()
+    await limiter.consume('k')
+    store.mood = 'hangs'
+    const decision = limiter.consume('k')
+    await pass(100)
+    await decision
+    expect(store.calls.at(-1)?.asker).toEqual({ answered: true })
+  })
+
+  it('rejects a reset, and lets a refund go', async () => {
+    const limiter = limit()
+    const decision = await limiter.consume('k')
+    store.mood = 'hangs'
+    const reset = limiter.reset('k')
+    const refund = limiter.refund(decision)
+    const rejected = expect(reset).rejects.toMatchObject({ code: 'SLUICE_STORE_DEADLINE' })
+    await pass(100)
+    await rejected
+    expect(await refund).toBe(false)
+  })
+
+  it.each([0, -1, Number.NaN, 0.5, 60_001, '100'])('cannot be %s', (deadlineMs) => {
+    expect(() => limit({ deadlineMs: deadlineMs as number })).toThrow(/^deadlineMs must be/)
+  })
+})
+
+describe('the breaker', () => {
+  it('opens with the third incident, and lets all go who wait', async () => {
+    const limiter = limit()
+    store.mood = 'hangs'
+    const decisions: Promise<Decision>[] = []
+    for (let i = 0; i < 20; i += 1) {
+      decisions.push(limiter.consume(`k${i}`))
+      await pass(10)
+    }
+    await Promise.all(decisions)
+    // Deadlines passed at 100, 110 and 120 ms; the twelve that had asked by then were the last.
+    expect(store.asked('consume')).toBe(12)
+    expect(types()).toEqual([
+      'deadline-missed',
+      'deadline-missed',
+      'fallback-entered',
+      'breaker open',
+      'deadline-missed',
+    ])
+  })
+
+  it('costs no call and no wait while it is open', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    store.mood = 'hangs'
+    const asked = store.calls.length
+    const decision = await limiter.consume('k')
+    expect(decision).toMatchObject({ allowed: true, source: 'fallback' })
+    expect(store.calls).toHaveLength(asked)
+  })
+
+  it('has one request probe, which alone waits', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    store.mood = 'hangs'
+    await pass(500)
+    const asked = store.calls.length
+    const probe = vi.fn()
+    void limiter.consume('k').then(probe)
+    expect(await limiter.consume('k')).toMatchObject({ source: 'fallback' })
+    expect(store.calls).toHaveLength(asked + 1)
+    expect(probe).not.toHaveBeenCalled()
+    await pass(100)
+    expect(probe).toHaveBeenCalled()
+    expect(types()).toEqual(['breaker half-open', 'breaker open', 'deadline-missed'])
+  })
+
+  it('is shared by the limiters of a store', async () => {
+    await cutOff(limit())
+    const asked = store.calls.length
+    await limit().consume('k')
+    expect(store.calls).toHaveLength(asked)
+  })
+
+  it('leaves no timer behind', async () => {
+    const limiter = limit()
+    store.mood = 'hangs'
+    void limiter.consume('k')
+    await pass(100)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('the return', () => {
+  it('is gradual: key by key, within three seconds', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    store.mood = 'answers'
+    await pass(500)
+    await limiter.peek('nobody')
+    expect(types()).toEqual(['breaker half-open', 'breaker closed'])
+    const keys = Array.from({ length: 200 }, (_, index) => `k${index}`)
+    const back = async (): Promise<number> => {
+      const sources = await Promise.all(keys.map(async (key) => (await limiter.peek(key)).source))
+      return sources.filter((source) => source === 'store').length
+    }
+    const shares: number[] = []
+    for (let i = 0; i < 4; i += 1) {
+      shares.push(await back())
+      await pass(600)
+    }
+    expect(shares).toEqual([...shares].sort((a, b) => a - b))
+    expect(shares[0]).toBeLessThan(20)
+    expect(shares[1]).toBeGreaterThan(20)
+    expect(shares[2]).toBeLessThan(180)
+    await pass(600)
+    expect(await back()).toBe(200)
+    expect(events.at(-1)).toMatchObject({ type: 'fallback-left' })
+  })
+
+  it('charges what was admitted meanwhile, so that an outage is no fresh quota', async () => {
+    const limiter = limit()
+    for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+    await cutOff(limiter)
+    for (let i = 0; i < 4; i += 1) await limiter.consume('k')
+    await comeBack(limiter)
+    expect(events).toContainEqual({ type: 'reconciled', keys: 1, units: 4 })
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(3)
+  })
+
+  it('charges nothing that has left the window since', async () => {
+    const limiter = limit({ window: '1s' })
+    await cutOff(limiter)
+    for (let i = 0; i < 4; i += 1) await limiter.consume('k')
+    await comeBack(limiter)
+    expect(types()).not.toContain('reconciled')
+  })
+
+  it('charges a key before it is asked for again', async () => {
+    const limiter = limit({ limit: 5 })
+    await cutOff(limiter)
+    for (let i = 0; i < 5; i += 1) await limiter.consume('k')
+    store.mood = 'answers'
+    await pass(500)
+    await limiter.peek('nobody')
+    await pass(3_000)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+  })
+
+  it('keeps a debt that the store fails to take', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    for (let i = 0; i < 4; i += 1) await limiter.consume('k')
+    store.mood = 'hangs'
+    await pass(500)
+    void limiter.peek('nobody')
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    expect(store.calls.at(-1)?.op).toBe('charge')
+    store.calls.at(-1)?.fail(new Error('down again'))
+    await comeBack(limiter)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(6)
+  })
+
+  it('does not press a store that takes no debts', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    for (let i = 0; i < 4; i += 1) await limiter.consume('k')
+    store.mood = 'hangs'
+    await pass(500)
+    void limiter.peek('nobody')
+    store.mood = 'rejects'
+    store.calls.at(-1)?.answer()
+    await pass(1_000)
+    expect(store.asked('charge')).toBe(1)
+  })
+
+  it('does then what was to be given back', async () => {
+    const limiter = limit()
+    const decision = await limiter.consume('k', { cost: 4 })
+    await cutOff(limiter)
+    expect(await limiter.refund(decision)).toBe(false)
+    await comeBack(limiter)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+  })
+
+  it('forgets a debt that was refunded, or whose key was reset', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    const decision = await limiter.consume('refunded')
+    await limiter.consume('reset')
+    await limiter.refund(decision)
+    await limiter.reset('reset').catch(() => undefined)
+    await comeBack(limiter)
+    expect(store.asked('charge')).toBe(0)
+  })
+})
+
+describe('an answer that comes late', () => {
+  async function late(limiter: Limiter): Promise<Decision> {
+    await limiter.peek('nobody')
+    store.mood = 'hangs'
+    const decision = limiter.consume('k')
+    await pass(100)
+    return decision
+  }
+
+  it('keeps its charge where the request was let pass, which then is no debt', async () => {
+    const limiter = limit()
+    await late(limiter)
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    expect(events.at(-1)).toEqual({ type: 'late-reply', charge: 'kept' })
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
+    expect(store.asked('charge')).toBe(0)
+  })
+
+  it('is given back where the request was refused', async () => {
+    const limiter = limit({ failureMode: 'closed' })
+    expect((await late(limiter)).allowed).toBe(false)
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    expect(events.at(-1)).toEqual({ type: 'late-reply', charge: 'refunded' })
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+  })
+
+  it('is given back where the request was let pass, and refunded since', async () => {
+    const limiter = limit()
+    await limiter.refund(await late(limiter))
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+  })
+
+  it('leaves the debt where it denied what was let pass', async () => {
+    const limiter = limit({ limit: 1 })
+    await limiter.consume('k')
+    await late(limiter)
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await limiter.peek('k')
+    await pass(0)
+    expect(events).toContainEqual({ type: 'reconciled', keys: 1, units: 1 })
+  })
+})
+
+describe('the share of one process', () => {
+  async function admitted(limiter: Limiter, most: number): Promise<number> {
+    await cutOff(limiter)
+    let count = 0
+    for (let i = 0; i < most; i += 1) if ((await limiter.consume('k')).allowed) count += 1
+    return count
+  }
+
+  it.each([
+    [10, 4, 2],
+    [3, 4, 1],
+    [0, 4, 0],
+    [10, 1, 10],
+  ])('of %i among %i is %i', async (quota, instances, share) => {
+    expect(await admitted(limit({ limit: quota, instances }), 20)).toBe(share)
+  })
+
+  it('is what clients are told', async () => {
+    const limiter = limit({ instances: 4 })
+    await cutOff(limiter)
+    const { outcomes } = await limiter.consume('k')
+    expect(outcomes).toMatchObject([{ limit: 2, remaining: 1, policy: { name: 'p', limit: 10 } }])
+    expect(outcomes[0]?.policy).toBe(limiter.policies[0])
+  })
+
+  it('is of a burst and of a queue too', async () => {
+    const bucket = limit({ name: 'b', algorithm: 'token-bucket', burst: 40, instances: 4 })
+    expect(await admitted(bucket, 60)).toBe(10)
+    store = new TroubledStore()
+    const queue = limit({ name: 'q', algorithm: 'leaky-bucket', queue: 8, instances: 4 })
+    expect(await admitted(queue, 60)).toBe(3)
+  })
+
+  it('is by as many as the store has seen', async () => {
+    store.instances = 5
+    expect(await admitted(limit(), 20)).toBe(2)
+  })
+
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '4'])('is of no fleet of %s', (n) => {
+    expect(() => limit({ instances: n as number })).toThrow(/^instances must be/)
+  })
+})
+
+describe('failure modes of policies', () => {
+  function policies(...modes: PolicyOptions['failureMode'][]): PolicyOptions[] {
+    return modes.map((failureMode, index) => ({
+      name: `p${index}`,
+      limit: 1,
+      window: '1m',
+      ...(failureMode ? { failureMode } : {}),
+    }))
+  }
+
+  it.each([
+    [['open', 'closed'], 'closed'],
+    [['open', 'fallback'], 'fallback'],
+    [['fallback', 'closed'], 'closed'],
+    [['open', 'open'], 'open'],
+    [['open', undefined], 'fallback'],
+  ] as const)('%j: the strictest counts, %s', async (modes, source) => {
+    const limiter = limit({ policies: policies(...modes) })
+    store.mood = 'rejects'
+    expect((await limiter.consume('k')).source).toBe(source)
+  })
+
+  it('are checked', () => {
+    expect(() => limit({ policies: policies('ajar' as never) })).toThrow(
+      "policies[0].failureMode must be one of 'fallback', 'open', 'closed', but is 'ajar'",
+    )
+  })
+
+  it("stand beside the limiter's", async () => {
+    const limiter = limit({ policies: policies('open', undefined), failureMode: 'closed' })
+    store.mood = 'rejects'
+    expect((await limiter.consume('k')).source).toBe('closed')
+  })
+})
