@@ -3,6 +3,9 @@ import type { SteppedClock } from './fault.ts'
 
 export type Framework = 'express' | 'fastify'
 
+/** A route of an API: limited in a failure mode, or not at all. */
+export type Route = FailureMode | 'health'
+
 /** What an API process is started with, as JSON on its command line. */
 export interface ApiSettings {
   readonly framework: Framework

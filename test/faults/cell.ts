@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FailureMode, PolicyOptions } from '@sluice/core'
-import type { ApiReport, Framework } from './api-messages.ts'
+import type { PolicyOptions } from '@sluice/core'
+import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
 import { askOnce, hotKey, type Sample, type Stream, startLoad } from './load.ts'
@@ -22,13 +22,15 @@ const RECOVERY_TIMEOUT_MS = 10_000 + 2_500 + 7_500
 /** The breaker may be between two probes when a fault ends that it hardly noticed. */
 const CALM_MS = 300
 
+export type Rates = Readonly<Partial<Record<Route, number>>>
+
 export interface CellOptions {
   readonly fault: Fault
   /** Processes of each fleet. */
   readonly size: number
   readonly frameworks: readonly Framework[]
-  /** Requests a second to each fleet, for each mode. */
-  readonly rates: Readonly<Partial<Record<FailureMode, number>>>
+  /** Requests a second to each fleet, for each route that is asked. */
+  readonly rates: Rates
   readonly beforeMs: number
   readonly lastsMs: number
 }
@@ -49,7 +51,7 @@ export interface FleetRun {
   readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
   readonly reports: readonly ApiReport[]
   readonly samples: readonly Sample[]
-  /** Units that the store knows of for the hot key of the mode `fallback`. */
+  /** Units that the store knows of for the hot key of the route `fallback`. */
   readonly chargedInAll: number | undefined
   /** Whether each process ended by itself when it was closed. */
   readonly endedAlone: boolean
@@ -83,7 +85,7 @@ function startFleets(rig: RunningRig, { fault, frameworks, rates, size }: CellOp
           redisPort: rig.port,
           prefix: framework,
           policies,
-          modes: Object.keys(rates) as FailureMode[],
+          modes: routesOf(rates).filter((route) => route !== 'health'),
           deadlineMs,
           // Without the store nobody can count the fleet.
           instances: fault.beforeBoot ? size : undefined,
@@ -102,9 +104,7 @@ async function runUnderLoad(
 ): Promise<CellRun> {
   const { fault, beforeMs, lastsMs, rates } = options
   const streams = fleets.flatMap((fleet) =>
-    Object.entries(rates).map(
-      ([mode, perSecond]): Stream => ({ fleet, mode: mode as FailureMode, perSecond }),
-    ),
+    routesOf(rates).map((route): Stream => ({ fleet, route, perSecond: rates[route] ?? 0 })),
   )
   const loaded = monotonicMs()
   const load = startLoad(streams)
@@ -123,6 +123,10 @@ async function runUnderLoad(
   const runs: FleetRun[] = []
   for (const fleet of fleets) runs.push(await reportOn(fleet, load.samples))
   return { ...options, marks, fleets: runs }
+}
+
+function routesOf(rates: Rates): readonly Route[] {
+  return Object.keys(rates) as Route[]
 }
 
 async function untilRecovered(fleets: readonly Fleet[]): Promise<void> {
@@ -153,6 +157,6 @@ async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<Fleet
 async function charged(fleet: Fleet): Promise<number | undefined> {
   await sleep(windowMs + 100)
   const key = hotKey('fallback')
-  const { totalLeft } = await askOnce(fleet, { instance: 0, mode: 'fallback', key })
+  const { totalLeft } = await askOnce(fleet, { instance: 0, route: 'fallback', key })
   return totalLeft === undefined ? undefined : totalLimit - totalLeft - 1
 }

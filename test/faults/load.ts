@@ -1,6 +1,5 @@
 import { Agent, get } from 'node:http'
-import type { FailureMode } from '@sluice/core'
-import type { Framework } from './api-messages.ts'
+import type { Framework, Route } from './api-messages.ts'
 import type { Fleet } from './fleet.ts'
 import { monotonicMs } from './timing.ts'
 
@@ -15,7 +14,7 @@ export interface Sample {
   readonly id: number
   readonly framework: Framework
   readonly instance: number
-  readonly mode: FailureMode
+  readonly route: Route
   readonly key: string
   readonly sentAt: number
   /** 0: it was not answered. */
@@ -30,7 +29,7 @@ export interface Sample {
 
 export interface Stream {
   readonly fleet: Fleet
-  readonly mode: FailureMode
+  readonly route: Route
   readonly perSecond: number
 }
 
@@ -42,8 +41,8 @@ export interface Load {
 
 let lastId = 0
 
-export function hotKey(mode: FailureMode): string {
-  return `hot-${mode}`
+export function hotKey(route: Route): string {
+  return `hot-${route}`
 }
 
 /** Sends requests at fixed rates, whether the ones before were answered or not, to the processes of each fleet in turn. */
@@ -63,10 +62,10 @@ export function startLoad(streams: readonly Stream[]): Load {
     }
   }, TICK_MS)
 
-  function send({ fleet, mode }: Stream, number: number): void {
+  function send({ fleet, route }: Stream, number: number): void {
     const { apis } = fleet
-    const key = keyOf(mode, number, apis.length)
-    const { sample, answered } = ask(fleet, { instance: number % apis.length, mode, key, agent })
+    const key = keyOf(route, number, apis.length)
+    const { sample, answered } = ask(fleet, { instance: number % apis.length, route, key, agent })
     samples.push(sample)
     const done = answered.then(() => void underWay.delete(done))
     underWay.add(done)
@@ -85,25 +84,25 @@ export function startLoad(streams: readonly Stream[]): Load {
 /** Sends one request to one process of a fleet, and resolves when it is answered or never will be. */
 export async function askOnce(
   fleet: Fleet,
-  question: { instance: number; mode: FailureMode; key: string },
+  question: { instance: number; route: Route; key: string },
 ): Promise<Sample> {
   return ask(fleet, { ...question, agent: new Agent() }).answered
 }
 
 interface Question {
   readonly instance: number
-  readonly mode: FailureMode
+  readonly route: Route
   readonly key: string
   readonly agent: Agent
 }
 
-function ask({ apis, settings }: Fleet, { instance, mode, key, agent }: Question) {
+function ask({ apis, settings }: Fleet, { instance, route, key, agent }: Question) {
   lastId += 1
   const sample: Sample = {
     id: lastId,
     framework: settings.framework,
     instance,
-    mode,
+    route,
     key,
     sentAt: monotonicMs(),
     status: 0,
@@ -120,7 +119,7 @@ function ask({ apis, settings }: Fleet, { instance, mode, key, agent }: Question
       {
         host: '127.0.0.1',
         port: apis[instance]?.port,
-        path: `/${mode}`,
+        path: `/${route}`,
         agent,
         headers: { 'x-api-key': key, 'x-request-id': String(sample.id) },
         timeout: ANSWER_TIMEOUT_MS,
@@ -140,7 +139,7 @@ function ask({ apis, settings }: Fleet, { instance, mode, key, agent }: Question
 }
 
 /** Spread so that every process gets the same share of hot and quiet requests. */
-function keyOf(mode: FailureMode, number: number, instances: number): string {
+function keyOf(route: Route, number: number, instances: number): string {
   const round = Math.floor(number / instances)
-  return round % HOT_OF === 0 ? `quiet-${mode}-${number % QUIET_KEYS}` : hotKey(mode)
+  return round % HOT_OF === 0 ? `quiet-${route}-${number % QUIET_KEYS}` : hotKey(route)
 }

@@ -49,7 +49,7 @@ async function judgedCell(fault: Fault, size: number): Promise<JudgedCell | unde
       fault,
       size,
       frameworks: ['express', 'fastify'],
-      rates: { fallback: 100, open: 20, closed: 20 },
+      rates: { fallback: 100, open: 20, closed: 20, health: 40 },
       beforeMs,
       lastsMs: fault.lastsMs ?? lastsMs,
     })

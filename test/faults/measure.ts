@@ -64,10 +64,11 @@ export function withoutStore(run: FleetRun, requests: readonly Measured[]): read
     const own = requests
       .filter((request) => request.instance === instance)
       .sort((a, b) => a.arrivedAt - b.arrivedAt)
+    const limited = own.filter(({ route }) => route !== 'health')
     const probes = new Set(
       events.flatMap(({ at, event }) => {
         if (event.type !== 'breaker' || event.state !== 'half-open') return []
-        const probe = own.findLast(({ arrivedAt }) => arrivedAt <= at)
+        const probe = limited.findLast(({ arrivedAt }) => arrivedAt <= at)
         return probe ? [probe] : []
       }),
     )

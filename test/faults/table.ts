@@ -11,7 +11,7 @@ const head = [
   'fleet',
   'answered',
   'wait p50 / p99 / max',
-  'breaker open: p99',
+  'open: p99 (unlimited)',
   'cut off',
   'at most',
   'after',
@@ -29,13 +29,13 @@ export function markdownTable(cells: readonly JudgedCell[]): string {
 }
 
 function row({ fault, size }: CellRun, verdict: Verdict): readonly string[] {
-  const { admitted, answered, requests, framework, openWaits } = verdict
+  const { admitted, answered, requests, framework, openWaits, healthWaits } = verdict
   return [
     fault.name,
     `${size} × ${framework === 'express' ? 'Express' : 'Fastify'}`,
     answered === requests ? `all ${requests}` : `**${answered} of ${requests}**`,
     waits(verdict.waits),
-    openWaits ? `${openWaits.p99.toFixed(1)} ms` : '–',
+    openWaits ? `${openWaits.p99.toFixed(1)} (${healthWaits.p99.toFixed(1)}) ms` : '–',
     admitted.cutOff === undefined ? '–' : ofLimit(admitted.cutOff),
     ofLimit(admitted.most),
     ofLimit(admitted.after),
