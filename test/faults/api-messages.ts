@@ -6,10 +6,16 @@ export type Framework = 'express' | 'fastify'
 /** A route of an API: limited in a failure mode, or not at all. */
 export type Route = FailureMode | 'health'
 
+/** Where Redis is, on ports of 127.0.0.1: a server, or the sentinels or nodes that know where. */
+export type Connection =
+  | { readonly kind: 'single'; readonly port: number }
+  | { readonly kind: 'sentinel'; readonly ports: readonly number[]; readonly name: string }
+  | { readonly kind: 'cluster'; readonly ports: readonly number[] }
+
 /** What an API process is started with, as JSON on its command line. */
 export interface ApiSettings {
   readonly framework: Framework
-  readonly redisPort: number
+  readonly connection: Connection
   readonly prefix: string
   readonly policies: readonly PolicyOptions[]
   /** Each is a route of its name, with a limiter of its own on the one store. */

@@ -4,8 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Store } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
-import { createClient } from 'redis'
+import { connectRedis } from './api-clients.ts'
 import type { ApiSettings, FromApi, LoopDelay, RequestTimes, ToApi } from './api-messages.ts'
 import { startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
@@ -31,7 +30,7 @@ const steps: Record<SteppedClock, number> = { ours: 0, store: 0 }
 Date.now = () => realNow() + steps.ours
 
 watchLoop()
-const client = connectRedis()
+const client = connectRedis(settings.framework, settings.connection)
 const store: Store = redisStore(client.client, {
   prefix: settings.prefix,
   ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
@@ -79,20 +78,6 @@ function routeOf(mode: ApiSettings['modes'][number], index: number) {
 
 function onResilience(event: Extract<FromApi, { type: 'event' }>['event']): void {
   tell({ type: 'event', at: monotonicMs(), event })
-}
-
-/** As people have them by default: both queue while they are not connected, and have no timeout for commands. */
-function connectRedis() {
-  // Errors of the connection are what this is about; Sluice tells of what comes of them.
-  const ignore = () => undefined
-  if (settings.framework === 'express') {
-    const redis = new Redis({ host: '127.0.0.1', port: settings.redisPort }).on('error', ignore)
-    return { client: redis, end: () => redis.disconnect() }
-  }
-  const redis = createClient({ socket: { host: '127.0.0.1', port: settings.redisPort } })
-  redis.on('error', ignore)
-  redis.connect().catch(ignore)
-  return { client: redis, end: () => redis.destroy() }
 }
 
 function watchRequests(server: Server): void {

@@ -66,7 +66,7 @@ export interface CellRun extends CellOptions {
 export async function runCell(options: CellOptions): Promise<CellRun> {
   const { fault } = options
   await using rig = await startRig(fault)
-  const end = fault.beforeBoot ? await fault.inflict(rig) : undefined
+  const end = fault.beforeBoot ? await rig.inflict() : undefined
   const fleets = await startFleets(rig, options)
   try {
     rig.attach(fleets)
@@ -82,7 +82,7 @@ function startFleets(rig: RunningRig, { fault, frameworks, rates, size }: CellOp
       startFleet(
         {
           framework,
-          redisPort: rig.port,
+          connection: rig.connection,
           prefix: framework,
           policies,
           modes: routesOf(rates).filter((route) => route !== 'health'),
@@ -110,7 +110,7 @@ async function runUnderLoad(
   const load = startLoad(streams)
   if (!end) await sleep(beforeMs)
   const begun = monotonicMs()
-  const finish = end ?? (await fault.inflict(rig))
+  const finish = end ?? (await rig.inflict())
   await sleep(lastsMs)
   await finish()
   const ended = monotonicMs()

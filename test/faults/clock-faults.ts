@@ -1,4 +1,4 @@
-import type { Fault, Rig, SteppedClock } from './fault.ts'
+import type { Rig, ServerFault, SteppedClock } from './fault.ts'
 
 const hourMs = 3_600_000
 
@@ -6,7 +6,7 @@ const hourMs = 3_600_000
  * Clocks that are set. Ours is `Date.now` of the APIs' processes, which is replaced. That of the store stands behind its option `clock`, since
  * Redis asks the machine for the time and the machine is not ours to set.
  */
-export const clockFaults: readonly Fault[] = [
+export const clockFaults: readonly ServerFault[] = [
   { name: 'our clock 1 h ahead', ...stepped('ours', hourMs), events: ['clock-skew'] },
   { name: 'our clock 1 h behind', ...stepped('ours', -hourMs), events: ['clock-skew'] },
   // A window has passed, by the only clock there is: the jump admits one more.
@@ -30,5 +30,5 @@ function stepped(clock: SteppedClock, byMs: number) {
       await rig.stepClock(clock, byMs)
       return () => rig.stepClock(clock, -byMs)
     },
-  } as const satisfies Omit<Fault, 'name'>
+  } as const satisfies Omit<ServerFault, 'name'>
 }

@@ -1,8 +1,8 @@
-import type { Fault } from './fault.ts'
+import type { ServerFault } from './fault.ts'
 import { repeatedly } from './timing.ts'
 
 /** What somebody does to the server with its own commands. */
-export const commandFaults: readonly Fault[] = [
+export const commandFaults: readonly ServerFault[] = [
   {
     name: 'CLIENT KILL',
     store: 'flaky',

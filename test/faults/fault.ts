@@ -1,3 +1,5 @@
+import type { RedisCluster } from '../support/redis-cluster.ts'
+import type { RedisSentinel } from '../support/redis-sentinel.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import type { TcpProxy } from './tcp-proxy.ts'
 
@@ -18,8 +20,17 @@ export interface Rig {
 /** Makes the fault end, and resolves when it has. */
 export type EndFault = () => unknown
 
+type MaybePromise<T> = T | Promise<T>
+
 /** One way in which Redis, the network or a clock fails. */
-export interface Fault {
+export type Fault = FaultTraits &
+  (
+    | { readonly topology?: undefined; inflict(rig: Rig): MaybePromise<EndFault> }
+    | { readonly topology: 'sentinel'; inflict(redis: RedisSentinel): MaybePromise<EndFault> }
+    | { readonly topology: 'cluster'; inflict(redis: RedisCluster): MaybePromise<EndFault> }
+  )
+
+export interface FaultTraits {
   /** As it stands in the table. */
   readonly name: string
   /** What the APIs have of the store meanwhile: nothing at all, some answers, or all of them. */
@@ -28,7 +39,7 @@ export interface Fault {
   readonly lastsMs?: number
   /** The APIs are started when it has begun already. @default false */
   readonly beforeBoot?: boolean
-  /** The server loses what it knows. @default false */
+  /** The server loses what it knows, or some of it. @default false */
   readonly losesData?: boolean
   /** The server writes its data to disk, and has it when it starts again. @default false */
   readonly isPersistent?: boolean
@@ -38,5 +49,6 @@ export interface Fault {
   readonly admits?: number
   /** Types of events that it has to set off, beyond what follows from `store`. */
   readonly events?: readonly string[]
-  inflict(rig: Rig): EndFault | Promise<EndFault>
 }
+
+export type ServerFault = Extract<Fault, { topology?: undefined }>

@@ -3,11 +3,13 @@ import { commandFaults } from './command-faults.ts'
 import type { Fault } from './fault.ts'
 import { networkFaults } from './network-faults.ts'
 import { serverFaults } from './server-faults.ts'
+import { topologyFaults } from './topology-faults.ts'
 
-/** All faults that can be made on one machine with one server. */
+/** All faults that can be made on one machine. */
 export const faults: readonly Fault[] = [
   ...serverFaults,
   ...networkFaults,
   ...commandFaults,
   ...clockFaults,
+  ...topologyFaults,
 ]

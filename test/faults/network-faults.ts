@@ -1,8 +1,8 @@
-import type { Fault } from './fault.ts'
+import type { ServerFault } from './fault.ts'
 import { repeatedly } from './timing.ts'
 
 /** What happens on the way to the server. */
-export const networkFaults: readonly Fault[] = [
+export const networkFaults: readonly ServerFault[] = [
   {
     name: '2 s latency',
     store: 'gone',

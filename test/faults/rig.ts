@@ -1,31 +1,57 @@
 import { freePortPair } from '../support/free-port.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { startRedisSentinel } from '../support/redis-sentinel.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import type { Fault, Rig } from './fault.ts'
+import type { Connection } from './api-messages.ts'
+import type { EndFault, Fault, Rig, ServerFault } from './fault.ts'
 import type { Fleet } from './fleet.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-export interface RunningRig extends Rig, AsyncDisposable {
-  /** Where APIs connect to: the proxy. */
-  readonly port: number
+/** The servers that a fault happens to. */
+export interface RunningRig extends AsyncDisposable {
+  /** Where APIs connect to. */
+  readonly connection: Connection
   /** The fleets whose clocks can be stepped. */
   attach(fleets: readonly Fleet[]): void
+  inflict(): Promise<EndFault>
+}
+
+export async function startRig(fault: Fault): Promise<RunningRig> {
+  if (fault.topology === undefined) return startServerRig(fault)
+  const attach = () => undefined
+  if (fault.topology === 'sentinel') {
+    const redis = await startRedisSentinel()
+    const ports = redis.sentinels.map(({ port }) => port)
+    return {
+      connection: { kind: 'sentinel', name: redis.name, ports },
+      attach,
+      inflict: async () => fault.inflict(redis),
+      [Symbol.asyncDispose]: redis.stop,
+    }
+  }
+  const redis = await startRedisCluster()
+  return {
+    connection: { kind: 'cluster', ports: redis.ports },
+    attach,
+    inflict: async () => fault.inflict(redis),
+    [Symbol.asyncDispose]: redis.stop,
+  }
 }
 
 /**
  * Starts a server, and a proxy before it. Their ports lie below those that the system gives to clients: one that connects to a port where
  * nobody listens could otherwise be given the same, and talk to itself.
  */
-export async function startRig({ isPersistent = false }: Pick<Fault, 'isPersistent'>) {
+async function startServerRig(fault: ServerFault): Promise<RunningRig> {
   const folder = temporaryFolder('faults')
   const persistence = ['--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder.path]
-  const args = isPersistent ? persistence : []
+  const args = fault.isPersistent ? persistence : []
   const { proxy, server } = await startPair(args)
   let current: RedisServer = server
   let fleets: readonly Fleet[] = []
 
-  const rig: RunningRig = {
-    port: proxy.port,
+  const rig: Rig = {
     proxy,
     get server() {
       return current
@@ -37,16 +63,20 @@ export async function startRig({ isPersistent = false }: Pick<Fault, 'isPersiste
       const apis = fleets.flatMap((fleet) => fleet.apis)
       await Promise.all(apis.map((api) => api.stepClock(clock, byMs)))
     },
+  }
+
+  return {
+    connection: { kind: 'single', port: proxy.port },
     attach(some) {
       fleets = some
     },
+    inflict: async () => fault.inflict(rig),
     async [Symbol.asyncDispose]() {
       await proxy.close()
       await current.stop()
       folder[Symbol.dispose]()
     },
   }
-  return rig
 }
 
 const ATTEMPTS = 5

@@ -1,7 +1,7 @@
-import type { Fault } from './fault.ts'
+import type { ServerFault } from './fault.ts'
 
 /** What happens to the server's process. */
-export const serverFaults: readonly Fault[] = [
+export const serverFaults: readonly ServerFault[] = [
   {
     name: 'refused from boot on',
     store: 'gone',
