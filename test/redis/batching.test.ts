@@ -13,7 +13,11 @@ beforeAll(async () => {
   server = await startRedis()
   redis = new Redis(server.url)
   // Redis knows the script from now on, so that each call is one command.
-  await patientLimiter({ store: redisStore(redis), limit: 1, window: '1m' }).consume('warm')
+  await patientLimiter({
+    store: redisStore(redis, { heartbeatMs: 0 }),
+    limit: 1,
+    window: '1m',
+  }).consume('warm')
 })
 
 afterAll(async () => {
@@ -64,7 +68,7 @@ function open(options: RedisStoreOptions = {}) {
   const client = gatedClient()
   const errors: StoreErrorEvent[] = []
   const limiter: Limiter = patientLimiter({
-    store: redisStore(client, { prefix: `batch${Math.random()}`, ...options }),
+    store: redisStore(client, { heartbeatMs: 0, prefix: `batch${Math.random()}`, ...options }),
     limit: 1_000,
     window: '1m',
     failureMode: 'closed',
@@ -168,7 +172,7 @@ describe('requests', () => {
   it('with several checks are weighed by all of their keys, and never torn apart', async () => {
     const client = gatedClient()
     const limiter = patientLimiter({
-      store: redisStore(client, { prefix: 'torn', batch: { maxKeys: 4 } }),
+      store: redisStore(client, { heartbeatMs: 0, prefix: 'torn', batch: { maxKeys: 4 } }),
       policies: ['a', 'b', 'c'].map((name) => ({ name, limit: 9, window: '1m' })),
     })
     const all = ['x', 'y', 'z'].map((key) => limiter.consume(key))
@@ -191,7 +195,7 @@ describe('the commands inside a call', () => {
   it('take no more than a few, however long a log is, and never read it whole', async () => {
     let now = 1_795_195_800_000
     const limiter = patientLimiter({
-      store: redisStore(redis, { prefix: 'long', clock: () => now }),
+      store: redisStore(redis, { heartbeatMs: 0, prefix: 'long', clock: () => now }),
       limit: 100_000,
       window: '1h',
     })
@@ -232,7 +236,7 @@ describe('a key', () => {
     "outlives its units by Redis' own clock, though its time to live is rarely set ($algorithm, $limit)",
     async ({ algorithm, limit }) => {
       const limiter = patientLimiter({
-        store: redisStore(redis, { prefix: 'lazy' }),
+        store: redisStore(redis, { heartbeatMs: 0, prefix: 'lazy' }),
         algorithm,
         limit,
         window: 4_000,

@@ -31,7 +31,10 @@ async function keysOf(
   options: RedisStoreOptions = {},
   policy: PolicyOptions = { name: 'p', limit: 5, window: '1h' },
 ): Promise<string[]> {
-  const limiter = patientLimiter({ store: redisStore(client, options), policies: [policy] })
+  const limiter = patientLimiter({
+    store: redisStore(client, { heartbeatMs: 0, ...options }),
+    policies: [policy],
+  })
   for (const identity of identities) await limiter.consume(identity)
   return client.keys('*')
 }
@@ -106,7 +109,9 @@ describe('a key', () => {
 
   it('has one tag for all policies of an identity', async () => {
     const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }))
-    await patientLimiter({ store: redisStore(client), policies }).consume('user:42')
+    await patientLimiter({ store: redisStore(client, { heartbeatMs: 0 }), policies }).consume(
+      'user:42',
+    )
     const found = await client.keys('*')
     expect(found).toHaveLength(3)
     expect(new Set(found.map((key) => /\{(\w+)\}/.exec(key)?.[1])).size).toBe(1)
@@ -119,8 +124,8 @@ describe('redisStore in production', () => {
     vi.stubEnv('NODE_ENV', 'production')
     redisStore(client, { secret: 'a secret' })
     expect(warn).not.toHaveBeenCalled()
-    redisStore(client)
-    redisStore(client)
+    redisStore(client, { heartbeatMs: 0 })
+    redisStore(client, { heartbeatMs: 0 })
     expect(warn).toHaveBeenCalledTimes(1)
     expect(warn.mock.calls[0]?.[0]).toMatch(/secret/)
   })

@@ -55,7 +55,7 @@ describe('the script', () => {
     const decision = await limiter.consume('k')
     await server.cli('CONFIG', 'SET', 'maxmemory', '0')
     expect(decision).toMatchObject({ allowed: true, source: 'fallback' })
-    expect(errors).toMatchObject([{ op: 'consume', error: { code: 'SLUICE_STORE_FAILED' } }])
+    expect(errors).toMatchObject([{ op: 'consume', error: { code: 'SLUICE_REDIS_MEMORY' } }])
     expect(errors[0]?.error.message).toMatch(/OOM/)
     expect(await calls('eval')).toBe(1)
   })
@@ -105,7 +105,7 @@ describe('the script', () => {
 
   it("asks for no time with clock: 'client'", async () => {
     const limiter = patientLimiter({
-      store: redisStore(client, { clock: 'client' }),
+      store: redisStore(client, { clock: 'client', heartbeatMs: 0 }),
       limit: 2,
       window: '1h',
     })
@@ -121,7 +121,8 @@ describe('the script', () => {
         for (const garbage of [['SET'], ['RPUSH'], ['ZADD', '1']]) {
           await client.flushall()
           events.length = 0
-          const store = redisStore(client, { encoding, onInvalid: (event) => events.push(event) })
+          const onInvalid = (event: InvalidEvent): unknown => events.push(event)
+          const store = redisStore(client, { encoding, onInvalid, heartbeatMs: 0 })
           const limiter = patientLimiter({ store, name: 'p', limit: 5, window: '1h', algorithm })
           await limiter.consume('k')
           const [key = ''] = await client.keys('*')
@@ -253,10 +254,10 @@ describe('a Redis that is gone', () => {
       retryAfterMs: 5_000,
     })
     expect(await fallback.refund(decision)).toBe(false)
-    await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    await expect(fallback.reset('k')).rejects.toMatchObject({ code: 'SLUICE_REDIS_CONNECTION' })
     // From the third on the breaker is open, and nobody asks: neither do requests nor refunds; a reset does.
     expect(errors.length).toBe(3)
     for (const { error } of errors)
-      expect(error).toMatchObject({ code: 'SLUICE_STORE_FAILED', cause: expect.any(Error) })
+      expect(error).toMatchObject({ code: 'SLUICE_REDIS_CONNECTION', cause: expect.any(Error) })
   })
 })

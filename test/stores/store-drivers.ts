@@ -40,7 +40,13 @@ function redisDriver(
       opened += 1
       const prefix = `test${opened}`
       // Every answer is Redis' own, so that it can be compared; denials that stay local have tests of their own.
-      const store = redisStore(client, { prefix, clock: now, denialTtlMs: 0, ...options })
+      const store = redisStore(client, {
+        prefix,
+        clock: now,
+        denialTtlMs: 0,
+        heartbeatMs: 0,
+        ...options,
+      })
       return {
         store,
         prefix,

@@ -19,6 +19,12 @@ export const errorCodes = {
   SLUICE_STORE_DEADLINE: 'a store that did not answer in time',
   SLUICE_STORE_REPLY: 'a reply of the store that is not an answer to the call',
   SLUICE_STORE_CLOSED: 'a check after the store was closed',
+  SLUICE_REDIS_CONNECTION: 'a Redis that cannot be reached',
+  SLUICE_REDIS_AUTH: "a Redis that does not take the client's password",
+  SLUICE_REDIS_PERMISSION: 'a Redis whose access rules forbid what the store does',
+  SLUICE_REDIS_READONLY: 'a Redis that is a replica, and takes no writes',
+  SLUICE_REDIS_MEMORY: 'a Redis that has no memory left to write in',
+  SLUICE_REDIS_BUSY: 'a Redis that is loading its data, running a script, or without a master',
   SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',
 } as const
 

@@ -1,9 +1,17 @@
-import { flag, type InvalidEvent, invalid, knownFields, oneOf, wholeNumber } from '@sluice/core'
+import {
+  flag,
+  type InvalidEvent,
+  invalid,
+  isWholeNumber,
+  knownFields,
+  oneOf,
+  wholeNumber,
+} from '@sluice/core'
 import type { Encoding } from './script.ts'
 
 /**
- * Whose clock counts. `server`: Redis' own. `client`: this process', for servers that forbid `TIME` in scripts; clocks of a fleet then
- * have to agree. A function gives whole milliseconds since the epoch, for simulations and tests.
+ * Whose clock counts. `server`: Redis' own. `client`: this process', for servers that forbid `TIME` in scripts, set to that of
+ * Redis by the command `TIME` with every heartbeat; where that is forbidden too, the clocks of a fleet have to agree. A function gives whole milliseconds since the epoch, for simulations and tests.
  */
 export type Clock = 'server' | 'client' | (() => number)
 
@@ -25,6 +33,11 @@ export interface RedisStoreOptions {
    * refunds and raised limits of other processes take effect after that at the latest. 0 asks Redis every time; 60,000 at most. @default 1_000
    */
   denialTtlMs?: number
+  /**
+   * How often a process tells the others that it is there, in ms, so that each knows its share of the limits when Redis is away: 1,000 to 60,000, or 0
+   * for never; then pin `instances` in the limiter. The clock is compared as often. @default 5_000
+   */
+  heartbeatMs?: number
   /** Told when a stored value could not be read, and counted as empty. */
   onInvalid?(event: InvalidEvent): void
 }
@@ -50,6 +63,7 @@ export interface RedisStoreSetup {
   readonly clock: Clock
   readonly batch: Required<BatchOptions>
   readonly denialTtlMs: number
+  readonly heartbeatMs: number
   readonly onInvalid: ((event: InvalidEvent) => void) | undefined
 }
 
@@ -61,6 +75,7 @@ const fields: readonly (keyof RedisStoreOptions)[] = [
   'clock',
   'batch',
   'denialTtlMs',
+  'heartbeatMs',
   'onInvalid',
 ]
 
@@ -90,8 +105,14 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
       { option: 'denialTtlMs' },
       { min: 0, max: 60_000 },
     ),
+    heartbeatMs: heartbeatOf(options.heartbeatMs ?? 5_000),
     onInvalid,
   }
+}
+
+function heartbeatOf(value: unknown): number {
+  if (value === 0 || isWholeNumber(value, { min: 1_000, max: 60_000 })) return value
+  throw invalid({ option: 'heartbeatMs' }, value, '0, or a whole number from 1000 to 60000')
 }
 
 function batchOf(options: BatchOptions): Required<BatchOptions> {

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import {
   type Asker,
   type Check,
   type MaybePromise,
   notify,
   type Outcome,
-  SluiceError,
   type Store,
   type StoreOp,
   warnOnce,
@@ -13,11 +13,18 @@ import {
 import { Batcher } from './batcher.ts'
 import { decodeReply, encodeCall } from './call.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
+import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
+import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
-import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
+import {
+  type RedisStoreOptions,
+  type RedisStoreSetup,
+  setUpRedisStore,
+} from './redis-store-options.ts'
 import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
+import { storeFailure } from './store-failure.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
@@ -31,8 +38,12 @@ export interface RedisStore extends Store {
 const ttlMarginMs = { server: 1_000, other: 10_000 } as const
 const u32 = 2 ** 32
 
-/** What stores have in common that write the same keys. */
-const spaces = new WeakMap<object, Map<string, object>>()
+/** What the stores of this process have in common that write the same keys. */
+interface Space {
+  readonly fleet: Fleet
+}
+
+const spaces = new WeakMap<object, Map<string, Space>>()
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically.
@@ -43,7 +54,11 @@ const spaces = new WeakMap<object, Map<string, object>>()
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
-  const { clock, encoding, batch, denialTtlMs, onInvalid, ...keyOptions } = setUpRedisStore(options)
+  const { clock, encoding, batch, denialTtlMs, heartbeatMs, onInvalid, ...keyOptions } =
+    setUpRedisStore(options)
+  const space = spaceOf(client, redis, { prefix: keyOptions.prefix, heartbeatMs })
+  const { fleet } = space
+  let hasJoined = false
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const script = loadScript(encoding)
   const ttlMargin = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
@@ -51,12 +66,13 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   let incarnation = randomInt(u32)
   warnAboutGuessableKeys(options)
+  listenForErrors(client)
 
   async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     callNumber += 1
     const number = callNumber
     const now =
-      clock === 'server' ? undefined : Math.floor(clock === 'client' ? Date.now() : clock())
+      clock === 'server' ? undefined : clock === 'client' ? fleet.now() : Math.floor(clock())
     const encoded = encodeCall(rows, {
       number,
       now,
@@ -78,7 +94,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows).catch(rethrow)
+    const outcomes = await call(rows).catch(fail)
     for (const [index, row] of rows.entries()) {
       const answered = sent[index]
       if (answered) denials.learn(row, outcomes[index] ?? [], answered)
@@ -95,14 +111,26 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   })
 
   return {
-    space: spaceOf(client, keyOptions.prefix),
+    space,
+    observe: (observer) => fleet.observe(observer),
+    get instances() {
+      return fleet.instances ?? 1
+    },
 
     apply(op, checks, asker) {
+      if (!hasJoined) {
+        hasJoined = true
+        fleet.join()
+      }
       const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
       return (batcher.isClosed ? undefined : denials.answer(row)) ?? batcher.add(row)
     },
 
-    close: () => batcher.close(),
+    async close() {
+      await batcher.close()
+      if (hasJoined) fleet.leave()
+      hasJoined = false
+    },
   }
 }
 
@@ -116,18 +144,32 @@ function bytesOf(keys: readonly string[]): number {
   return bytes
 }
 
-function spaceOf(client: object, prefix: string): object {
-  const prefixes = spaces.get(client) ?? new Map<string, object>()
+function spaceOf(
+  client: object,
+  redis: RedisClient,
+  { prefix, heartbeatMs }: Pick<RedisStoreSetup, 'prefix' | 'heartbeatMs'>,
+): Space {
+  const prefixes = spaces.get(client) ?? new Map<string, Space>()
   spaces.set(client, prefixes)
-  const space = prefixes.get(prefix) ?? {}
+  const known = prefixes.get(prefix)
+  if (known) return known
+  const space = { fleet: new Fleet(redis, `${prefix}:{instances}`, heartbeatMs) }
   prefixes.set(prefix, space)
   return space
 }
 
-function rethrow(error: unknown): never {
-  if (error instanceof SluiceError) throw error
-  const reason = error instanceof Error ? error.message : 'no reason given'
-  throw new SluiceError('SLUICE_STORE_FAILED', `Redis did not decide: ${reason}`, { cause: error })
+function fail(error: unknown): never {
+  throw storeFailure(error)
+}
+
+/**
+ * Clients tell of a lost connection by an event that ends the process when nobody listens (node-redis), or fills the log (ioredis). Whatever the
+ * store asks of them fails then too, and is reported.
+ */
+function listenForErrors(client: UserClient): void {
+  if (client instanceof EventEmitter && client.listenerCount('error') === 0) {
+    client.on('error', () => undefined)
+  }
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {

@@ -30,6 +30,7 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
       redisStore(client, {
         prefix,
         clock,
+        heartbeatMs: 0,
         ...(rememberDenials ? {} : { denialTtlMs: 0 }),
       }),
     )

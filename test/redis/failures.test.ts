@@ -1,0 +1,105 @@
+import type { ErrorCode, StoreErrorEvent } from '@sluice/core'
+import { createLimiter } from '@sluice/core'
+import { redisStore, type UserClient } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterEach, expect, it, vi } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+const ending: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end()
+})
+
+async function start(...args: string[]): Promise<RedisServer> {
+  const server = await startRedis({ args })
+  ending.push(() => server.stop())
+  return server
+}
+
+function connect(server: RedisServer, options: Record<string, string | boolean> = {}): Redis {
+  const client = new Redis(server.url, { maxRetriesPerRequest: 0, ...options })
+  ending.push(() => client.disconnect())
+  return client
+}
+
+/** The first failure that a limiter on the client tells of. */
+async function failureOf(client: UserClient): Promise<StoreErrorEvent['error'] | undefined> {
+  const errors: StoreErrorEvent[] = []
+  const limiter = createLimiter({
+    store: redisStore(client, { heartbeatMs: 0 }),
+    limit: 5,
+    window: '1m',
+    deadlineMs: 5_000,
+    onStoreError: (event) => errors.push(event),
+  })
+  expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
+  return errors[0]?.error
+}
+
+async function expectFailure(client: UserClient, code: ErrorCode, advice: RegExp): Promise<void> {
+  const failure = await failureOf(client)
+  expect(failure).toMatchObject({ code, cause: expect.any(Error) })
+  expect(failure?.message).toMatch(advice)
+}
+
+it('names a connection that is refused', async () => {
+  const server = await start()
+  await server.stop()
+  await expectFailure(connect(server), 'SLUICE_REDIS_CONNECTION', /see that Redis runs/)
+})
+
+it('names a password that is missing', async () => {
+  const server = await start('--requirepass', 'secret')
+  const client = connect(server, { enableReadyCheck: false })
+  await expectFailure(client, 'SLUICE_REDIS_AUTH', /username and password/)
+})
+
+it('names a user who may not run scripts', async () => {
+  const server = await start()
+  await server.cli('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-@scripting')
+  const client = connect(server, { username: 'app', password: 'word' })
+  await expectFailure(client, 'SLUICE_REDIS_PERMISSION', /EVALSHA/)
+})
+
+it('names a replica', async () => {
+  const master = await start()
+  const replica = await start('--replicaof', '127.0.0.1', String(master.port))
+  await expectFailure(connect(replica), 'SLUICE_REDIS_READONLY', /connect to the master/)
+})
+
+it('names a Redis that is full', async () => {
+  const server = await start('--maxmemory', '1', '--maxmemory-policy', 'noeviction')
+  await expectFailure(connect(server), 'SLUICE_REDIS_MEMORY', /maxmemory/)
+})
+
+it('names a Redis that is busy with a script', async () => {
+  const server = await start('--busy-reply-threshold', '10')
+  const client = connect(server)
+  await client.ping()
+  const endless = server.cli('EVAL', 'while true do end', 0).catch(() => undefined)
+  await vi.waitFor(() => expect(client.ping()).rejects.toThrow(/BUSY/))
+  await expectFailure(client, 'SLUICE_REDIS_BUSY', /answers again/)
+  await server.cli('SCRIPT', 'KILL')
+  await endless
+})
+
+it('lets no client that nobody listens to end the process', async () => {
+  const server = await start()
+  const client = createClient({ url: server.url })
+  redisStore(client)
+  await client.connect()
+  ending.push(() => client.destroy())
+  expect(client.listenerCount('error')).toBeGreaterThan(0)
+  await server.kill()
+  // node-redis 6 keeps commands until it is connected again.
+  expect((await failureOf(client))?.code).toMatch(/^SLUICE_(REDIS_CONNECTION|STORE_DEADLINE)$/)
+})
+
+it('leaves the errors of a client to a listener of its owner', () => {
+  const client = new Redis({ lazyConnect: true })
+  client.on('error', () => undefined)
+  redisStore(client)
+  expect(client.listenerCount('error')).toBe(1)
+})

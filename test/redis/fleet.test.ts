@@ -1,0 +1,183 @@
+import { type ClockSkewEvent, createLimiter, type Decision } from '@sluice/core'
+import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let client: Redis
+let opened = 0
+let key: string
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.url)
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+beforeEach(() => {
+  opened += 1
+  key = `fleet${opened}:{instances}`
+})
+
+function open(options: RedisStoreOptions = {}): RedisStore {
+  return redisStore(client, { prefix: `fleet${opened}`, heartbeatMs: 1_000, ...options })
+}
+
+async function use(store: RedisStore): Promise<Decision> {
+  return patientLimiter({ store, name: 'p', limit: 40, window: '1m' }).consume('k')
+}
+
+/** Other processes, heard of so long ago. */
+async function others(...agesMs: number[]): Promise<void> {
+  for (const [index, ageMs] of agesMs.entries()) {
+    await server.cli('ZADD', key, Date.now() - ageMs, `other-${index}`)
+  }
+}
+
+describe('the size of the fleet', () => {
+  it('is one before anything is known', () => {
+    expect(open().instances).toBe(1)
+  })
+
+  it('is how many processes were heard of in the last three beats', async () => {
+    await others(0, 1_000, 2_000, 60_000)
+    const store = open()
+    await use(store)
+    await vi.waitFor(() => expect(store.instances).toBe(4))
+    expect(await server.cli('ZCARD', key)).toBe(4)
+    await store.close()
+  })
+
+  it('counts a process once, whatever the number of its stores, and lets it go with the last', async () => {
+    const [one, two] = [open(), open()]
+    await use(one)
+    await use(two)
+    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1))
+    await one.close()
+    expect(await server.cli('ZCARD', key)).toBe(1)
+    await two.close()
+    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(0))
+  })
+
+  it('is a key that expires', async () => {
+    const store = open()
+    await use(store)
+    await vi.waitFor(() => expect(store.instances).toBe(1))
+    const ttl = Number(await server.cli('PTTL', key))
+    expect(ttl).toBeGreaterThan(0)
+    expect(ttl).toBeLessThanOrEqual(6_000)
+    await store.close()
+  })
+
+  it('holds while Redis is away, and decides the share of each process', async () => {
+    await others(0, 0, 0)
+    const store = open()
+    const limiter = createLimiter({
+      store,
+      name: 'p',
+      limit: 40,
+      window: '1m',
+      onStoreError: () => undefined,
+    })
+    await limiter.consume('k')
+    await vi.waitFor(() => expect(store.instances).toBe(4))
+    server.pause()
+    const { outcomes, source } = await limiter.consume('k')
+    server.resume()
+    expect(source).toBe('fallback')
+    expect(outcomes).toMatchObject([{ limit: 10, remaining: 9 }])
+    await store.close()
+  })
+
+  it('is nothing that is written with heartbeatMs: 0', async () => {
+    const store = open({ heartbeatMs: 0 })
+    await use(store)
+    await store.close()
+    expect(await server.cli('EXISTS', key)).toBe(0)
+  })
+
+  it.each([1, 999, 60_001, -1, Number.NaN, '5s'])('is not told every %s ms', (heartbeatMs) => {
+    expect(() => open({ heartbeatMs: heartbeatMs as number })).toThrow(/^heartbeatMs must be 0, or/)
+  })
+})
+
+describe('the clock of Redis', () => {
+  /** The client, as if Redis' clock was ahead. */
+  function ahead(aheadMs: number, isForbidden = false) {
+    return {
+      call: async (command: string, ...args: (string | Buffer)[]): Promise<unknown> => {
+        if (command !== 'TIME') return client.call(command, ...args)
+        if (isForbidden) throw new Error("NOPERM this user has no permissions to run 'time'")
+        const ms = Date.now() + aheadMs
+        return [String(Math.floor(ms / 1_000)), String((ms % 1_000) * 1_000)]
+      },
+      defineCommand: () => undefined,
+    }
+  }
+
+  async function skewOf(aheadMs: number): Promise<ClockSkewEvent[]> {
+    const events: ClockSkewEvent[] = []
+    const store = redisStore(ahead(aheadMs), { prefix: `fleet${opened}`, heartbeatMs: 1_000 })
+    const limiter = patientLimiter({
+      store,
+      limit: 1,
+      window: '1m',
+      onResilience: (event) => {
+        if (event.type === 'clock-skew') events.push(event)
+      },
+    })
+    await limiter.consume('k')
+    await vi.waitFor(async () => expect(await server.cli('EXISTS', key)).toBe(1))
+    await store.close()
+    return events
+  }
+
+  it.each([3_600_000, -3_600_000])('is told when it is %i ms ahead', async (aheadMs) => {
+    const [event] = await skewOf(aheadMs)
+    expect(Math.abs((event?.skewMs ?? 0) - aheadMs)).toBeLessThan(200)
+  })
+
+  it('is not worth a word below a second', async () => {
+    expect(await skewOf(700)).toEqual([])
+  })
+
+  async function windowEnd(aheadMs: number, isForbidden: boolean): Promise<number> {
+    const store = redisStore(ahead(aheadMs, isForbidden), {
+      prefix: `fleet${opened}`,
+      heartbeatMs: 1_000,
+      clock: 'client',
+    })
+    const limiter = patientLimiter({
+      store,
+      algorithm: 'fixed-window',
+      align: 'clock',
+      limit: 10,
+      window: '24h',
+    })
+    await limiter.consume('k')
+    await vi.waitFor(async () => expect(await server.cli('EXISTS', key)).toBe(1))
+    const { outcomes } = await limiter.consume('later')
+    await store.close()
+    return Date.now() + (outcomes[0]?.resetMs ?? 0)
+  }
+
+  it("is what clock: 'client' is set to", async () => {
+    const own = await windowEnd(0, false)
+    opened += 1
+    key = `fleet${opened}:{instances}`
+    const corrected = await windowEnd(-7 * 60_000, false)
+    expect(Math.abs(corrected - own - 7 * 60_000)).toBeLessThan(1_000)
+  })
+
+  it("is that of this process for clock: 'client' where TIME is forbidden", async () => {
+    const end = await windowEnd(3_600_000, true)
+    const off = end % 86_400_000
+    expect(Math.min(off, 86_400_000 - off)).toBeLessThan(1_000)
+  })
+})
