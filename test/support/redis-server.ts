@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,8 @@ import { type Reply, sendCommand } from './resp.ts'
 export interface StartRedisOptions {
   /** More arguments for the server, which win over ours. @default [] */
   args?: readonly string[]
+  /** The text of a configuration file, which a Sentinel has to have, since it keeps its state there. @default no file */
+  config?: string
   /** The port to listen on, to bring a server back where clients expect it. @default a free one */
   port?: number
 }
@@ -39,7 +41,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort())
     try {
-      return await launch(port, options.args ?? [])
+      return await launch(port, options)
     } catch (error) {
       const lostRace = error instanceof PortTaken && options.port === undefined
       if (!lostRace || attempt === ATTEMPTS) throw error
@@ -49,9 +51,14 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
 
 class PortTaken extends Error {}
 
-async function launch(port: number, args: readonly string[]): Promise<RedisServer> {
+async function launch(
+  port: number,
+  { args = [], config }: StartRedisOptions,
+): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
-  const base = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder]
+  const file = config === undefined ? [] : [join(folder, 'redis.conf')]
+  if (config !== undefined) await writeFile(join(folder, 'redis.conf'), config)
+  const base = [...file, '--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder]
   const child = spawn(
     findOrInstallRedis(),
     [...base, '--save', '', '--appendonly', 'no', ...args],

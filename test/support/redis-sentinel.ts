@@ -1,0 +1,93 @@
+import { type RedisServer, startRedis } from './redis-server.ts'
+import { until } from './until.ts'
+
+export interface RedisSentinel extends AsyncDisposable {
+  /** What the sentinels call the master. */
+  readonly name: string
+  readonly sentinels: readonly RedisServer[]
+  /** The first two are master and replica when they start. */
+  readonly nodes: readonly RedisServer[]
+  /** The node that is the master according to most sentinels. */
+  master(): Promise<RedisServer>
+  /** Waits until another node than this one is the master. */
+  untilReplaced(master: RedisServer): Promise<void>
+  stop(): Promise<void>
+}
+
+const name = 'main'
+const quorum = 2
+
+/** Starts a master, a replica and three sentinels that agree on them. */
+export async function startRedisSentinel(): Promise<RedisSentinel> {
+  const started: RedisServer[] = []
+  const start = async (...options: Parameters<typeof startRedis>) => {
+    const server = await startRedis(...options)
+    started.push(server)
+    return server
+  }
+  const stop = async () => void (await Promise.all(started.map((server) => server.stop())))
+  try {
+    // A replica that joins need not wait for others to share its copy.
+    const args = ['--repl-diskless-sync-delay', '0']
+    const first = await start({ args })
+    const replica = await start({ args: [...args, '--replicaof', '127.0.0.1', `${first.port}`] })
+    const nodes = [first, replica]
+    await until('the replica follows', async () =>
+      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
+    )
+    const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(first.port, start)))
+    await until('the sentinels know each other and the replica', async () => {
+      const known = await Promise.all(sentinels.map((one) => one.cli('SENTINEL', 'MASTER', name)))
+      return known.every(
+        (fields) =>
+          fieldOf(fields, 'num-other-sentinels') === '2' && fieldOf(fields, 'num-slaves') === '1',
+      )
+    })
+    return {
+      name,
+      sentinels,
+      nodes,
+      master: () => masterOf(nodes, sentinels),
+      untilReplaced: (master) =>
+        until('another master', async () => (await masterOf(nodes, sentinels)) !== master),
+      stop,
+      [Symbol.asyncDispose]: stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startSentinel(masterPort: number, start: typeof startRedis): Promise<RedisServer> {
+  const config = [
+    `sentinel monitor ${name} 127.0.0.1 ${masterPort} ${quorum}`,
+    `sentinel down-after-milliseconds ${name} 1000`,
+    `sentinel failover-timeout ${name} 5000`,
+  ]
+  const sentinel = await start({ config: `${config.join('\n')}\n`, args: ['--sentinel'] })
+  // From Redis 7 on they can be made to tell each other of themselves sooner than every two seconds.
+  await sentinel
+    .cli('SENTINEL', 'DEBUG', 'INFO-PERIOD', 200, 'PUBLISH-PERIOD', 100)
+    .catch(() => undefined)
+  return sentinel
+}
+
+async function masterOf(
+  nodes: readonly RedisServer[],
+  sentinels: readonly RedisServer[],
+): Promise<RedisServer> {
+  const answers = await Promise.all(
+    sentinels.map((one) => one.cli('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)),
+  )
+  const ports = answers.map((answer) => Number(Array.isArray(answer) ? answer[1] : 0))
+  const found = nodes.find(({ port }) => ports.filter((one) => one === port).length >= quorum)
+  if (!found) throw new Error('the sentinels do not agree on a master')
+  return found
+}
+
+/** A field of a reply that names each before its value. */
+function fieldOf(reply: unknown, field: string): unknown {
+  const fields: readonly unknown[] = Array.isArray(reply) ? reply : []
+  return fields[fields.indexOf(field) + 1]
+}
