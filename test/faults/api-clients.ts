@@ -1,6 +1,6 @@
 import type { UserClient } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
-import { createClient, createCluster, createSentinel } from 'redis'
+import { createClient } from 'redis'
 import type { Connection, Framework } from './api-messages.ts'
 
 export interface ApiClient {
@@ -33,19 +33,11 @@ function ioredisFor(connection: Connection): Redis | Cluster {
 }
 
 function nodeRedis(connection: Connection): ApiClient {
-  const client = nodeRedisFor(connection)
+  if (connection.kind !== 'single') throw new Error(`no node-redis client for ${connection.kind}`)
+  const client = createClient({ socket: at(connection.port) })
   client.on('error', ignore)
   client.connect().catch(ignore)
-  return { client, end: () => void client.destroy() }
-}
-
-function nodeRedisFor(connection: Connection) {
-  if (connection.kind === 'single') return createClient({ socket: at(connection.port) })
-  const { ports } = connection
-  if (connection.kind === 'cluster') {
-    return createCluster({ rootNodes: ports.map((port) => ({ socket: at(port) })) })
-  }
-  return createSentinel({ name: connection.name, sentinelRootNodes: ports.map(at) })
+  return { client, end: () => client.destroy() }
 }
 
 function at(port: number) {

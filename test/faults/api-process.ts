@@ -10,6 +10,8 @@ import { startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
 import { monotonicMs } from './timing.ts'
 
+/** More often than by default, so that a fleet has counted itself before a fault begins. */
+const HEARTBEAT_MS = 1_000
 const LOOP_RESOLUTION_MS = 5
 const LOOP_SLICE_MS = 50
 /** Timers count in whole milliseconds: to be late by one is no delay. */
@@ -33,6 +35,7 @@ watchLoop()
 const client = connectRedis(settings.framework, settings.connection)
 const store: Store = redisStore(client.client, {
   prefix: settings.prefix,
+  heartbeatMs: HEARTBEAT_MS,
   ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
 })
 const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests)

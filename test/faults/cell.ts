@@ -102,7 +102,7 @@ async function runUnderLoad(
   fleets: readonly Fleet[],
   { options, end }: { options: CellOptions; end: EndFault | undefined },
 ): Promise<CellRun> {
-  const { fault, beforeMs, lastsMs, rates } = options
+  const { beforeMs, lastsMs, rates } = options
   const streams = fleets.flatMap((fleet) =>
     routesOf(rates).map((route): Stream => ({ fleet, route, perSecond: rates[route] ?? 0 })),
   )
