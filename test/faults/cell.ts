@@ -82,7 +82,7 @@ function startFleets(rig: RunningRig, { fault, frameworks, rates, size }: CellOp
       startFleet(
         {
           framework,
-          connection: rig.connection,
+          connections: rig.connections,
           prefix: framework,
           policies,
           modes: routesOf(rates).filter((route) => route !== 'health'),

@@ -10,6 +10,7 @@ export type SteppedClock = 'ours' | 'store'
 export interface Rig {
   /** The server that runs, or that ran last. */
   readonly server: RedisServer
+  /** The way of all processes, or, where the fault splits the fleet, of every second one. */
   readonly proxy: TcpProxy
   /** Starts the server again on its port, when it was killed or stopped; with its data where the fault keeps it. */
   restart(): Promise<void>
@@ -35,7 +36,7 @@ export interface FaultTraits {
   readonly name: string
   /** What the APIs have of the store meanwhile: nothing at all, some answers, or all of them. */
   readonly store: 'gone' | 'flaky' | 'works'
-  /** How long it lasts in the full run. @default 4500 */
+  /** How long it lasts in the full run. @default 3200 */
   readonly lastsMs?: number
   /** The APIs are started when it has begun already. @default false */
   readonly beforeBoot?: boolean
@@ -45,6 +46,8 @@ export interface FaultTraits {
   readonly isPersistent?: boolean
   /** The stores of the APIs count by a clock of the tests, which `stepClock` steps. @default false */
   readonly ownClock?: boolean
+  /** Only every second process goes through the proxy, the others to the server itself; for fleets. @default false */
+  readonly splitsFleet?: boolean
   /** The most that is admitted in a window, in limits, where it is not what follows from `store`. */
   readonly admits?: number
   /** Types of events that it has to set off, beyond what follows from `store`. */

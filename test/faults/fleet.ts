@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { BreakerState, ResilienceEvent } from '@sluice/core'
-import type { ApiReport, ApiSettings, FromApi, ToApi } from './api-messages.ts'
+import type { ApiReport, ApiSettings, Connection, FromApi, ToApi } from './api-messages.ts'
 import { monotonicMs, until } from './timing.ts'
 
 const script = fileURLToPath(new URL('api-process.ts', import.meta.url))
@@ -31,14 +31,26 @@ export interface Api {
   close(): Promise<boolean>
 }
 
+export interface FleetSettings extends Omit<ApiSettings, 'connection'> {
+  /** Taken in turn. */
+  readonly connections: readonly Connection[]
+}
+
 export interface Fleet {
-  readonly settings: ApiSettings
+  readonly settings: FleetSettings
   readonly apis: readonly Api[]
   close(): Promise<void>
 }
 
-export async function startFleet(settings: ApiSettings, size: number): Promise<Fleet> {
-  const apis = await Promise.all(Array.from({ length: size }, () => startApiProcess(settings)))
+export async function startFleet(settings: FleetSettings, size: number): Promise<Fleet> {
+  const { connections, ...common } = settings
+  const apis = await Promise.all(
+    Array.from({ length: size }, (_, index) => {
+      const connection = connections[index % connections.length]
+      if (!connection) throw new Error('a fleet needs a connection')
+      return startApiProcess({ ...common, connection })
+    }),
+  )
   return { settings, apis, close: async () => void (await Promise.all(apis.map((a) => a.close()))) }
 }
 

@@ -92,6 +92,7 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
   const problems = [
     ...answerProblems(verdict, requests, alone),
     ...waitProblems(verdict, bounds),
+    ...tooLong(cell, meanwhile, deadlineMs + bounds.overDeadlineMs),
     ...admissionProblems(cell, verdict),
     ...chargeProblems(cell, verdict, hot),
     ...eventProblems(cell, fleet, verdict),
@@ -175,15 +176,24 @@ function some(requests: readonly Measured[], say: (request: Measured) => string)
 }
 
 function waitProblems(
-  { waits, openWaits, healthWaits }: Figures,
-  { overDeadlineMs, openP99Ms = Infinity }: WaitBounds,
+  { openWaits, healthWaits }: Figures,
+  { openP99Ms = Infinity }: WaitBounds,
 ): string[] {
-  const longest = deadlineMs + overDeadlineMs
   const addedMs = (openWaits?.p99 ?? 0) - healthWaits.p99
-  return [
-    ...(waits.max > longest ? [`a request waited ${waits.max.toFixed(1)} ms`] : []),
-    ...(addedMs > openP99Ms ? [`p99 + ${addedMs.toFixed(2)} ms while the breaker was open`] : []),
-  ]
+  return addedMs > openP99Ms ? [`p99 + ${addedMs.toFixed(2)} ms while the breaker was open`] : []
+}
+
+function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: number): string[] {
+  return some(
+    requests.filter(({ waitMs }) => waitMs > longestMs),
+    ({ waitMs, arrivedAt, route, status }) => {
+      const [afterMs, what] =
+        arrivedAt < marks.ended
+          ? [arrivedAt - marks.begun, 'begin']
+          : [arrivedAt - marks.ended, 'end']
+      return `'${route}' answered ${status} in ${waitMs.toFixed(1)} ms, ${afterMs.toFixed(0)} ms after the ${what}`
+    },
+  )
 }
 
 function admissionProblems({ fault }: CellRun, { admitted }: Figures): string[] {

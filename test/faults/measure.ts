@@ -30,13 +30,16 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
   })
 }
 
+/** A delay may be told of in the slice after the one in which it ended. */
+const NOTICED_WITHIN_MS = 10
+
 /** The longest delay of the event loop while something was under way, or just after: it is noticed when it is over. */
 function loopDelay(report: ApiReport | undefined, from: number, to: number): number {
   let longest = 0
   let previous: LoopDelay | undefined
   for (const slice of report?.loop ?? []) {
     const startedAt = previous?.[0] ?? 0
-    if (startedAt > to) break
+    if (startedAt > to + NOTICED_WITHIN_MS) break
     if (slice[0] >= from) longest = Math.max(longest, slice[1])
     previous = slice
   }

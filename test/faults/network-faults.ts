@@ -40,4 +40,16 @@ export const networkFaults: readonly ServerFault[] = [
       return () => proxy.accept()
     },
   },
+  {
+    name: 'half of the fleet cut off',
+    store: 'flaky',
+    splitsFleet: true,
+    // What Redis counts is within the limit, and so is what the others admit within their shares.
+    admits: 1.5,
+    events: ['open', 'reconciled'],
+    async inflict({ proxy }) {
+      await proxy.refuse()
+      return () => proxy.accept()
+    },
+  },
 ]

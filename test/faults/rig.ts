@@ -10,8 +10,8 @@ import { startTcpProxy } from './tcp-proxy.ts'
 
 /** The servers that a fault happens to. */
 export interface RunningRig extends AsyncDisposable {
-  /** Where APIs connect to. */
-  readonly connection: Connection
+  /** Where APIs connect to: the processes of a fleet take them in turn. */
+  readonly connections: readonly Connection[]
   /** The fleets whose clocks can be stepped. */
   attach(fleets: readonly Fleet[]): void
   inflict(): Promise<EndFault>
@@ -24,7 +24,7 @@ export async function startRig(fault: Fault): Promise<RunningRig> {
     const redis = await startRedisSentinel()
     const ports = redis.sentinels.map(({ port }) => port)
     return {
-      connection: { kind: 'sentinel', name: redis.name, ports },
+      connections: [{ kind: 'sentinel', name: redis.name, ports }],
       attach,
       inflict: async () => fault.inflict(redis),
       [Symbol.asyncDispose]: redis.stop,
@@ -32,7 +32,7 @@ export async function startRig(fault: Fault): Promise<RunningRig> {
   }
   const redis = await startRedisCluster()
   return {
-    connection: { kind: 'cluster', ports: redis.ports },
+    connections: [{ kind: 'cluster', ports: redis.ports }],
     attach,
     inflict: async () => fault.inflict(redis),
     [Symbol.asyncDispose]: redis.stop,
@@ -65,8 +65,9 @@ async function startServerRig(fault: ServerFault): Promise<RunningRig> {
     },
   }
 
+  const ports = fault.splitsFleet ? [server.port, proxy.port] : [proxy.port]
   return {
-    connection: { kind: 'single', port: proxy.port },
+    connections: ports.map((port) => ({ kind: 'single', port })),
     attach(some) {
       fleets = some
     },
