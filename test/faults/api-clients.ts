@@ -1,6 +1,6 @@
 import type { UserClient } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
-import { createClient } from 'redis'
+import { createClient, createCluster, createSentinel } from 'redis'
 import type { Connection, Framework } from './api-messages.ts'
 
 export interface ApiClient {
@@ -33,11 +33,24 @@ function ioredisFor(connection: Connection): Redis | Cluster {
 }
 
 function nodeRedis(connection: Connection): ApiClient {
-  if (connection.kind !== 'single') throw new Error(`no node-redis client for ${connection.kind}`)
-  const client = createClient({ socket: at(connection.port) })
+  if (connection.kind === 'single') return opened(createClient({ socket: at(connection.port) }))
+  const nodes = connection.ports.map(at)
+  if (connection.kind === 'cluster') {
+    return opened(createCluster({ rootNodes: nodes.map((socket) => ({ socket })) }))
+  }
+  return opened(createSentinel({ name: connection.name, sentinelRootNodes: nodes }))
+}
+
+type NodeRedis = UserClient & {
+  on(event: 'error', listener: () => undefined): unknown
+  connect(): Promise<unknown>
+  destroy(): unknown
+}
+
+function opened(client: NodeRedis): ApiClient {
   client.on('error', ignore)
   client.connect().catch(ignore)
-  return { client, end: () => client.destroy() }
+  return { client, end: () => void client.destroy() }
 }
 
 function at(port: number) {

@@ -21,14 +21,11 @@ describe('redisStore(client)', () => {
     )
   })
 
-  it('refuses Cluster clients for now, and says so', () => {
-    const clusters = [
-      new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
-      createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] }),
-    ]
-    for (const cluster of clusters) {
-      expect(() => Reflect.apply(redisStore, undefined, [cluster])).toThrow(/Cluster client/)
-    }
+  it('takes a Cluster client', () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true })
+    const rootNodes = [{ url: 'redis://127.0.0.1:1' }]
+    expect(() => redisStore(cluster)).not.toThrow()
+    expect(() => redisStore(createCluster({ rootNodes }))).not.toThrow()
   })
 
   it('takes a client whose class was renamed or wrapped', () => {

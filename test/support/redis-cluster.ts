@@ -17,7 +17,7 @@ export interface RedisCluster extends AsyncDisposable {
 }
 
 /** A slot on its way from one master to another. */
-export interface SlotMove {
+interface SlotMove {
   readonly from: RedisServer
   readonly to: RedisServer
   /** Moves keys, all of them unless told how many. */
@@ -94,11 +94,9 @@ async function join(nodes: readonly RedisServer[]): Promise<void> {
     await nodes[masterCount + index]?.cli('CLUSTER', 'REPLICATE', await idOf(master))
   }
   await untilOk(nodes)
-  await until('the replicas follow', async () => {
-    const infos = await Promise.all(
-      nodes.slice(masterCount).map((node) => node.cli('INFO', 'replication')),
-    )
-    return infos.every((info) => String(info).includes('master_link_status:up'))
+  await until('each master has a replica that follows', async () => {
+    const infos = await Promise.all(masters.map((master) => master.cli('INFO', 'replication')))
+    return infos.every((info) => String(info).includes('state=online'))
   })
 }
 

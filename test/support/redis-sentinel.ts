@@ -32,8 +32,9 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
     const first = await start({ args })
     const replica = await start({ args: [...args, '--replicaof', '127.0.0.1', `${first.port}`] })
     const nodes = [first, replica]
-    await until('the replica follows', async () =>
-      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
+    // The replica says so a second earlier, when it does not get what is written yet.
+    await until('the master has a replica that follows', async () =>
+      String(await first.cli('INFO', 'replication')).includes('state=online'),
     )
     const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(first.port, start)))
     await until('the sentinels know each other and the replica', async () => {

@@ -7,7 +7,8 @@ import { notify } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
 import type { AskOp } from './resilience/fallback.ts'
-import { accessTo, type Caller } from './resilience/store-access.ts'
+import type { Caller } from './resilience/pending-ask.ts'
+import { accessTo } from './resilience/store-access.ts'
 import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -71,7 +72,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function ask(op: AskOp, checks: readonly Check[]): MaybePromise<Decision> {
     const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
     if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-    const decision = access.ask(op, limited, caller)
+    const decision = access.ask({ op, checks: limited, caller })
     return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
   }
 

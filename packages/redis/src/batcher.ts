@@ -51,11 +51,7 @@ export class Batcher<Item, Result> {
   }
 
   add(item: Item): Promise<Result> {
-    if (this.#closed) {
-      return Promise.reject(
-        new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check'),
-      )
-    }
+    if (this.#closed) return Promise.reject(storeClosed())
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
       this.#weigh(item, 1)
@@ -126,18 +122,20 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** Lets go of what nobody waits for any more. */
+  /** Lets go of what nobody waits for any more: as far as it stands in front, since who came first gives up first. */
   #drop(): void {
-    if (this.#queue.every(({ item }) => this.#options.isWanted(item))) return
+    const { isWanted } = this.#options
+    let count = 0
+    for (const { item } of this.#queue) {
+      if (isWanted(item)) break
+      count += 1
+    }
+    if (count === 0) return
     const dropped = new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
-    this.#queue = this.#queue.filter(({ item, reject }) => {
-      const isWanted = this.#options.isWanted(item)
-      if (!isWanted) {
-        this.#weigh(item, -1)
-        reject(dropped)
-      }
-      return isWanted
-    })
+    for (const { item, reject } of this.#queue.splice(0, count)) {
+      this.#weigh(item, -1)
+      reject(dropped)
+    }
   }
 
   #takeBatch(): readonly Waiting<Item, Result>[] {
@@ -181,4 +179,8 @@ export class Batcher<Item, Result> {
       for (const waiting of batch) waiting.reject(error)
     }
   }
+}
+
+export function storeClosed(): SluiceError {
+  return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
 }

@@ -1,6 +1,7 @@
 import { algorithms, type Check, type Outcome } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
 import type { Row } from './row-groups.ts'
+import { unknownOutcome } from './unknown-outcome.ts'
 
 /** A request that the store denied, which denies the like of it while nothing can have changed. */
 interface Denial {
@@ -144,18 +145,5 @@ function countedDown(outcome: Outcome, elapsedMs: number): Outcome {
     ...outcome,
     resetMs: resetMs === undefined ? undefined : Math.max(1, Math.ceil(resetMs - elapsedMs)),
     retryAfterMs: Math.max(1, Math.ceil(retryAfterMs - elapsedMs)),
-  }
-}
-
-function unknownOutcome({ policy, limit }: Check): Outcome {
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining: undefined,
-    resetMs: undefined,
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt: undefined,
   }
 }

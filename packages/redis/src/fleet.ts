@@ -62,7 +62,7 @@ export class Fleet {
     this.#members -= 1
     if (this.#members > 0 || this.#beatMs === 0) return
     clearTimeout(this.#timer)
-    this.#redis.send(['ZREM', this.#key, processId]).catch(ignore)
+    this.#redis.send(['ZREM', this.#key, processId], this.#key).catch(ignore)
   }
 
   /** One at a time: while Redis does not answer, no second one lines up behind it. */
@@ -86,7 +86,8 @@ export class Fleet {
   async #count(): Promise<void> {
     const now = this.now()
     const lifeMs = beatsUntilGone * this.#beatMs
-    const send = (...args: [string, ...string[]]): Promise<unknown> => this.#redis.send(args)
+    const send = (...args: [string, ...string[]]): Promise<unknown> =>
+      this.#redis.send(args, this.#key)
     const [, , count] = await Promise.all([
       send('ZADD', this.#key, String(now), processId),
       send('ZREMRANGEBYSCORE', this.#key, '-inf', `(${now - lifeMs}`),
@@ -99,7 +100,7 @@ export class Fleet {
   /** Servers may forbid TIME: then the clock of this process has to do. */
   async #measureClock(): Promise<void> {
     const before = performance.now()
-    const time = await this.#redis.send(['TIME']).catch(ignore)
+    const time = await this.#redis.send(['TIME'], this.#key).catch(ignore)
     const tookMs = performance.now() - before
     if (!Array.isArray(time) || tookMs > longestMeasureMs) return
     const [seconds, microseconds] = time.map(Number)

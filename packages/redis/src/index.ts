@@ -1,5 +1,8 @@
 export type { IoredisLike } from './clients/ioredis.ts'
+export type { IoredisClusterLike } from './clients/ioredis-cluster.ts'
 export type { NodeRedisLike } from './clients/node-redis.ts'
+export type { NodeRedisClusterLike } from './clients/node-redis-cluster.ts'
+export type { NodeRedisSentinelLike } from './clients/node-redis-sentinel.ts'
 export type { UserClient } from './clients/recognise-client.ts'
 export type { RedisArgument } from './clients/redis-client.ts'
 export { type RedisStore, redisStore } from './redis-store.ts'

@@ -17,6 +17,8 @@ import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
 import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
+import { laneByTag, oneLane } from './lanes.ts'
+import { overMovingSlots } from './moving-slots.ts'
 import {
   type RedisStoreOptions,
   type RedisStoreSetup,
@@ -46,8 +48,9 @@ interface Space {
 const spaces = new WeakMap<object, Map<string, Space>>()
 
 /**
- * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically.
- * @param client of ioredis or node-redis, as you construct it
+ * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On a Cluster that holds for what one identity
+ * takes: a request whose policies count different identities is decided shard by shard, and what it took is given back when one denies.
+ * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or Cluster
  * @example
  * const store = redisStore(new Redis(process.env.REDIS_URL))
  * @throws SluiceError when the client is none that Sluice knows, or an option is out of range
@@ -94,7 +97,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
     const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows).catch(fail)
+    const outcomes = await call(rows)
     for (const [index, row] of rows.entries()) {
       const answered = sent[index]
       if (answered) denials.learn(row, outcomes[index] ?? [], answered)
@@ -102,13 +105,18 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     return outcomes
   }
 
-  const batcher = new Batcher<Row, readonly Outcome[]>({
-    maxWeights: [batch.maxKeys, batch.maxBytes],
-    weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
-    maxInFlight: batch.maxInFlight,
-    isWanted: ({ asker }) => !asker?.answered,
-    send,
-  })
+  function openLane(): Batcher<Row, readonly Outcome[]> {
+    const sendBatch = redis.isCluster ? overMovingSlots(send) : send
+    return new Batcher({
+      maxWeights: [batch.maxKeys, batch.maxBytes],
+      weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
+      maxInFlight: batch.maxInFlight,
+      isWanted: ({ asker }) => !asker?.answered,
+      send: (rows) => sendBatch(rows).catch(fail),
+    })
+  }
+
+  const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
 
   return {
     space,
@@ -123,11 +131,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
         fleet.join()
       }
       const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
-      return (batcher.isClosed ? undefined : denials.answer(row)) ?? batcher.add(row)
+      return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
     },
 
     async close() {
-      await batcher.close()
+      await lanes.close()
       if (hasJoined) fleet.leave()
       hasJoined = false
     },

@@ -41,7 +41,7 @@ export function loadScript(encoding: Encoding): Script {
 
 /**
  * Runs the script by its SHA-1, and sends its text only to a server that says it does not know it. After any other error
- * it is not run again: it may have counted.
+ * it is not run again: it may have counted. Nodes of a Cluster learn it one by one, each with the first call for it.
  */
 export async function runScript(
   client: RedisClient,
@@ -49,10 +49,11 @@ export async function runScript(
   { keys, args }: { keys: readonly string[]; args: readonly RedisArgument[] },
 ): Promise<unknown> {
   const rest = [String(keys.length), ...keys, ...args]
+  const [key = ''] = keys
   try {
-    return await client.send(['EVALSHA', script.sha1, ...rest])
+    return await client.send(['EVALSHA', script.sha1, ...rest], key)
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-    return client.send(['EVAL', script.text, ...rest])
+    return client.send(['EVAL', script.text, ...rest], key)
   }
 }

@@ -68,3 +68,15 @@ export const tags: readonly string[] = [
   'o94',
   '802',
 ]
+
+/** The hash tag of a key that was made with one: prefixes have no braces. */
+export function tagOf(key: string): string {
+  return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
+}
+
+const slots = new Map(tags.map((tag, index) => [tag, 256 * index + 128]))
+
+/** The Cluster slot of a key that was made with a tag. */
+export function slotOf(key: string): number {
+  return slots.get(tagOf(key)) ?? -1
+}

@@ -91,7 +91,7 @@ describe('a deadline', () => {
     const decision = limiter.consume('k')
     await pass(100)
     await decision
-    expect(store.calls.at(-1)?.asker).toEqual({ answered: true })
+    expect(store.calls.at(-1)?.asker?.answered).toBe(true)
   })
 
   it('rejects a reset, and lets a refund go', async () => {

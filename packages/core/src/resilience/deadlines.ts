@@ -1,15 +1,18 @@
 import { SluiceError } from '../errors.ts'
-import type { Asker } from '../store.ts'
 import { monotonicMs } from './monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 
-interface Waiting {
-  readonly asker: Asker
-  /** By `monotonicMs`. */
-  readonly dueAt: number
-  miss(error: unknown): void
+/** Somebody who waits for an answer. The links are those of the list that holds it: nothing is kept of those who were answered. */
+export abstract class Waiting {
+  dueAt = 0
+  previous: Waiting | undefined
+  next: Waiting | undefined
+  isListed = false
+
+  /** Told when the time is over, with one error for all whose time is over at once. */
+  abstract miss(error: unknown): void
 }
 
 /** How late a timer may be before those who wait are given one more turn: the event loop was held up, and answers may lie in the socket. */
@@ -18,8 +21,8 @@ const toleratedLateMs = 5
 /** Lets those who wait equally long go when their time is over: in their order, so that one timer serves them all. */
 export class Deadlines {
   readonly #durationMs: number
-  #waiting: Waiting[] = []
-  #first = 0
+  #first: Waiting | undefined
+  #last: Waiting | undefined
   #isTimed = false
   #mayGrace = true
 
@@ -27,18 +30,37 @@ export class Deadlines {
     this.#durationMs = durationMs
   }
 
-  /** @param miss told, unless the asker was answered before, with one error for all whose time is over at once */
-  add(asker: Asker, miss: (error: unknown) => void): void {
-    this.#waiting.push({ asker, dueAt: monotonicMs() + this.#durationMs, miss })
+  add(waiting: Waiting): void {
+    waiting.dueAt = monotonicMs() + this.#durationMs
+    waiting.isListed = true
+    waiting.previous = this.#last
+    if (this.#last) this.#last.next = waiting
+    else this.#first = waiting
+    this.#last = waiting
     if (!this.#isTimed) this.#schedule(this.#durationMs)
+  }
+
+  /** For whoever was answered in time. */
+  remove(waiting: Waiting): void {
+    if (!waiting.isListed) return
+    const { previous, next } = waiting
+    if (previous) previous.next = next
+    else this.#first = next
+    if (next) next.previous = previous
+    else this.#last = previous
+    waiting.previous = undefined
+    waiting.next = undefined
+    waiting.isListed = false
   }
 
   /** Lets all go who wait now, before their time. */
   missAll(error: unknown): void {
-    const waiting = this.#waiting.slice(this.#first)
-    this.#waiting = []
-    this.#first = 0
-    for (const { asker, miss } of waiting) if (!asker.answered) miss(error)
+    const last = this.#last
+    for (let first = this.#first; first; first = this.#first) {
+      this.remove(first)
+      first.miss(error)
+      if (first === last) return
+    }
   }
 
   #schedule(delayMs: number): void {
@@ -50,8 +72,7 @@ export class Deadlines {
   #fire(): void {
     this.#isTimed = false
     const nowMs = monotonicMs()
-    this.#skipAnswered()
-    const late = nowMs - (this.#waiting[this.#first]?.dueAt ?? nowMs)
+    const late = nowMs - (this.#first?.dueAt ?? nowMs)
     if (this.#mayGrace && late > toleratedLateMs) {
       this.#mayGrace = false
       this.#schedule(1)
@@ -59,30 +80,40 @@ export class Deadlines {
     }
     this.#mayGrace = true
     this.#missUntil(nowMs)
-    this.#skipAnswered()
-    const next = this.#waiting[this.#first]
-    if (next && !this.#isTimed) this.#schedule(next.dueAt - monotonicMs())
+    if (this.#first && !this.#isTimed) this.#schedule(this.#first.dueAt - monotonicMs())
   }
 
   #missUntil(nowMs: number): void {
     let error: SluiceError | undefined
-    for (;;) {
-      const waiting = this.#waiting[this.#first]
-      if (!waiting || waiting.dueAt > nowMs) return
-      this.#first += 1
-      if (waiting.asker.answered) continue
+    for (let first = this.#first; first && first.dueAt <= nowMs; first = this.#first) {
+      this.remove(first)
       error ??= new SluiceError(
         'SLUICE_STORE_DEADLINE',
         `the store did not answer within ${this.#durationMs} ms`,
       )
-      waiting.miss(error)
+      first.miss(error)
     }
   }
+}
 
-  #skipAnswered(): void {
-    while (this.#waiting[this.#first]?.asker.answered) this.#first += 1
-    if (this.#first === 0) return
-    this.#waiting = this.#waiting.slice(this.#first)
-    this.#first = 0
+class WaitingPromise extends Waiting {
+  readonly #reject: (error: unknown) => void
+
+  constructor(reject: (error: unknown) => void) {
+    super()
+    this.#reject = reject
   }
+
+  override miss(error: unknown): void {
+    this.#reject(error)
+  }
+}
+
+/** What a promise comes to; rejects when that takes too long. */
+export function inTime<T>(promise: Promise<T>, deadlines: Deadlines): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const waiting = new WaitingPromise(reject)
+    deadlines.add(waiting)
+    promise.then(resolve, reject).finally(() => deadlines.remove(waiting))
+  })
 }

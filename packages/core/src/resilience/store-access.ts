@@ -1,26 +1,17 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { type FailureMode, passAll, refuseAll, strictest } from '../failure-mode.ts'
+import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import { notify } from '../observers.ts'
-import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { Deadlines } from './deadlines.ts'
-import { type AskOp, Fallback } from './fallback.ts'
+import { Deadlines, inTime } from './deadlines.ts'
+import { Fallback } from './fallback.ts'
 import { monotonicMs } from './monotonic-clock.ts'
+import { type Ask, type Caller, PendingAsk } from './pending-ask.ts'
 import { Ramp } from './ramp.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
-
-/** What a limiter wants done when the store does not answer. */
-export interface Caller {
-  readonly failureMode: FailureMode
-  readonly deadlineMs: number
-  /** How many processes share the limits, where the user has pinned it. */
-  readonly instances: number | undefined
-  /** Told of every check that the store failed. */
-  onFailure(op: StoreOp, error: unknown): void
-}
 
 /**
  * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
@@ -40,6 +31,10 @@ export class StoreAccess {
   #ramp: Ramp | undefined
   #decisionsAway = 0
   #missed = 0
+  readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
+    this.#countMissed()
+    return this.#failed(error, ask)
+  }
 
   constructor(store: Store) {
     this.#store = store
@@ -51,10 +46,10 @@ export class StoreAccess {
     this.#observers.add(observer)
   }
 
-  ask(op: AskOp, checks: readonly Check[], caller: Caller): MaybePromise<Decision> {
-    if (this.#awaySince !== undefined) return this.#askAway(op, checks, caller)
-    if (this.#fallback.debts.size > 0) this.#reconciliation.payFor(checks)
-    return this.#askStore(op, checks, caller)
+  ask(ask: Ask): MaybePromise<Decision> {
+    if (this.#awaySince !== undefined) return this.#askAway(ask)
+    if (this.#fallback.debts.size > 0) this.#reconciliation.payFor(ask.checks)
+    return this.#askStore(ask)
   }
 
   /** Settles what a decision took, where it was taken. `undefined` when that failed, or has to wait until the store is back. */
@@ -84,83 +79,73 @@ export class StoreAccess {
   }
 
   /** Some of the traffic goes without the store, or all of it. */
-  #askAway(op: AskOp, checks: readonly Check[], caller: Caller): MaybePromise<Decision> {
+  #askAway(ask: Ask): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') {
       this.#tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
-      return this.#askStore(op, checks, caller)
+      return this.#askStore(ask)
     }
     const ramp = this.#ramp
-    if (passing === 'stop' || !ramp) return this.#without(op, checks, caller)
+    if (passing === 'stop' || !ramp) return this.#without(ask)
     if (ramp.isOver(nowMs)) this.#arrive(nowMs)
-    else if (!ramp.isBack(checks[0]?.key ?? '', nowMs)) return this.#without(op, checks, caller)
-    this.#reconciliation.payFor(checks)
-    return this.#askStore(op, checks, caller)
+    else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#without(ask)
+    this.#reconciliation.payFor(ask.checks)
+    return this.#askStore(ask)
   }
 
-  #askStore(op: AskOp, checks: readonly Check[], caller: Caller): MaybePromise<Decision> {
-    const asker: Asker | undefined = this.#isRemote ? { answered: false } : undefined
+  #askStore(ask: Ask): MaybePromise<Decision> {
+    const asker = this.#isRemote ? new PendingAsk(ask, this.#onMissed) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = this.#store.apply(op, checks, asker)
+      outcomes = this.#store.apply(ask.op, ask.checks, asker)
     } catch (error) {
-      return this.#failed(error, op, checks, caller)
+      return this.#failed(error, ask)
     }
     if (isPromise(outcomes)) {
-      return this.#wait(outcomes, asker ?? { answered: false }, { op, checks, caller })
+      return this.#wait(outcomes, asker ?? new PendingAsk(ask, this.#onMissed))
     }
     // Known without the store, which so was not probed.
     this.#breaker.withdraw()
     return decisionOf(outcomes, 'store')
   }
 
-  #wait(
-    outcomes: Promise<readonly Outcome[]>,
-    asker: Asker,
-    { op, checks, caller }: { op: AskOp; checks: readonly Check[]; caller: Caller },
-  ): Promise<Decision> {
+  #wait(outcomes: Promise<readonly Outcome[]>, ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
-    return new Promise((resolve) => {
-      let meanwhile: Decision | undefined
-      this.#deadlinesOf(caller).add(asker, (error) => {
-        asker.answered = true
-        this.#countMissed()
-        meanwhile = this.#failed(error, op, checks, caller)
-        resolve(meanwhile)
-      })
-      outcomes.then(
-        (found) => {
-          if (meanwhile) {
-            this.#reconciliation.answeredLate(op, found, meanwhile)
-            return
-          }
-          asker.answered = true
-          this.#succeeded()
-          resolve(decisionOf(found, 'store'))
-        },
-        (error: unknown) => {
-          if (meanwhile) return
-          asker.answered = true
-          resolve(this.#failed(error, op, checks, caller))
-        },
-      )
-    })
+    const deadlines = this.#deadlinesOf(ask.caller)
+    const { decision } = ask
+    deadlines.add(ask)
+    outcomes.then(
+      (found) => {
+        deadlines.remove(ask)
+        if (ask.meanwhile) {
+          this.#reconciliation.answeredLate(ask.op, found, ask.meanwhile)
+          return
+        }
+        // The time at which it was asked is near enough, and known.
+        this.#succeeded(ask.dueAt - ask.caller.deadlineMs)
+        ask.answer(decisionOf(found, 'store'))
+      },
+      (error: unknown) => {
+        deadlines.remove(ask)
+        if (!ask.meanwhile) ask.answer(this.#failed(error, ask))
+      },
+    )
+    return decision
   }
 
-  #succeeded(): void {
-    const nowMs = monotonicMs()
+  #succeeded(nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
-    this.#ramp = new Ramp(nowMs, Math.random)
+    this.#ramp = new Ramp(monotonicMs(), Math.random)
     this.#tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#payAll()
   }
 
-  #failed(error: unknown, op: AskOp, checks: readonly Check[], caller: Caller): Decision {
+  #failed(error: unknown, ask: Ask): Decision {
     const nowMs = monotonicMs()
-    caller.onFailure(op, error)
+    ask.caller.onFailure(ask.op, error)
     if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
-    return this.#without(op, checks, caller)
+    return this.#without(ask)
   }
 
   #leave(nowMs: number, error: unknown): void {
@@ -188,7 +173,7 @@ export class StoreAccess {
     void this.#reconciliation.payAll(() => this.#breaker.state === 'closed')
   }
 
-  #without(op: AskOp, checks: readonly Check[], caller: Caller): Decision {
+  #without({ op, checks, caller }: Ask): Decision {
     this.#decisionsAway += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
@@ -202,22 +187,16 @@ export class StoreAccess {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const asker: Asker = { answered: false }
     try {
       const answer = this.#store.apply(op, checks)
       if (!isPromise(answer)) return answer
-      const outcomes = await new Promise<readonly Outcome[]>((resolve, reject) => {
-        this.#deadlinesOf(caller).add(asker, reject)
-        answer.then(resolve, reject)
-      })
-      this.#succeeded()
+      const outcomes = await inTime(answer, this.#deadlinesOf(caller))
+      this.#succeeded(monotonicMs())
       return outcomes
     } catch (error) {
       const nowMs = monotonicMs()
       if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
       throw error
-    } finally {
-      asker.answered = true
     }
   }
 

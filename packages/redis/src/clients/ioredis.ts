@@ -12,7 +12,7 @@ export function isIoredis(client: object): client is IoredisLike {
 }
 
 export function ioredisClient(client: IoredisLike): RedisClient {
-  return { send: ([command, ...rest]) => client.call(command, ...rest) }
+  return { isCluster: false, send: ([command, ...rest]) => client.call(command, ...rest) }
 }
 
 function has(client: object, method: string): boolean {

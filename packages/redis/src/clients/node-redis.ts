@@ -15,5 +15,5 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
 }
 
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
-  return { send: (args) => client.sendCommand([...args]) }
+  return { isCluster: false, send: (args) => client.sendCommand([...args]) }
 }

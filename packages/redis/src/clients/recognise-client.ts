@@ -1,10 +1,30 @@
 import { SluiceError, show } from '@sluice/core'
 import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
+import {
+  type IoredisClusterLike,
+  ioredisClusterClient,
+  isIoredisCluster,
+} from './ioredis-cluster.ts'
 import { isNodeRedis, type NodeRedisLike, nodeRedisClient } from './node-redis.ts'
+import {
+  isNodeRedisCluster,
+  type NodeRedisClusterLike,
+  nodeRedisClusterClient,
+} from './node-redis-cluster.ts'
+import {
+  isNodeRedisSentinel,
+  type NodeRedisSentinelLike,
+  nodeRedisSentinelClient,
+} from './node-redis-sentinel.ts'
 import type { RedisClient } from './redis-client.ts'
 
-/** A client as users construct it: ioredis 5 or 6, or node-redis 4, 5 or 6. */
-export type UserClient = IoredisLike | NodeRedisLike
+/** A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node, Sentinel or Cluster. */
+export type UserClient =
+  | IoredisLike
+  | IoredisClusterLike
+  | NodeRedisLike
+  | NodeRedisClusterLike
+  | NodeRedisSentinelLike
 
 /**
  * Tells by what it can do which client this is.
@@ -12,25 +32,14 @@ export type UserClient = IoredisLike | NodeRedisLike
  */
 export function recogniseClient(client: unknown): RedisClient {
   if (typeof client === 'object' && client !== null) {
-    if (isCluster(client))
-      throw refused('a Cluster client; only a single node or Sentinel is supported so far')
-    if (isIoredis(client)) return ioredisClient(client)
+    if (isIoredis(client))
+      return isIoredisCluster(client) ? ioredisClusterClient(client) : ioredisClient(client)
+    if (isNodeRedisCluster(client)) return nodeRedisClusterClient(client)
+    if (isNodeRedisSentinel(client)) return nodeRedisSentinelClient(client)
     if (isNodeRedis(client)) return nodeRedisClient(client)
   }
-  throw refused(show(client))
-}
-
-/** ioredis clusters list `nodes()`, those of node-redis their `masters`. */
-function isCluster(client: object): boolean {
-  return (
-    typeof Reflect.get(client, 'nodes') === 'function' ||
-    Array.isArray(Reflect.get(client, 'masters'))
-  )
-}
-
-function refused(what: string): SluiceError {
-  return new SluiceError(
+  throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url)) or of node-redis (createClient({ url })), but got ${what}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), but got ${show(client)}`,
   )
 }

@@ -3,9 +3,12 @@ export type RedisArgument = string | Buffer
 
 /** All that the store needs of a client. */
 export interface RedisClient {
+  /** Whether keys are spread over several nodes, so that one command may name keys of one slot only. */
+  readonly isCluster: boolean
   /**
    * Sends one command and gives its reply; an error reply rejects.
    * @param args the command's name and its arguments
+   * @param key one of its keys, by which a Cluster finds the node
    */
-  send(args: readonly [command: string, ...rest: RedisArgument[]]): Promise<unknown>
+  send(args: readonly [command: string, ...rest: RedisArgument[]], key: string): Promise<unknown>
 }

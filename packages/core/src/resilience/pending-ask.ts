@@ -1,0 +1,63 @@
+import type { Check } from '../check.ts'
+import type { Decision } from '../decision.ts'
+import type { FailureMode } from '../failure-mode.ts'
+import type { Asker, StoreOp } from '../store.ts'
+import { Waiting } from './deadlines.ts'
+import type { AskOp } from './fallback.ts'
+
+/** What a limiter wants done when the store does not answer. */
+export interface Caller {
+  readonly failureMode: FailureMode
+  readonly deadlineMs: number
+  /** How many processes share the limits, where the user has pinned it. */
+  readonly instances: number | undefined
+  /** Told of every check that the store failed. */
+  onFailure(op: StoreOp, error: unknown): void
+}
+
+export interface Ask {
+  readonly op: AskOp
+  readonly checks: readonly Check[]
+  readonly caller: Caller
+}
+
+/** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
+export class PendingAsk extends Waiting implements Ask, Asker {
+  readonly op: AskOp
+  readonly checks: readonly Check[]
+  answered = false
+  /** What was answered when the time was over. */
+  meanwhile: Decision | undefined
+  readonly caller: Caller
+  readonly #decideWithout: (ask: PendingAsk, error: unknown) => Decision
+  #resolve: ((decision: Decision) => void) | undefined
+
+  /** @param decideWithout what is answered when the time is over */
+  constructor(
+    { op, checks, caller }: Ask,
+    decideWithout: (ask: PendingAsk, error: unknown) => Decision,
+  ) {
+    super()
+    this.op = op
+    this.checks = checks
+    this.caller = caller
+    this.#decideWithout = decideWithout
+  }
+
+  get decision(): Promise<Decision> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  answer(decision: Decision): void {
+    this.answered = true
+    this.#resolve?.(decision)
+  }
+
+  override miss(error: unknown): void {
+    this.answered = true
+    this.meanwhile = this.#decideWithout(this, error)
+    this.#resolve?.(this.meanwhile)
+  }
+}

@@ -1,0 +1,59 @@
+import { slotOf } from '../tags.ts'
+import type { IoredisLike } from './ioredis.ts'
+import { askedNode, isMoved } from './redirections.ts'
+import type { RedisArgument, RedisClient } from './redis-client.ts'
+
+/** What Sluice uses of an ioredis `Cluster`, version 5 or 6. */
+export interface IoredisClusterLike extends IoredisLike {
+  nodes(role: 'master'): IoredisNode[]
+  /** The addresses of the nodes of each slot, its master first; empty until they are known. */
+  readonly slots: readonly (readonly string[])[]
+  readonly options: { readonly keyPrefix?: string | undefined }
+}
+
+interface IoredisNode extends Pick<IoredisLike, 'call'> {
+  readonly options: { readonly host?: string | undefined; readonly port?: number | undefined }
+}
+
+/** An ioredis client that lists its `nodes()` is a Cluster. */
+export function isIoredisCluster(client: IoredisLike): client is IoredisClusterLike {
+  return 'nodes' in client && typeof client.nodes === 'function'
+}
+
+/**
+ * Sends calls to their node itself. Left to itself a `Cluster` sends a script whose connection was lost once more, which may then count twice,
+ * and holds one back for 100 ms at every TRYAGAIN. What it is left with is what certainly did not run: finding a node that is not known, or no longer right.
+ */
+export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
+  return {
+    isCluster: true,
+    async send([command, ...rest], key) {
+      const node = nodeAt(client, client.slots[slotOf(key)]?.[0])
+      if (!node) return client.call(command, ...rest)
+      try {
+        return await node.call(command, ...rest)
+      } catch (error) {
+        const asked = nodeAt(client, askedNode(error))
+        if (asked) return askAt(asked, command, rest)
+        if (isMoved(error)) return client.call(command, ...rest)
+        throw error
+      }
+    },
+  }
+}
+
+/** ASKING holds for the next command of its connection only: nothing may come between the two. */
+async function askAt(
+  node: IoredisNode,
+  command: string,
+  rest: readonly RedisArgument[],
+): Promise<unknown> {
+  const [, reply] = await Promise.all([node.call('ASKING'), node.call(command, ...rest)])
+  return reply
+}
+
+function nodeAt(client: IoredisClusterLike, address: string | undefined): IoredisNode | undefined {
+  // A prefix changes slots, and nodes do not know of it.
+  if (address === undefined || client.options.keyPrefix) return undefined
+  return client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === address)
+}

@@ -1,0 +1,94 @@
+import { slotOf, tags } from '../tags.ts'
+import { askedNode } from './redirections.ts'
+import type { RedisArgument, RedisClient } from './redis-client.ts'
+
+/** What Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
+export interface NodeRedisClusterLike {
+  sendCommand(
+    firstKey: RedisArgument | undefined,
+    isReadonly: boolean | undefined,
+    args: RedisArgument[],
+  ): Promise<unknown>
+  readonly masters: readonly unknown[]
+  readonly slots: readonly ({ readonly master: Node } | undefined)[]
+  readonly nodeByAddress: { get(address: string): Node | undefined }
+  nodeClient(node: Node): NodeClient | Promise<NodeClient>
+}
+
+interface Node {
+  readonly address: string
+  /** A client, or a promise of it; `undefined` until it is needed. */
+  readonly client?: unknown
+}
+
+interface NodeClient {
+  sendCommand(args: RedisArgument[]): Promise<unknown>
+}
+
+/** A node-redis cluster by what it can do: it sends commands, and lists its `masters`. */
+export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
+  return (
+    typeof Reflect.get(client, 'sendCommand') === 'function' &&
+    Array.isArray(Reflect.get(client, 'masters'))
+  )
+}
+
+/** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
+const askOthersEveryMs = 100
+
+export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
+  let asking: Promise<unknown> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  /**
+   * Lets the client find the new master of a key. By itself it does so only when a node redirects it, and lets commands wait for the old one
+   * meanwhile, in versions 4 and 5 for ever. So a live node is asked for the key, which it does not have.
+   */
+  async function findMaster(key: string): Promise<void> {
+    const elsewhere = tags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
+    if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
+      asking = client
+        .sendCommand(elsewhere, false, ['TYPE', key])
+        // The client tells it of the redirections that it followed in vain.
+        .catch(() => undefined)
+        .finally(() => {
+          asking = undefined
+          askedAt = performance.now()
+        })
+    }
+    await asking
+  }
+
+  return {
+    isCluster: true,
+    async send(args, key) {
+      if (isReady(client, key) === false) {
+        await findMaster(key)
+        if (isReady(client, key) === false) throw new Error('the connection to the master is lost')
+      }
+      try {
+        return await client.sendCommand(key, false, [...args])
+      } catch (error) {
+        const asked = client.nodeByAddress.get(askedNode(error) ?? '')
+        if (!asked) throw error
+        return askAt(await client.nodeClient(asked), args)
+      }
+    },
+  }
+}
+
+/** Whether there is a connection to the master of a key; `undefined` while there has been none yet. */
+function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
+  const node = slots[slotOf(key)]?.master.client
+  if (typeof node !== 'object' || node === null || !('isReady' in node)) return undefined
+  return node.isReady === true
+}
+
+/**
+ * Version 4 lets other commands come between its ASKING and the command that it is for, until it gives up, and hands on the redirection: what was
+ * redirected did not run.
+ */
+async function askAt(node: NodeClient, args: readonly RedisArgument[]): Promise<unknown> {
+  const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand([...args])])
+  return reply
+}

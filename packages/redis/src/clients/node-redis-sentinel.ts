@@ -1,0 +1,19 @@
+import type { RedisArgument, RedisClient } from './redis-client.ts'
+
+/** What Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
+export interface NodeRedisSentinelLike {
+  sendCommand(isReadonly: boolean | undefined, args: RedisArgument[]): Promise<unknown>
+  getMasterNode(): unknown
+}
+
+/** A node-redis sentinel by what it can do: it sends commands, and knows its master. */
+export function isNodeRedisSentinel(client: object): client is NodeRedisSentinelLike {
+  return (
+    typeof Reflect.get(client, 'sendCommand') === 'function' &&
+    typeof Reflect.get(client, 'getMasterNode') === 'function'
+  )
+}
+
+export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
+  return { isCluster: false, send: (args) => client.sendCommand(false, [...args]) }
+}

@@ -1,0 +1,124 @@
+import { type Check, leavesTrace, type Outcome, type StoreOp } from '@sluice/core'
+import type { Row } from './row-groups.ts'
+import { unknownOutcome } from './unknown-outcome.ts'
+
+/** Applies, in one atomic step, what lives in one shard. */
+export type AskShard = (row: Row) => Promise<readonly Outcome[]>
+
+/** A check with its key, and where it stands among all of the request. */
+interface Item {
+  readonly check: Check
+  readonly key: string
+  readonly place: number
+}
+
+/** The checks of a request that live in one shard. */
+type Part = readonly Item[]
+
+/**
+ * Applies a request whose keys live in several shards, which no script can see together. `consume` asks one shard after the other, the one with
+ * the smallest limit first, since it is the likeliest to deny; when one denies, or fails, what was taken before is given back. So no limit is
+ * ever exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other operation goes to all shards at once.
+ */
+export async function applyByShard(
+  row: Row,
+  shardOf: (key: string) => string,
+  askShard: AskShard,
+): Promise<readonly Outcome[]> {
+  const parts = partsOf(row, shardOf)
+  const outcomes = row.checks.map(unknownOutcome)
+
+  async function ask(op: StoreOp, part: Part): Promise<readonly Outcome[]> {
+    const checks = part.map(({ check }) => check)
+    // What settles the request has to be done, whoever waits for it.
+    const asker = op === row.op ? row.asker : undefined
+    const answers = await askShard({ op, checks, keys: part.map(({ key }) => key), asker })
+    record(part, answers)
+    return answers
+  }
+
+  function record(part: Part, answers: readonly Outcome[]): void {
+    for (const [index, { check, place }] of part.entries()) {
+      outcomes[place] = answers[index] ?? unknownOutcome(check)
+    }
+  }
+
+  /** For a request that is decided already: when it fails, units stay taken until they leave the window by themselves, or a denial is not counted. */
+  async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
+    if (part.length === 0) return
+    await ask(op, part).catch(() =>
+      record(
+        part,
+        part.map(({ check }) => unknownOutcome(check)),
+      ),
+    )
+  }
+
+  /** With the receipts of what was taken. */
+  function taken(part: Part): Part {
+    return part.flatMap((item) => {
+      const receipt = outcomes[item.place]?.receipt
+      return receipt ? [{ ...item, check: { ...item.check, receipt } }] : []
+    })
+  }
+
+  async function consumeInTurn(): Promise<void> {
+    for (const [index, part] of parts.entries()) {
+      const before = parts.slice(0, index).map(taken)
+      try {
+        const answers = await ask('consume', part)
+        if (answers.every(({ allowed }) => allowed)) continue
+      } catch (error) {
+        await Promise.all(before.map((one) => settle('refund', one)))
+        throw error
+      }
+      // Policies that count denials keep what they took, and are charged where they were not reached.
+      await Promise.all([
+        ...before.map((one) =>
+          settle(
+            'refund',
+            one.filter((item) => !countsDenials(item)),
+          ),
+        ),
+        ...parts.slice(index + 1).map((one) => settle('charge', one.filter(countsDenials))),
+      ])
+      return
+    }
+  }
+
+  if (row.op === 'consume') {
+    parts.sort(byTightness)
+    await consumeInTurn()
+  } else {
+    await Promise.all(parts.map((part) => ask(row.op, part)))
+  }
+  const isAllowed = outcomes.every(({ allowed }) => allowed)
+  return isAllowed
+    ? outcomes
+    : outcomes.map((outcome) => ({ ...outcome, delayMs: 0, receipt: undefined }))
+}
+
+function partsOf({ checks, keys }: Row, shardOf: (key: string) => string): Part[] {
+  const parts = new Map<string, Item[]>()
+  for (const [place, check] of checks.entries()) {
+    const key = keys[place] ?? ''
+    const shard = shardOf(key)
+    const part = parts.get(shard) ?? []
+    parts.set(shard, part)
+    part.push({ check, key, place })
+  }
+  return [...parts.values()]
+}
+
+/** Parts that are equally tight keep the order of the checks. */
+function byTightness(a: Part, b: Part): number {
+  return smallestLimit(a) - smallestLimit(b)
+}
+
+function smallestLimit(part: Part): number {
+  return Math.min(...part.map(({ check }) => check.limit))
+}
+
+function countsDenials({ check }: Item): boolean {
+  return check.policy.countDenied && leavesTrace(check)
+}

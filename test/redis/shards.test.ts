@@ -1,0 +1,263 @@
+import type { Check, Decision, Limiter, Policy, PolicyOptions } from '@sluice/core'
+import { redisStore, type UserClient } from '@sluice/redis'
+import { Cluster } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { identitiesOf } from './tag-identities.ts'
+
+let servers: RedisCluster
+let cluster: Cluster
+
+beforeAll(async () => {
+  servers = await startRedisCluster()
+  cluster = new Cluster(servers.ports.map((port) => ({ host: '127.0.0.1', port })))
+})
+
+afterAll(async () => {
+  cluster.disconnect()
+  await servers.stop()
+})
+
+/** Identities of three tags, on different masters. */
+const [here = '', there = '', elsewhere = ''] = [1, 30, 60].flatMap((tag) => identitiesOf(tag, 1))
+
+let opened = 0
+
+interface Opened {
+  readonly limiter: Limiter
+  /** Consumes, with a key for each policy. */
+  consume(...keys: readonly string[]): Promise<Decision>
+  /** Units that are left of each policy. */
+  remaining(...keys: readonly string[]): Promise<readonly (number | undefined)[]>
+}
+
+function open(policies: readonly PolicyOptions[], client: UserClient = cluster): Opened {
+  opened += 1
+  const limiter = patientLimiter({
+    store: redisStore(client, { prefix: `shards${opened}`, denialTtlMs: 0 }),
+    policies: policies.map((policy) =>
+      policy.algorithm === 'concurrency' ? policy : { window: '1h', ...policy },
+    ),
+    failureMode: 'closed',
+    onStoreError: () => undefined,
+  })
+  const checkOf = (policy: Policy, key: string): Check => ({
+    policy,
+    key,
+    cost: 1,
+    limit: policy.limit,
+  })
+  return {
+    limiter,
+    consume: async (...keys) =>
+      limiter.decide(limiter.policies.map((policy, index) => checkOf(policy, keys[index] ?? ''))),
+    async remaining(...keys) {
+      const answers = await Promise.all(
+        limiter.policies.map(async ({ name }, index) => {
+          const { outcomes } = await limiter.peek(keys[index] ?? '')
+          return outcomes.find(({ policy }) => policy.name === name)?.remaining
+        }),
+      )
+      return answers
+    },
+  }
+}
+
+describe('a request whose policies count different identities, on a Cluster', () => {
+  it('takes from all of them when all allow it, in the order of the policies', async () => {
+    const { limiter, consume, remaining } = open([
+      { name: 'wide', limit: 50 },
+      { name: 'narrow', limit: 5 },
+      { name: 'middle', limit: 20 },
+    ])
+    const decision = await consume(here, there, elsewhere)
+    expect(decision.allowed).toBe(true)
+    expect(decision.outcomes.map(({ policy, remaining: left }) => [policy.name, left])).toEqual([
+      ['wide', 49],
+      ['narrow', 4],
+      ['middle', 19],
+    ])
+    expect(await limiter.refund(decision)).toBe(true)
+    expect(await remaining(here, there, elsewhere)).toEqual([50, 5, 20])
+  })
+
+  it('is denied by the tightest without asking the others, of which nothing is known then', async () => {
+    const { consume, remaining } = open([
+      { name: 'wide', limit: 50 },
+      { name: 'narrow', limit: 1 },
+    ])
+    await consume(here, there)
+    const { allowed, retryAfterMs, outcomes } = await consume(here, there)
+    expect(allowed).toBe(false)
+    expect(retryAfterMs).toBeGreaterThan(3_500_000)
+    expect(outcomes[0]).toEqual({
+      policy: expect.objectContaining({ name: 'wide' }),
+      allowed: true,
+      limit: 50,
+      remaining: undefined,
+      resetMs: undefined,
+      retryAfterMs: 0,
+      delayMs: 0,
+      receipt: undefined,
+    })
+    expect(outcomes[1]).toMatchObject({ allowed: false, remaining: 0, retryAfterMs })
+    expect(await remaining(here, there)).toEqual([49, 0])
+  })
+
+  it('asks equally tight ones in their order', async () => {
+    const { consume, limiter } = open([
+      { name: 'one', limit: 2 },
+      { name: 'two', limit: 2 },
+    ])
+    await limiter.charge(here, { cost: 2 })
+    await limiter.charge(there, { cost: 2 })
+    const { outcomes } = await consume(here, there)
+    expect(outcomes.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [false, 0],
+      [true, undefined],
+    ])
+  })
+
+  it('gets back what it took when a later one denies', async () => {
+    const { limiter, consume, remaining } = open([
+      { name: 'narrow', limit: 5 },
+      { name: 'wide', limit: 9 },
+    ])
+    await limiter.charge(there, { cost: 9 })
+    const decision = await consume(here, there)
+    expect(decision.allowed).toBe(false)
+    expect(decision.outcomes.map(({ allowed, remaining: left }) => [allowed, left])).toEqual([
+      [true, 5],
+      [false, 0],
+    ])
+    expect(decision.outcomes.every(({ receipt }) => receipt === undefined)).toBe(true)
+    expect(await limiter.refund(decision)).toBe(false)
+    expect(await remaining(here, there)).toEqual([5, 0])
+  })
+
+  it('admits no more than each limit in parallel, and leaves no more taken than it admitted', async () => {
+    const { limiter, consume, remaining } = open([
+      { name: 'narrow', limit: 20 },
+      { name: 'wide', limit: 100 },
+    ])
+    await limiter.charge(there, { cost: 90 })
+    const decisions = await Promise.all(Array.from({ length: 60 }, () => consume(here, there)))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
+    expect(await remaining(here, there)).toEqual([10, 0])
+  })
+
+  it('is counted by a penalty whichever policy denies it, reached or not', async () => {
+    const { limiter, consume, remaining } = open([
+      { name: 'penalty', limit: 3, countDenied: true },
+      { name: 'quota', limit: 5 },
+      { name: 'distant', limit: 9, countDenied: true },
+    ])
+    await limiter.charge(there, { cost: 5 })
+    expect((await consume(here, there, elsewhere)).allowed).toBe(false)
+    expect(await remaining(here, there, elsewhere)).toEqual([2, 0, 8])
+  })
+
+  it.each<PolicyOptions>([
+    { name: 'leases', algorithm: 'concurrency', limit: 2 },
+    { name: 'queue', algorithm: 'leaky-bucket', limit: 2, queue: 3 },
+    { name: 'bucket', algorithm: 'token-bucket', limit: 2 },
+  ])('gives back what $name took, and waits for nothing', async (policy) => {
+    const { limiter, consume, remaining } = open([policy, { name: 'quota', limit: 9 }])
+    await consume(here, elsewhere)
+    await limiter.charge(there, { cost: 9 })
+    const before = await remaining(here, there)
+    const decision = await consume(here, there)
+    expect(decision).toMatchObject({ allowed: false, delayMs: 0 })
+    expect(decision.outcomes[0]).toMatchObject({ delayMs: 0, receipt: undefined })
+    expect(await remaining(here, there)).toEqual(before)
+  })
+
+  it('peeks at all, and resets all', async () => {
+    const { limiter, consume, remaining } = open([
+      { name: 'narrow', limit: 1 },
+      { name: 'wide', limit: 9 },
+    ])
+    await consume(here, there)
+    const checks = limiter.policies.map((policy, index) => ({
+      policy,
+      key: [here, there][index] ?? '',
+      cost: 1,
+      limit: policy.limit,
+    }))
+    const store = redisStore(cluster, { prefix: `shards${opened}` })
+    expect((await store.apply('peek', checks)).map((one) => [one.allowed, one.remaining])).toEqual([
+      [false, 0],
+      [true, 8],
+    ])
+    await store.apply('reset', checks)
+    expect(await remaining(here, there)).toEqual([1, 9])
+  })
+})
+
+describe('a request of several shards', () => {
+  /** A client whose calls for the tag of `there` pass a gate first. */
+  function gatedClient(gate: () => Promise<void>) {
+    return {
+      nodes: () => [],
+      slots: [],
+      options: {},
+      defineCommand: () => undefined,
+      async call(command: string, ...args: (string | Buffer)[]): Promise<unknown> {
+        if (args.some((arg) => String(arg).includes('{e2j}'))) await gate()
+        return cluster.call(command, ...args)
+      },
+    }
+  }
+
+  const policies = [
+    { name: 'narrow', limit: 5 },
+    { name: 'wide', limit: 9 },
+  ]
+
+  it('gives back what it took when a later shard fails, and fails', async () => {
+    const client = gatedClient(() => Promise.reject(new Error('connection reset')))
+    const { consume, remaining } = open(policies, client)
+    expect((await consume(here, there)).source).toBe('closed')
+    expect((await remaining(here, there))[0]).toBe(5)
+  })
+
+  it('is denied all the same when nothing can be given back, which is then unknown', async () => {
+    let isDown = false
+    const client = gatedClient(async () => {
+      if (isDown) throw new Error('connection reset')
+      isDown = true
+    })
+    const { limiter, consume } = open(
+      [
+        { name: 'narrow', limit: 5 },
+        { name: 'wide', limit: 9 },
+      ],
+      client,
+    )
+    await limiter.charge(here, { cost: 9 })
+    const { source, outcomes } = await consume(there, here)
+    expect(source).toBe('store')
+    expect(outcomes).toMatchObject([
+      { allowed: true, remaining: undefined, resetMs: undefined, receipt: undefined },
+      { allowed: false, remaining: 0 },
+    ])
+  })
+
+  it('is settled to its end when the store is closed meanwhile', async () => {
+    let openGate = (): void => undefined
+    const gate = new Promise<void>((resolve) => {
+      openGate = resolve
+    })
+    const { limiter, consume } = open(
+      policies,
+      gatedClient(() => gate),
+    )
+    const decision = consume(here, there)
+    const closed = limiter.close()
+    expect((await consume(here, there)).source).toBe('closed')
+    openGate()
+    await closed
+    expect(await decision).toMatchObject({ allowed: true, source: 'store' })
+  })
+})
