@@ -7,7 +7,9 @@ import type { Sample } from './load.ts'
 export interface Measured extends Sample {
   readonly arrivedAt: number
   readonly repliedAt: number
-  /** From arrival to reply, less the delay of the event loop meanwhile. */
+  /** From arrival to reply. */
+  readonly tookMs: number
+  /** The same, less the delay of the event loop meanwhile. */
   readonly waitMs: number
 }
 
@@ -25,8 +27,8 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
     if (!found) return []
     const [, arrivedAt, repliedAt] = found
     const delayMs = loopDelay(reports[sample.instance], arrivedAt, repliedAt)
-    const waitMs = Math.max(0, repliedAt - arrivedAt - delayMs)
-    return [{ ...sample, arrivedAt, repliedAt, waitMs }]
+    const tookMs = repliedAt - arrivedAt
+    return [{ ...sample, arrivedAt, repliedAt, tookMs, waitMs: Math.max(0, tookMs - delayMs) }]
   })
 }
 
