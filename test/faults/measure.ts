@@ -35,17 +35,17 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
 /** A delay may be told of in the slice after the one in which it ended. */
 const NOTICED_WITHIN_MS = 10
 
-/** The longest delay of the event loop while something was under way, or just after: it is noticed when it is over. */
+/** What the event loop was delayed while something was under way, slice by slice; the most that this can explain of a wait. */
 function loopDelay(report: ApiReport | undefined, from: number, to: number): number {
-  let longest = 0
+  let delayMs = 0
   let previous: LoopDelay | undefined
   for (const slice of report?.loop ?? []) {
     const startedAt = previous?.[0] ?? 0
     if (startedAt > to + NOTICED_WITHIN_MS) break
-    if (slice[0] >= from) longest = Math.max(longest, slice[1])
+    if (slice[0] >= from) delayMs += slice[1]
     previous = slice
   }
-  return longest
+  return delayMs
 }
 
 export function awayTimes(events: readonly TimedEvent[]): readonly Away[] {
