@@ -45,5 +45,6 @@ export type {
   ReconciledEvent,
   ResilienceEvent,
 } from './resilience/resilience-event.ts'
+export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
 export type { Asker, Outcome, Store, StoreOp } from './store.ts'
 export { warnOnce } from './warn.ts'

@@ -1,6 +1,6 @@
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
-import { memoryStore } from './memory-store/memory-store.ts'
+import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
 import { type Observers, observerFields } from './observers.ts'
 import { invalid, knownFields, oneOf, wholeNumber } from './options.ts'
 import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
@@ -18,6 +18,11 @@ export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
   /** The longest that a request waits for the store, in ms, before the failure mode decides: 1 to 60,000. @default 100 */
   deadlineMs?: number
   /**
+   * Where is counted while the store fails: `memoryStore({ maxKeys })`, for another bound than its 100,000 keys. All limiters of a store share it.
+   * @default memoryStore()
+   */
+  fallback?: MemoryStore
+  /**
    * How many processes share the limits: each of them enforces its share while the store fails. 1 to 1,000,000.
    * @default as many as the store has seen, 1 before it has seen any
    */
@@ -33,6 +38,7 @@ export interface LimiterSetup {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
   readonly instances: number | undefined
+  readonly fallback: MemoryStore | undefined
 }
 
 const limiterFields: readonly (keyof LimiterOptions)[] = [
@@ -41,6 +47,7 @@ const limiterFields: readonly (keyof LimiterOptions)[] = [
   'failureMode',
   'deadlineMs',
   'instances',
+  'fallback',
   ...observerFields,
   ...policyFields,
 ]
@@ -77,7 +84,16 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     failureMode,
     deadlineMs,
     instances,
+    fallback: fallbackOf(options.fallback, store),
   }
+}
+
+/** Any other store could grow without end, or be away itself. */
+function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
+  if (fallback === undefined) return undefined
+  if (isMemoryStore(fallback) && fallback !== store) return fallback
+  const legal = 'a memoryStore() of its own, which is bounded, and is not the store itself'
+  throw invalid({ option: 'fallback' }, fallback, legal)
 }
 
 /** A request that waits in a queue would hold a lease all the while, and so keep others from running. */

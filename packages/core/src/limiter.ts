@@ -9,6 +9,7 @@ import type { Policy } from './policy.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import { accessTo } from './resilience/store-access.ts'
+import type { StoreHealth } from './resilience/store-health.ts'
 import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -49,6 +50,8 @@ export interface Limiter {
    * The checks are trusted: build them from `policies`.
    */
   decide(checks: readonly Check[]): MaybePromise<Decision>
+  /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
+  storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
 }
@@ -64,8 +67,8 @@ const spent = new WeakSet<Receipt>()
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { policies, store, failureMode, deadlineMs, instances } = setUpLimiter(options)
-  const access = accessTo(store)
+  const { policies, store, failureMode, deadlineMs, instances, fallback } = setUpLimiter(options)
+  const access = accessTo(store, fallback)
   const caller: Caller = { failureMode, deadlineMs, instances, onFailure: reportFailure }
   if (options.onResilience) access.observe(options.onResilience)
 
@@ -143,6 +146,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
         throw storeError(error)
       }
     },
+
+    storeHealth: () => access.health(),
 
     async close() {
       await store.close?.()

@@ -55,6 +55,7 @@ const limiterFields: readonly string[] = [
   'failureMode',
   'deadlineMs',
   'instances',
+  'fallback',
   ...observerFields,
 ]
 

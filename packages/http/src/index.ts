@@ -2,18 +2,26 @@ export {
   andThen,
   createLimiter,
   type Decision,
+  type DecisionEvent,
+  type FailureMode,
   flag,
+  type InvalidEvent,
   invalid,
   isPromise,
   type Limiter,
   type MaybePromise,
   memoryStore,
+  type Outcome,
   oneOf,
+  type ResilienceEvent,
   SluiceError,
   type Store,
+  type StoreErrorEvent,
+  type StoreHealth,
   unlimited,
   warnOnce,
 } from '@sluice/core'
+export type { Dialect } from '@sluice/headers'
 export { continueWith } from './continue-with.ts'
 export {
   createGuard,

@@ -3,6 +3,7 @@ import {
   type Decision,
   type Limiter,
   type LimiterOptions,
+  memoryStore,
   type PolicyOptions,
   type ResilienceEvent,
 } from '@sluice/core'
@@ -405,5 +406,72 @@ describe('failure modes of policies', () => {
     const limiter = limit({ policies: policies('open', undefined), failureMode: 'closed' })
     store.mood = 'rejects'
     expect((await limiter.consume('k')).source).toBe('closed')
+  })
+})
+
+describe('a fallback of the user', () => {
+  it('is where is counted, within its bound, for all limiters of the store', async () => {
+    const fallback = memoryStore({ maxKeys: 3 })
+    const [one, two] = [limit({ fallback }), limit({ fallback })]
+    await cutOff(one)
+    for (let i = 0; i < 10; i += 1) await two.consume(`k${i}`)
+    expect(fallback.size).toBe(3)
+    expect(() => limit({ fallback: memoryStore() })).toThrow(/^fallback: another limiter/)
+  })
+
+  it.each([[{}], [new TroubledStore()], [null], ['memory']])('cannot be %o', (fallback) => {
+    expect(() => limit({ fallback: fallback as never })).toThrow(/^fallback must be a memoryStore/)
+  })
+
+  it('cannot be the store itself', () => {
+    const store = memoryStore()
+    const options = { limit: 1, window: '1m' as const, store, fallback: store }
+    expect(() => createLimiter(options)).toThrow(/^fallback must be a memoryStore\(\) of its own/)
+  })
+})
+
+describe('the health of a store', () => {
+  it('is told at any time, with counters that only grow', async () => {
+    const limiter = limit()
+    store.instances = 3
+    await limiter.consume('k')
+    expect(limiter.storeHealth()).toEqual({
+      breaker: 'closed',
+      isAway: false,
+      instances: 3,
+      keysOwed: 0,
+      counters: {
+        deadlinesMissed: 0,
+        breakerOpened: 0,
+        fallbacksEntered: 0,
+        decisionsWithout: 0,
+        lateKept: 0,
+        lateRefunded: 0,
+        unitsReconciled: 0,
+        clockSkews: 0,
+      },
+    })
+    store.mood = 'hangs'
+    const asked = ['a', 'b', 'c'].map((key) => limiter.consume(key, { cost: 2 }))
+    await pass(100)
+    await Promise.all(asked)
+    store.mood = 'rejects'
+    for (let i = 0; i < 2; i += 1) await limiter.consume('d')
+    expect(limiter.storeHealth()).toMatchObject({ breaker: 'open', isAway: true, keysOwed: 4 })
+    store.calls[1]?.answer()
+    await comeBack(limiter)
+    expect(limiter.storeHealth()).toMatchObject({
+      breaker: 'closed',
+      isAway: false,
+      keysOwed: 0,
+      counters: {
+        deadlinesMissed: 3,
+        breakerOpened: 1,
+        fallbacksEntered: 1,
+        lateKept: 1,
+        lateRefunded: 0,
+        unitsReconciled: 6,
+      },
+    })
   })
 })

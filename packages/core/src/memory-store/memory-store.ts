@@ -29,12 +29,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const cells = new Cells(
     wholeNumber(options.maxKeys ?? 100_000, { option: 'maxKeys' }, { min: 1 }),
   )
-  return {
-    apply: (op, checks) => operations[op](cells, checks, Date.now()),
+  const store = {
+    apply: (op: StoreOp, checks: readonly Check[]) => operations[op](cells, checks, Date.now()),
     get size() {
       return cells.size
     },
   }
+  made.add(store)
+  return store
+}
+
+const made = new WeakSet<object>()
+
+/** Whether a store was made here, and so is bounded and answers at once. */
+export function isMemoryStore(store: unknown): store is MemoryStore {
+  return typeof store === 'object' && store !== null && made.has(store)
 }
 
 type Operation = (cells: Cells, checks: readonly Check[], now: number) => readonly Outcome[]

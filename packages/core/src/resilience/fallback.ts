@@ -1,7 +1,7 @@
 import { algorithms } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { Outcome, StoreOp } from '../store.ts'
 import { type Debt, Debts } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
@@ -15,8 +15,12 @@ export class Fallback {
   readonly #memory: MemoryStore
   readonly #givenBack = new WeakSet<Receipt>()
 
-  constructor(memory: MemoryStore = memoryStore()) {
+  constructor(memory: MemoryStore) {
     this.#memory = memory
+  }
+
+  isIn(memory: MemoryStore): boolean {
+    return this.#memory === memory
   }
 
   /** @param instances how many processes decide so, each with its share of the limits */

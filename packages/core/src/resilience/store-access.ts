@@ -1,7 +1,9 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
+import { SluiceError } from '../errors.ts'
 import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { notify } from '../observers.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
@@ -12,6 +14,7 @@ import { type Ask, type Caller, PendingAsk } from './pending-ask.ts'
 import { Ramp } from './ramp.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
+import { count, noCounts, type StoreHealth } from './store-health.ts'
 
 /**
  * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
@@ -19,7 +22,7 @@ import type { ResilienceEvent } from './resilience-event.ts'
  */
 export class StoreAccess {
   readonly #store: Store
-  readonly #fallback = new Fallback()
+  readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
   readonly #reconciliation: Reconciliation
@@ -30,16 +33,33 @@ export class StoreAccess {
   #awaySince: number | undefined
   #ramp: Ramp | undefined
   #decisionsAway = 0
+  readonly #counters = noCounts()
   #missed = 0
   readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
     this.#countMissed()
     return this.#failed(error, ask)
   }
 
-  constructor(store: Store) {
+  constructor(store: Store, memory: MemoryStore) {
     this.#store = store
+    this.#fallback = new Fallback(memory)
     this.#reconciliation = new Reconciliation(store, this.#fallback, (event) => this.#tell(event))
     store.observe?.((event) => this.#tell(event))
+  }
+
+  fallsBackTo(memory: MemoryStore): boolean {
+    return this.#fallback.isIn(memory)
+  }
+
+  /** How the store is, and what has happened so far. */
+  health(): StoreHealth {
+    return {
+      breaker: this.#breaker.state,
+      isAway: this.#awaySince !== undefined,
+      instances: this.#store.instances ?? 1,
+      keysOwed: this.#fallback.debts.size,
+      counters: { ...this.#counters },
+    }
   }
 
   observe(observer: (event: ResilienceEvent) => void): void {
@@ -175,6 +195,7 @@ export class StoreAccess {
 
   #without({ op, checks, caller }: Ask): Decision {
     this.#decisionsAway += 1
+    this.#counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
     if (mode === 'closed') return refuseAll
@@ -219,17 +240,30 @@ export class StoreAccess {
   }
 
   #tell(event: ResilienceEvent): void {
+    count(this.#counters, event)
     for (const observer of this.#observers) notify(observer, event)
   }
 }
 
 const accesses = new WeakMap<Store, StoreAccess>()
 
-/** The one way to a store that all its limiters share. */
-export function accessTo(store: Store): StoreAccess {
+/**
+ * The one way to a store that all its limiters share.
+ * @param memory where is counted while the store is away; the first limiter that names one decides for all
+ * @throws SluiceError when another memory is in use already
+ */
+export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
   const known = accesses.get(store)
-  if (known) return known
-  const access = new StoreAccess(store)
+  if (known) {
+    if (memory && !known.fallsBackTo(memory)) {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+      )
+    }
+    return known
+  }
+  const access = new StoreAccess(store, memory ?? memoryStore())
   accesses.set(store, access)
   return access
 }

@@ -1,0 +1,72 @@
+import type { BreakerState } from './circuit-breaker.ts'
+import type { ResilienceEvent } from './resilience-event.ts'
+
+/** How a store is for the limiters of this process. */
+export interface StoreHealth {
+  readonly breaker: BreakerState
+  /** Whether failure modes decide, for some requests at least. */
+  readonly isAway: boolean
+  /** How many processes share the store, as last seen. */
+  readonly instances: number
+  /** Keys of which the store has to be told what was admitted without it. */
+  readonly keysOwed: number
+  readonly counters: Readonly<ResilienceCounters>
+}
+
+/** How often things have happened since the process started: they only grow. */
+export interface ResilienceCounters {
+  /** Checks that were not answered in time. */
+  deadlinesMissed: number
+  /** Times that the breaker opened. */
+  breakerOpened: number
+  /** Outages: times that failure modes took over. */
+  fallbacksEntered: number
+  /** Decisions that failure modes made. */
+  decisionsWithout: number
+  /** Answers that came too late, and whose charge was kept, or given back. */
+  lateKept: number
+  lateRefunded: number
+  /** Units that the store was told of afterwards. */
+  unitsReconciled: number
+  /** Times that the clocks were found to differ. */
+  clockSkews: number
+}
+
+export function noCounts(): ResilienceCounters {
+  return {
+    deadlinesMissed: 0,
+    breakerOpened: 0,
+    fallbacksEntered: 0,
+    decisionsWithout: 0,
+    lateKept: 0,
+    lateRefunded: 0,
+    unitsReconciled: 0,
+    clockSkews: 0,
+  }
+}
+
+export function count(counters: ResilienceCounters, event: ResilienceEvent): void {
+  switch (event.type) {
+    case 'deadline-missed':
+      counters.deadlinesMissed += event.checks
+      return
+    case 'breaker':
+      if (event.state === 'open') counters.breakerOpened += 1
+      return
+    case 'fallback-entered':
+      counters.fallbacksEntered += 1
+      return
+    case 'late-reply':
+      if (event.charge === 'kept') counters.lateKept += 1
+      else counters.lateRefunded += 1
+      return
+    case 'reconciled':
+      counters.unitsReconciled += event.units
+      return
+    case 'clock-skew':
+      counters.clockSkews += 1
+      return
+    case 'fallback-left':
+      return
+  }
+}
