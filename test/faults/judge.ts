@@ -39,7 +39,8 @@ export interface Verdict {
   readonly framework: FleetRun['framework']
   readonly requests: number
   readonly answered: number
-  readonly statuses: Readonly<Record<string, string>>
+  /** What the routes of these modes answered while the breaker was open: let pass, and refused with 503. */
+  readonly modes: { readonly passedOpen: number; readonly refusedClosed: number }
   /** From the begin of the fault until all traffic was back. */
   readonly waits: Waits
   /** Of requests while the breaker was open. */
@@ -78,7 +79,11 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
     framework: fleet.framework,
     requests: fleet.samples.length,
     answered: fleet.samples.filter(({ status }) => status !== 0).length,
-    statuses: statusesOf(fleet),
+    modes: {
+      passedOpen: alone.filter(({ route, status }) => route === 'open' && status === 200).length,
+      refusedClosed: alone.filter(({ route, status }) => route === 'closed' && status === 503)
+        .length,
+    },
     waits: waitsOf(meanwhile),
     openWaits: alone.length === 0 ? undefined : waitsOf(alone),
     healthWaits: waitsOf(aloneOrFree.filter(({ route }) => route === 'health')),
@@ -108,20 +113,6 @@ function waitsOf(requests: readonly Measured[]): Waits {
     0.5,
   )
   return { p50: median, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
-}
-
-function statusesOf({ samples }: FleetRun): Record<string, string> {
-  const counts = new Map<string, Map<number, number>>()
-  for (const { route, status } of samples) {
-    const ofMode = counts.get(route) ?? new Map<number, number>()
-    counts.set(route, ofMode.set(status, (ofMode.get(status) ?? 0) + 1))
-  }
-  return Object.fromEntries(
-    [...counts].map(([route, statuses]) => [
-      route,
-      [...statuses].map(([status, count]) => `${count} × ${status}`).join(', '),
-    ]),
-  )
 }
 
 function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {

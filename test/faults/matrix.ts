@@ -5,7 +5,7 @@ import { runCell } from './cell.ts'
 import type { Fault } from './fault.ts'
 import { faults } from './faults.ts'
 import { judge } from './judge.ts'
-import { type JudgedCell, markdownTable } from './table.ts'
+import { type JudgedCell, markdownTable, setting } from './table.ts'
 
 const usage = 'npm run test:faults -- [--only NAME] [--fleet 1|4] [--markdown FILE]'
 const sizes = [1, 4]
@@ -36,7 +36,7 @@ for (const fault of chosen) {
     else process.exitCode = 1
   }
 }
-const table = markdownTable(judged)
+const table = `${setting()}\n${markdownTable(judged)}`
 process.stdout.write(`\n${table}`)
 if (values.markdown !== undefined) await writeFile(values.markdown, table)
 const broken = judged.flatMap(({ verdicts }) => verdicts.flatMap(({ problems }) => problems))

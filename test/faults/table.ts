@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { cpus } from 'node:os'
+import { findOrInstallRedis } from '../support/redis-binary.ts'
 import { type CellRun, limit } from './cell.ts'
 import type { Verdict, Waits } from './judge.ts'
 
@@ -12,6 +15,7 @@ const head = [
   'answered',
   'wait p50 / p99 / max',
   'open: p99 (unlimited)',
+  'by mode',
   'cut off',
   'at most',
   'after',
@@ -20,6 +24,15 @@ const head = [
   'back after',
   'bounds',
 ]
+
+/** Where and when it was measured. */
+export function setting(): string {
+  const [cpu] = cpus()
+  const server = execFileSync(findOrInstallRedis(), ['--version'], { encoding: 'utf8' })
+  const redis = /v=(\S+)/.exec(server)?.[1] ?? 'of unknown version'
+  const date = new Date().toISOString().slice(0, 10)
+  return `${date}, ${cpus().length} cores of ${cpu?.model ?? 'unknown make'}, Node ${process.versions.node}, Redis ${redis}\n`
+}
 
 /** One row for each fault, framework and size of the fleet. */
 export function markdownTable(cells: readonly JudgedCell[]): string {
@@ -36,6 +49,7 @@ function row({ fault, size }: CellRun, verdict: Verdict): readonly string[] {
     answered === requests ? `all ${requests}` : `**${answered} of ${requests}**`,
     waits(verdict.waits),
     openWaits ? `${openWaits.p99.toFixed(1)} (${healthWaits.p99.toFixed(1)}) ms` : '–',
+    modes(verdict),
     admitted.cutOff === undefined ? '–' : ofLimit(admitted.cutOff),
     ofLimit(admitted.most),
     ofLimit(admitted.after),
@@ -46,6 +60,10 @@ function row({ fault, size }: CellRun, verdict: Verdict): readonly string[] {
     `${(verdict.recoveryMs / 1_000).toFixed(1)} s`,
     verdict.problems.length === 0 ? 'kept' : `**${verdict.problems.join('; ')}**`,
   ]
+}
+
+function modes({ openWaits, modes: { passedOpen, refusedClosed } }: Verdict): string {
+  return openWaits ? `open ${passedOpen} × 200, closed ${refusedClosed} × 503` : '–'
 }
 
 function waits({ p50, p99, max }: Waits): string {
