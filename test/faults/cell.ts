@@ -10,7 +10,7 @@ import { monotonicMs, until } from './timing.ts'
 /** What all APIs are limited by: one window that fills, and one that tells in the end how much was taken in all. */
 export const limit = 80
 export const windowMs = 2_000
-export const totalLimit = 1_000_000
+const totalLimit = 1_000_000
 export const deadlineMs = 100
 const policies: readonly PolicyOptions[] = [
   { name: 'burst', limit, window: windowMs },
@@ -22,7 +22,7 @@ const RECOVERY_TIMEOUT_MS = 10_000 + 2_500 + 7_500
 /** The breaker may be between two probes when a fault ends that it hardly noticed. */
 const CALM_MS = 300
 
-export type Rates = Readonly<Partial<Record<Route, number>>>
+type Rates = Readonly<Partial<Record<Route, number>>>
 
 export interface CellOptions {
   readonly fault: Fault
@@ -36,7 +36,7 @@ export interface CellOptions {
 }
 
 /** When the phases of a cell began, by `monotonicMs`. */
-export interface Marks {
+interface Marks {
   readonly loaded: number
   readonly begun: number
   readonly ended: number

@@ -31,7 +31,7 @@ export type Fault = FaultTraits &
     | { readonly topology: 'cluster'; inflict(redis: RedisCluster): MaybePromise<EndFault> }
   )
 
-export interface FaultTraits {
+interface FaultTraits {
   /** As it stands in the table. */
   readonly name: string
   /** What the APIs have of the store meanwhile: nothing at all, some answers, or all of them. */

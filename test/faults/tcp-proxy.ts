@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { monotonicMs } from './timing.ts'
 
 /** What is done to the traffic; nothing where a field is missing. A reply is what the server sends in one piece. */
-export interface Disturbance {
+interface Disturbance {
   /** How long what clients send is held back. */
   readonly requestDelayMs?: number
   /** How long what the server sends is held back. */
