@@ -28,6 +28,7 @@ interface SlotMove {
 
 const slotCount = 16_384
 const masterCount = 3
+const attempts = 3
 /** After so long a silence a node counts as lost: short, so that tests of a failover are. */
 const nodeTimeoutMs = 1_000
 
@@ -53,17 +54,22 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   }
 }
 
+/** A node listens on two ports; whoever takes one of them meanwhile costs an attempt. */
 async function startNode(): Promise<RedisServer> {
-  const port = await freePortPair()
-  return startRedis({
-    port,
-    args: [
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePortPair()
+    const args = [
       ...['--cluster-enabled', 'yes', '--cluster-port', `${port + 1}`],
       ...['--cluster-node-timeout', `${nodeTimeoutMs}`, '--cluster-replica-validity-factor', '0'],
       // A replica that joins need not wait for others to share its copy.
       ...['--repl-diskless-sync-delay', '0'],
-    ],
-  })
+    ]
+    try {
+      return await startRedis({ port, args })
+    } catch (error) {
+      if (attempt === attempts) throw error
+    }
+  }
 }
 
 async function join(nodes: readonly RedisServer[]): Promise<void> {

@@ -46,12 +46,7 @@ export async function applyByShard(
   /** For a request that is decided already: when it fails, units stay taken until they leave the window by themselves, or a denial is not counted. */
   async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
     if (part.length === 0) return
-    await ask(op, part).catch(() =>
-      record(
-        part,
-        part.map(({ check }) => unknownOutcome(check)),
-      ),
-    )
+    await ask(op, part).catch(() => record(part, []))
   }
 
   /** With the receipts of what was taken. */
@@ -72,15 +67,11 @@ export async function applyByShard(
         await Promise.all(before.map((one) => settle('refund', one)))
         throw error
       }
+      const after = parts.slice(index + 1)
       // Policies that count denials keep what they took, and are charged where they were not reached.
       await Promise.all([
-        ...before.map((one) =>
-          settle(
-            'refund',
-            one.filter((item) => !countsDenials(item)),
-          ),
-        ),
-        ...parts.slice(index + 1).map((one) => settle('charge', one.filter(countsDenials))),
+        ...before.map((one) => settle('refund', one.filter(countsNoDenials))),
+        ...after.map((one) => settle('charge', one.filter(countsDenials))),
       ])
       return
     }
@@ -121,4 +112,8 @@ function smallestLimit(part: Part): number {
 
 function countsDenials({ check }: Item): boolean {
   return check.policy.countDenied && leavesTrace(check)
+}
+
+function countsNoDenials(item: Item): boolean {
+  return !countsDenials(item)
 }

@@ -40,6 +40,11 @@ export class CircuitBreaker {
     return this.#state
   }
 
+  /** Whether the last that was heard of the store was an answer. */
+  get isSound(): boolean {
+    return this.#state === 'closed' && this.#inRow === 0
+  }
+
   /** When the next probe may go, by the clock of the caller. */
   get retryAt(): number {
     return this.#retryAt

@@ -68,7 +68,9 @@ export class StoreAccess {
 
   ask(ask: Ask): MaybePromise<Decision> {
     if (this.#awaySince !== undefined) return this.#askAway(ask)
-    if (this.#fallback.debts.size > 0) this.#reconciliation.payFor(ask.checks)
+    if (this.#fallback.debts.size > 0 && this.#breaker.isSound) {
+      this.#reconciliation.payFor(ask.checks)
+    }
     return this.#askStore(ask)
   }
 
@@ -174,13 +176,14 @@ export class StoreAccess {
       this.#awaySince = nowMs
       this.#tell({ type: 'fallback-entered' })
     }
-    this.#tell({ type: 'breaker', state: 'open', retryInMs: this.#breaker.retryAt - nowMs })
+    const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
+    this.#tell({ type: 'breaker', state: 'open', retryInMs })
     // Nobody goes on waiting for what is known not to come.
     for (const deadlines of this.#deadlines.values()) deadlines.missAll(error)
   }
 
   #arrive(nowMs: number): void {
-    const durationMs = nowMs - (this.#awaySince ?? nowMs)
+    const durationMs = Math.round(nowMs - (this.#awaySince ?? nowMs))
     this.#tell({ type: 'fallback-left', durationMs, decisions: this.#decisionsAway })
     this.#breaker.recover()
     this.#awaySince = undefined

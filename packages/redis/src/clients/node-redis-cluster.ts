@@ -19,6 +19,8 @@ interface Node {
   readonly address: string
   /** A client, or a promise of it; `undefined` until it is needed. */
   readonly client?: unknown
+  /** While it connects for the first time. */
+  readonly connectPromise?: unknown
 }
 
 interface NodeClient {
@@ -35,6 +37,8 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
 
 /** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
 const askOthersEveryMs = 100
+/** The SHA-1 of no script: EVALSHA is the one command that users have to permit anyway. */
+const noScript = '0'.repeat(40)
 
 export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
   let asking: Promise<unknown> | undefined
@@ -48,7 +52,7 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
     const elsewhere = tags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
     if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
       asking = client
-        .sendCommand(elsewhere, false, ['TYPE', key])
+        .sendCommand(elsewhere, false, ['EVALSHA', noScript, '1', key])
         // The client tells it of the redirections that it followed in vain.
         .catch(() => undefined)
         .finally(() => {
@@ -79,9 +83,10 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
 
 /** Whether there is a connection to the master of a key; `undefined` while there has been none yet. */
 function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
-  const node = slots[slotOf(key)]?.master.client
-  if (typeof node !== 'object' || node === null || !('isReady' in node)) return undefined
-  return node.isReady === true
+  const { client, connectPromise } = slots[slotOf(key)]?.master ?? {}
+  if (connectPromise !== undefined || typeof client !== 'object' || client === null)
+    return undefined
+  return 'isReady' in client ? client.isReady === true : undefined
 }
 
 /**
