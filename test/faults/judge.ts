@@ -1,4 +1,5 @@
 import { type CellRun, deadlineMs, type FleetRun, limit, windowMs } from './cell.ts'
+import type { Fault } from './fault.ts'
 import { hotKey } from './load.ts'
 import {
   awayTimes,
@@ -19,7 +20,11 @@ export interface WaitBounds {
 
 const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2 }
 
+/** Of fewer the 99th percentile is one of the five longest, and says nothing. */
+const enoughForP99 = 500
+
 export interface Waits {
+  readonly count: number
   readonly p50: number
   readonly p99: number
   readonly max: number
@@ -112,7 +117,7 @@ function waitsOf(requests: readonly Measured[]): Waits {
     requests.map(({ tookMs }) => tookMs),
     0.5,
   )
-  return { p50: median, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
+  return { count: waits.length, p50: median, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
 }
 
 function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
@@ -175,7 +180,8 @@ function waitProblems(
   { openWaits, healthWaits }: Figures,
   { openP99Ms = Infinity }: WaitBounds,
 ): string[] {
-  const addedMs = (openWaits?.p99 ?? 0) - healthWaits.p99
+  if (openWaits === undefined || openWaits.count < enoughForP99) return []
+  const addedMs = openWaits.p99 - healthWaits.p99
   return addedMs > openP99Ms ? [`p99 + ${addedMs.toFixed(2)} ms while the breaker was open`] : []
 }
 
@@ -202,7 +208,8 @@ function admissionProblems(
   const share = fault.admits ?? (fault.store === 'works' ? 1 : 1 + cutOffShare)
   const errors = apis.flatMap((api) => api.storeErrors)
   const lateAfter = errors.filter(({ at }) => at >= marks.recovered - windowMs).length
-  const late = share === 1 ? errors.length : 0
+  // Where all processes lose the store, what is late is what the bound is about.
+  const late = fault.store === 'works' ? errors.length : lateBeside(fault, apis)
   return [
     ...(after > limit + lateAfter
       ? [`${after} of ${limit} admitted after the recovery, ${lateAfter} checks late`]
@@ -210,6 +217,14 @@ function admissionProblems(
     ...(cutOff > cutOffShare * limit ? [`${cutOff} of ${limit} admitted while cut off`] : []),
     ...(most > share * limit + late ? [`${most} of ${limit} admitted in a window`] : []),
   ]
+}
+
+/** Checks that were late in the processes of a split fleet that have the store all the time. */
+function lateBeside({ splitsFleet = false }: Fault, apis: FleetRun['apis']): number {
+  if (!splitsFleet) return 0
+  return apis
+    .filter((_, instance) => instance % 2 === 0)
+    .reduce((sum, api) => sum + api.storeErrors.length, 0)
 }
 
 /** What was admitted, the store has to know, or more: a reply that is lost may have charged what nobody was told of. */
