@@ -230,7 +230,7 @@ function lateBeside({ splitsFleet = false }: Fault, apis: FleetRun['apis']): num
 /** What was admitted, the store has to know, or more: a reply that is lost may have charged what nobody was told of. */
 function chargeProblems(
   { fault, marks }: CellRun,
-  { chargedInAll: charged, events }: Figures,
+  { chargedInAll: charged, events, reconciledUnits }: Figures,
   hot: readonly Measured[],
 ): string[] {
   if (charged === undefined) return fault.ownClock ? [] : ['the store does not say what it knows']
@@ -241,9 +241,13 @@ function chargeProblems(
   const lost = errors.reduce((sum, [, count]) => sum + count, 0)
   // A request that was under way when the data was lost may have been charged, and admitted, before.
   const least = fault.losesData ? known - lost : known
+  // What was admitted without the store is charged again when the answer to that is lost.
+  const again = fault.store === 'flaky' ? reconciledUnits : 0
   return [
     ...(charged < least ? [`the store knows of ${charged} units of ${known} admitted`] : []),
-    ...(charged > hot.length + lost ? [`${charged} charged for ${hot.length} admitted`] : []),
+    ...(charged > hot.length + lost + again
+      ? [`${charged} charged for ${hot.length} admitted`]
+      : []),
   ]
 }
 
