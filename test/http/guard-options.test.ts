@@ -87,6 +87,37 @@ describe('options that no guard is made of', () => {
   })
 })
 
+describe('null', () => {
+  const [bucket, queue, leases, window] = [
+    { ...good, algorithm: 'token-bucket' },
+    { ...good, algorithm: 'leaky-bucket' },
+    { limit: 5, algorithm: 'concurrency' },
+    { ...good, algorithm: 'fixed-window' },
+  ]
+
+  it.each<[string, object]>([
+    ...['name', 'limit', 'window', 'algorithm', 'resolution', 'countDenied', 'hidden'].map(inGood),
+    ...['unit', 'key', 'cost', 'onMissingKey', 'skip', 'headers', 'exposeHeaders'].map(inGood),
+    ...['hideOnRedirect', 'githubExtras', 'retryJitter', 'maxWaiting', 'statusCode'].map(inGood),
+    ...['message', 'handler', 'store', 'failureMode', 'deadlineMs', 'instances'].map(inGood),
+    ...['fallback', 'onDecision', 'onStoreError', 'onInvalid', 'onResilience'].map(inGood),
+    ['burst', bucket],
+    ['queue', queue],
+    ['maxDelay', queue],
+    ['lease', leases],
+    ['retryAfter', leases],
+    ['align', window],
+  ])('as %s is refused, since it may be a setting that could not be read', (field, options) => {
+    expect(failure({ ...options, [field]: null }).message).toMatch(
+      new RegExp(`^${field}\\b.* but is null`),
+    )
+  })
+
+  function inGood(field: string): [string, object] {
+    return [field, good]
+  }
+})
+
 describe('options that a guard is made of', () => {
   it.each<[Options]>([
     [{ ...good, limit: 0 }],

@@ -4,6 +4,7 @@ import { redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, expect, it, vi } from 'vitest'
+import { storeFailure } from '../../packages/redis/src/store-failure.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 const ending: (() => unknown)[] = []
@@ -83,6 +84,19 @@ it('names a Redis that is busy with a script', async () => {
   await expectFailure(client, 'SLUICE_REDIS_BUSY', /answers again/)
   await server.cli('SCRIPT', 'KILL')
   await endless
+})
+
+it.each([
+  ['LOADING Redis is loading the dataset in memory', 'SLUICE_REDIS_BUSY'],
+  ['MASTERDOWN Link with MASTER is down', 'SLUICE_REDIS_BUSY'],
+  ['CLUSTERDOWN The cluster is down', 'SLUICE_REDIS_BUSY'],
+  ['WRONGPASS invalid username-password pair or user is disabled.', 'SLUICE_REDIS_AUTH'],
+  ['Socket closed unexpectedly', 'SLUICE_REDIS_CONNECTION'],
+  ['Connection is closed.', 'SLUICE_REDIS_CONNECTION'],
+  ['ERR unknown command', 'SLUICE_STORE_FAILED'],
+])('knows %s', (reason, code) => {
+  const cause = new Error(reason)
+  expect(storeFailure(cause)).toMatchObject({ code, cause })
 })
 
 it('lets no client that nobody listens to end the process', async () => {

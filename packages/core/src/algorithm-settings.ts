@@ -1,6 +1,6 @@
 import type { AlgorithmName } from './algorithms/names.ts'
 import { durationMs } from './duration.ts'
-import { invalid, oneOf, wholeNumber } from './options.ts'
+import { given, invalid, oneOf, wholeNumber } from './options.ts'
 import type { PolicyOptions } from './policy.ts'
 
 /** What only some algorithms know, with neutral values for the others. */
@@ -66,7 +66,7 @@ export function algorithmSettings(
     burst: optionalUnits(options.burst, { option: at('burst') }, 1),
     queue: optionalUnits(options.queue, { option: at('queue') }, 0) ?? Number.POSITIVE_INFINITY,
     maxDelayMs: maxDelay(options, at('maxDelay')),
-    retryMs: durationMs(options.retryAfter ?? '1s', at('retryAfter')),
+    retryMs: durationMs(given(options.retryAfter, '1s'), at('retryAfter')),
   }
 }
 

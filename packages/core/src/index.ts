@@ -25,7 +25,16 @@ export {
   observerFields,
   type StoreErrorEvent,
 } from './observers.ts'
-export { flag, invalid, isWholeNumber, knownFields, oneOf, show, wholeNumber } from './options.ts'
+export {
+  flag,
+  given,
+  invalid,
+  isWholeNumber,
+  knownFields,
+  oneOf,
+  show,
+  wholeNumber,
+} from './options.ts'
 export {
   maxUnits,
   type Policy,

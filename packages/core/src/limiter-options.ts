@@ -2,7 +2,7 @@ import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
 import { type Observers, observerFields } from './observers.ts'
-import { invalid, knownFields, oneOf, wholeNumber } from './options.ts'
+import { given, invalid, knownFields, oneOf, wholeNumber } from './options.ts'
 import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
 import { registerPolicies } from './policy-registry.ts'
 import type { Store } from './store.ts'
@@ -65,12 +65,12 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   checkTogether(policies)
   const store = storeOf(options.store)
   const failureMode = oneOf(
-    options.failureMode ?? 'fallback',
+    given(options.failureMode, 'fallback'),
     { option: 'failureMode' },
     failureModes,
   )
   const deadlineMs = wholeNumber(
-    options.deadlineMs ?? 100,
+    given(options.deadlineMs, 100),
     { option: 'deadlineMs' },
     { min: 1, max: 60_000 },
   )

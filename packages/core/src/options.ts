@@ -37,6 +37,11 @@ export function wholeNumber(value: unknown, place: Place, range: Range): number 
   throw invalid(place, value, `a whole number from ${min} to ${max}`)
 }
 
+/** An option, or its default where it was left out. Null is not left out: it may be a setting that could not be read. */
+export function given<T, D>(value: T | undefined, otherwise: D): T | D {
+  return value === undefined ? otherwise : value
+}
+
 export function oneOf<T extends string>(value: unknown, place: Place, legal: readonly T[]): T {
   const found = legal.find((item) => item === value)
   if (found !== undefined) return found

@@ -3,7 +3,7 @@ import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
-import { flag, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
+import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol('sluice.unlimited')
@@ -96,7 +96,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const limit = policyLimit(options.limit, at('limit'))
   const algorithm = oneOf(
-    options.algorithm ?? 'sliding-log',
+    given(options.algorithm, 'sliding-log'),
     { option: at('algorithm') },
     algorithmNames,
   )
@@ -117,7 +117,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
     unit: oneOf(
-      options.unit ?? (algorithm === 'concurrency' ? 'concurrent-requests' : 'requests'),
+      given(options.unit, algorithm === 'concurrency' ? 'concurrent-requests' : 'requests'),
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
@@ -151,7 +151,7 @@ function windowOf(
   at: (field: string) => string,
 ): number {
   if (algorithm !== 'concurrency') return windowMsOf(options.window, at('window'))
-  if (options.window === undefined) return windowMsOf(options.lease ?? '30s', at('lease'))
+  if (options.window === undefined) return windowMsOf(given(options.lease, '30s'), at('lease'))
   const legal = "left out with algorithm 'concurrency', which counts requests in flight"
   throw invalid({ option: at('window') }, options.window, legal)
 }

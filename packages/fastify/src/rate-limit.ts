@@ -4,6 +4,7 @@ import {
   createGuard,
   fieldsOnHead,
   flag,
+  given,
   type MaybePromise,
   oneOf,
   type Reject,
@@ -28,7 +29,7 @@ import { type RateLimitGuard, RouteGuards } from './route-guards.ts'
 const nearest = new WeakMap<FastifyInstance, RouteGuards>()
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
-  const hook = oneOf(options.hook ?? 'onRequest', { option: 'hook' }, hooks)
+  const hook = oneOf(given(options.hook, 'onRequest'), { option: 'hook' }, hooks)
   const isGlobal = flag(options.global, { option: 'global' }, true)
   const routes = new RouteGuards(options)
   const everywhere = isGlobal

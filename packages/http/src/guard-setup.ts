@@ -1,6 +1,7 @@
 import {
   createLimiter,
   flag,
+  given,
   invalid,
   knownFields,
   type Limiter,
@@ -103,16 +104,24 @@ export function setUpGuard<Native, Handler>(
       const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
       return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
     }),
-    onMissingKey: oneOf(options.onMissingKey ?? 'ip', { option: 'onMissingKey' }, missingKeyModes),
+    onMissingKey: oneOf(
+      given(options.onMissingKey, 'ip'),
+      { option: 'onMissingKey' },
+      missingKeyModes,
+    ),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),
     hideOnRedirect: flag(options.hideOnRedirect, { option: 'hideOnRedirect' }, false),
     githubExtras: flag(options.githubExtras, { option: 'githubExtras' }, false),
-    retryJitter: share(options.retryJitter ?? 0, 'retryJitter'),
-    maxWaiting: wholeNumber(options.maxWaiting ?? 10_000, { option: 'maxWaiting' }, { min: 0 }),
+    retryJitter: share(given(options.retryJitter, 0), 'retryJitter'),
+    maxWaiting: wholeNumber(
+      given(options.maxWaiting, 10_000),
+      { option: 'maxWaiting' },
+      { min: 0 },
+    ),
     statusCode: wholeNumber(
-      options.statusCode ?? 429,
+      given(options.statusCode, 429),
       { option: 'statusCode' },
       { min: 400, max: 599 },
     ),
@@ -174,7 +183,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
 
 function dialects(value: GuardOptions<never>['headers']): readonly Dialect[] {
   try {
-    return checkDialects(value ?? ['draft-11', 'legacy'])
+    return checkDialects(given(value, ['draft-11', 'legacy']))
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : show(value)
     throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })

@@ -5,6 +5,7 @@ export {
   type DecisionEvent,
   type FailureMode,
   flag,
+  given,
   type InvalidEvent,
   invalid,
   isPromise,

@@ -1,5 +1,6 @@
 import {
   flag,
+  given,
   type InvalidEvent,
   invalid,
   isWholeNumber,
@@ -97,15 +98,18 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
     prefix,
     secret,
     digest: flag(options.digest, { option: 'digest' }, true),
-    encoding: oneOf(options.encoding ?? 'packed', { option: 'encoding' }, ['packed', 'sorted-set']),
+    encoding: oneOf(given(options.encoding, 'packed'), { option: 'encoding' }, [
+      'packed',
+      'sorted-set',
+    ]),
     clock: clockOf(clock),
-    batch: batchOf(options.batch ?? {}),
+    batch: batchOf(given(options.batch, {})),
     denialTtlMs: wholeNumber(
-      options.denialTtlMs ?? 1_000,
+      given(options.denialTtlMs, 1_000),
       { option: 'denialTtlMs' },
       { min: 0, max: 60_000 },
     ),
-    heartbeatMs: heartbeatOf(options.heartbeatMs ?? 5_000),
+    heartbeatMs: heartbeatOf(given(options.heartbeatMs, 5_000)),
     onInvalid,
   }
 }

@@ -3,7 +3,7 @@ import { delayOf, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.t
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
-import { knownFields, wholeNumber } from '../options.ts'
+import { given, knownFields, wholeNumber } from '../options.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { Cells } from './cells.ts'
 
@@ -27,7 +27,7 @@ export interface MemoryStore extends Store {
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   knownFields(options, 'memoryStore', ['maxKeys'])
   const cells = new Cells(
-    wholeNumber(options.maxKeys ?? 100_000, { option: 'maxKeys' }, { min: 1 }),
+    wholeNumber(given(options.maxKeys, 100_000), { option: 'maxKeys' }, { min: 1 }),
   )
   const store = {
     apply: (op: StoreOp, checks: readonly Check[]) => operations[op](cells, checks, Date.now()),

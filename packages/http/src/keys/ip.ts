@@ -1,4 +1,4 @@
-import { knownFields, wholeNumber } from '@sluice/core'
+import { given, knownFields, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
 import { defineKey, type KeyResolver } from './key-resolver.ts'
 
@@ -52,7 +52,7 @@ function remember(known: Map<string, string>, address: string, key: string): str
 function checkPrefixes(options: IpOptions): IpPrefixes {
   knownFields(options, 'ip', ['prefix6', 'prefix4'])
   return {
-    prefix4: wholeNumber(options.prefix4 ?? 32, { option: 'prefix4' }, { min: 1, max: 32 }),
-    prefix6: wholeNumber(options.prefix6 ?? 64, { option: 'prefix6' }, { min: 1, max: 128 }),
+    prefix4: wholeNumber(given(options.prefix4, 32), { option: 'prefix4' }, { min: 1, max: 32 }),
+    prefix6: wholeNumber(given(options.prefix6, 64), { option: 'prefix6' }, { min: 1, max: 128 }),
   }
 }
