@@ -11,7 +11,6 @@ import { monotonicMs, until } from './timing.ts'
 export const limit = 80
 export const windowMs = 2_000
 const totalLimit = 1_000_000
-export const deadlineMs = 100
 const policies: readonly PolicyOptions[] = [
   { name: 'burst', limit, window: windowMs },
   { name: 'total', limit: totalLimit, window: '5m' },
@@ -31,6 +30,7 @@ export interface CellOptions {
   readonly frameworks: readonly Framework[]
   /** Requests a second to each fleet, for each route that is asked. */
   readonly rates: Rates
+  readonly deadlineMs: number
   readonly beforeMs: number
   readonly lastsMs: number
 }
@@ -76,7 +76,7 @@ export async function runCell(options: CellOptions): Promise<CellRun> {
   }
 }
 
-function startFleets(rig: RunningRig, { fault, frameworks, rates, size }: CellOptions) {
+function startFleets(rig: RunningRig, { deadlineMs, fault, frameworks, rates, size }: CellOptions) {
   return Promise.all(
     frameworks.map((framework) =>
       startFleet(

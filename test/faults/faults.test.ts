@@ -23,6 +23,8 @@ describe.concurrent('an API whose limits are counted in Redis', () => {
         size,
         frameworks: ['express'],
         rates: { fallback: 100 },
+        // Longer than the default: on a busy machine Redis is late without a fault.
+        deadlineMs: 250,
         // A fleet has to count itself first.
         beforeMs: size === 1 ? 500 : 2_000,
         lastsMs: size === 1 ? 1_500 : 2_500,
@@ -30,7 +32,11 @@ describe.concurrent('an API whose limits are counted in Redis', () => {
       const [fleet] = cell.fleets
       if (!fleet) throw new Error('no fleet ran')
       // Machines that run tests are busy: the strict bounds are those of the full run.
-      const verdict = judge(cell, fleet, { overDeadlineMs: 400, openP99Ms: undefined })
+      const verdict = judge(cell, fleet, {
+        overDeadlineMs: 400,
+        openP99Ms: undefined,
+        isBusy: true,
+      })
       expect(verdict.problems).toEqual([])
       expect(verdict.answered).toBe(verdict.requests)
       expect(verdict.requests).toBeGreaterThan(100)

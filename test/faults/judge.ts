@@ -1,8 +1,9 @@
-import { type CellRun, deadlineMs, type FleetRun, limit, windowMs } from './cell.ts'
+import { type CellRun, type FleetRun, limit, windowMs } from './cell.ts'
 import type { Fault } from './fault.ts'
 import { hotKey } from './load.ts'
 import {
   awayTimes,
+  firstMissing,
   type Measured,
   measured,
   mostWithin,
@@ -16,9 +17,11 @@ export interface WaitBounds {
   readonly overDeadlineMs: number
   /** What the limiter may add to the 99th percentile while the breaker is open; `undefined`: not judged. */
   readonly openP99Ms: number | undefined
+  /** The machine may be so busy that Redis is late without a fault: then breakers may open too. */
+  readonly isBusy: boolean
 }
 
-const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2 }
+const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2, isBusy: false }
 
 /** Of fewer the 99th percentile is one of the five longest, and says nothing. */
 const enoughForP99 = 500
@@ -65,6 +68,8 @@ export interface Verdict {
 
 /** A fleet that is cut off may admit a tenth more than the limit, and the onset one limit on top. */
 const cutOffShare = 1.1
+/** Of what is admitted while connections are lost all the time, that much at most is sent twice. */
+const resentShare = 0.1
 
 export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits): Verdict {
   const all = measured(fleet)
@@ -102,10 +107,10 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
   const problems = [
     ...answerProblems(verdict, requests, alone),
     ...waitProblems(verdict, bounds),
-    ...tooLong(cell, meanwhile, deadlineMs + bounds.overDeadlineMs),
-    ...admissionProblems(cell, fleet, verdict),
+    ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
+    ...(wasLateAnyway(cell, fleet, bounds) ? [] : admissionProblems(cell, fleet, verdict)),
     ...chargeProblems(cell, verdict, hot),
-    ...eventProblems(cell, fleet, verdict),
+    ...eventProblems(cell, fleet, { figures: verdict, isBusy: bounds.isBusy }),
   ]
   return { ...verdict, problems }
 }
@@ -198,6 +203,16 @@ function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: n
   )
 }
 
+/** Whether a breaker opened without a fault, so that what is admitted tells of the machine. */
+function wasLateAnyway({ fault, marks }: CellRun, { apis }: FleetRun, { isBusy }: WaitBounds) {
+  const openings = apis.flatMap(({ events }) => awayTimes(events)).map(({ from }) => from)
+  const { begun, recovered } = marks
+  return (
+    isBusy &&
+    openings.some((at) => fault.store === 'works' || at < begun || at > recovered - windowMs)
+  )
+}
+
 /** A check that was not answered in time, which happens on a busy machine too, was decided without the store: each may be one more. */
 function admissionProblems(
   { fault, marks }: CellRun,
@@ -241,8 +256,8 @@ function chargeProblems(
   const lost = errors.reduce((sum, [, count]) => sum + count, 0)
   // A request that was under way when the data was lost may have been charged, and admitted, before.
   const least = fault.losesData ? known - lost : known
-  // What was admitted without the store is charged again when the answer to that is lost.
-  const again = fault.store === 'flaky' ? reconciledUnits : 0
+  // When an answer is lost, what was admitted without the store is charged again, and some clients send again what was under way.
+  const again = fault.store === 'flaky' ? reconciledUnits + resentShare * hot.length : 0
   return [
     ...(charged < least ? [`the store knows of ${charged} units of ${known} admitted`] : []),
     ...(charged > hot.length + lost + again
@@ -257,7 +272,7 @@ const outage = ['fallback-entered', 'open', 'half-open', 'closed', 'fallback-lef
 function eventProblems(
   { fault }: CellRun,
   { apis, endedAlone }: FleetRun,
-  { events }: Figures,
+  { figures: { events }, isBusy }: { figures: Figures; isBusy: boolean },
 ): string[] {
   const unhandled = apis.flatMap((api) => api.unhandled)
   const expected = [...(fault.events ?? []), ...(fault.store === 'gone' ? ['reconciled'] : [])]
@@ -268,7 +283,9 @@ function eventProblems(
     const names = api.events.map(({ event }) =>
       event.type === 'breaker' ? event.state : event.type,
     )
-    if (fault.store === 'works' && names.includes('open')) problems.push('a breaker opened')
+    const isLate = api.storeErrors.every(({ code }) => code === 'SLUICE_STORE_DEADLINE')
+    const mayOpen = fault.store !== 'works' || (isBusy && isLate)
+    if (!mayOpen && names.includes('open')) problems.push('a breaker opened')
     if (fault.store !== 'gone') continue
     const missing = firstMissing(outage, names)
     if (missing) problems.push(`process ${index}: no '${missing}' in its place among its events`)
@@ -276,15 +293,4 @@ function eventProblems(
   if (unhandled[0] !== undefined) problems.push(`unhandled: ${unhandled[0]}`)
   if (!endedAlone) problems.push('a process did not end by itself after close()')
   return problems
-}
-
-/** The first of some names that does not follow, anywhere, on the one before. */
-function firstMissing(wanted: readonly string[], names: readonly string[]): string | undefined {
-  let from = 0
-  for (const name of wanted) {
-    const index = names.indexOf(name, from)
-    if (index === -1) return name
-    from = index + 1
-  }
-  return undefined
 }

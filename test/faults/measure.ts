@@ -115,3 +115,17 @@ export function mostWithin(
   }
   return most
 }
+
+/** The first of some names that does not follow, anywhere, on the one before. */
+export function firstMissing(
+  wanted: readonly string[],
+  names: readonly string[],
+): string | undefined {
+  let from = 0
+  for (const name of wanted) {
+    const index = names.indexOf(name, from)
+    if (index === -1) return name
+    from = index + 1
+  }
+  return undefined
+}

@@ -23,7 +23,7 @@ export const networkFaults: readonly ServerFault[] = [
     name: 'every 10th reply stalled',
     store: 'flaky',
     inflict({ proxy }) {
-      proxy.disturb({ stall: { every: 10, forMs: 300 } })
+      proxy.disturb({ stall: { every: 10, forMs: 400 } })
       return () => proxy.disturb({})
     },
   },
