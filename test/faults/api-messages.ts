@@ -1,0 +1,55 @@
+import type { FailureMode, PolicyOptions, ResilienceEvent } from '@sluice/core'
+import type { SteppedClock } from './fault.ts'
+
+export type Framework = 'express' | 'fastify'
+
+/** A route of an API: limited in a failure mode, or not at all. */
+export type Route = FailureMode | 'health'
+
+/** Where Redis is, on ports of 127.0.0.1: a server, or the sentinels or nodes that know where. */
+export type Connection =
+  | { readonly kind: 'single'; readonly port: number }
+  | { readonly kind: 'sentinel'; readonly ports: readonly number[]; readonly name: string }
+  | { readonly kind: 'cluster'; readonly ports: readonly number[] }
+
+/** What an API process is started with, as JSON on its command line. */
+export interface ApiSettings {
+  readonly framework: Framework
+  readonly connection: Connection
+  readonly prefix: string
+  readonly policies: readonly PolicyOptions[]
+  /** Each is a route of its name, with a limiter of its own on the one store. */
+  readonly modes: readonly FailureMode[]
+  readonly deadlineMs: number
+  /** The size of the fleet, where it is pinned. */
+  readonly instances: number | undefined
+  /** Whether the store counts by a clock of the tests. */
+  readonly ownClock: boolean
+}
+
+/** What a process is told. */
+export type ToApi =
+  | { readonly type: 'step-clock'; readonly clock: SteppedClock; readonly byMs: number }
+  | { readonly type: 'report' }
+  | { readonly type: 'close' }
+
+/** What a process tells. Times are those of `monotonicMs`. */
+export type FromApi =
+  | { readonly type: 'listening'; readonly port: number }
+  | { readonly type: 'stepped' }
+  | { readonly type: 'event'; readonly at: number; readonly event: ResilienceEvent }
+  | { readonly type: 'store-error'; readonly at: number; readonly code: string }
+  | { readonly type: 'unhandled'; readonly message: string }
+  | { readonly type: 'report'; readonly report: ApiReport }
+
+/** What a process has measured of itself so far. */
+export interface ApiReport {
+  readonly requests: readonly RequestTimes[]
+  readonly loop: readonly LoopDelay[]
+}
+
+/** From the request's arrival to the end of its response, in the process. */
+export type RequestTimes = readonly [id: number, arrivedAt: number, repliedAt: number]
+
+/** The longest delay of the event loop in a slice of time that ended then. */
+export type LoopDelay = readonly [endedAt: number, longestMs: number]

@@ -1,0 +1,103 @@
+// One process of a fleet: an API whose limiters count in Redis. It is told what to do by messages of its parent, and tells what happens.
+import type { Server } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Store } from '@sluice/core'
+import { apiKey } from '@sluice/http'
+import { redisStore } from '@sluice/redis'
+import { connectRedis } from './api-clients.ts'
+import type { ApiSettings, FromApi, LoopDelay, RequestTimes, ToApi } from './api-messages.ts'
+import { startApi } from './api-servers.ts'
+import type { SteppedClock } from './fault.ts'
+import { monotonicMs } from './timing.ts'
+
+/** More often than by default, so that a fleet has counted itself before a fault begins. */
+const HEARTBEAT_MS = 1_000
+const LOOP_RESOLUTION_MS = 5
+const LOOP_SLICE_MS = 50
+/** Timers count in whole milliseconds: to be late by one is no delay. */
+const TIMER_GRAIN_MS = 1
+
+const settings = JSON.parse(process.argv[2] ?? '{}') as ApiSettings
+const requests: RequestTimes[] = []
+const loop: LoopDelay[] = []
+
+const tell = (message: FromApi) => void (process.connected && process.send?.(message))
+process.on('unhandledRejection', (reason) => tell({ type: 'unhandled', message: String(reason) }))
+process.on('uncaughtException', (error) => tell({ type: 'unhandled', message: String(error) }))
+// A process without its parent has nothing to do.
+process.on('disconnect', () => process.exit())
+
+const realNow = Date.now
+const steps: Record<SteppedClock, number> = { ours: 0, store: 0 }
+Date.now = () => realNow() + steps.ours
+
+watchLoop()
+const client = connectRedis(settings.framework, settings.connection)
+const store: Store = redisStore(client.client, {
+  prefix: settings.prefix,
+  heartbeatMs: HEARTBEAT_MS,
+  ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
+})
+const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests)
+process.on('message', (message: ToApi) => void obey(message))
+tell({ type: 'listening', port: api.port })
+
+async function obey(message: ToApi): Promise<void> {
+  if (message.type === 'report') {
+    tell({ type: 'report', report: { requests, loop } })
+    return
+  }
+  if (message.type === 'step-clock') {
+    steps[message.clock] += message.byMs
+    tell({ type: 'stepped' })
+    return
+  }
+  await api.close()
+  await store.close?.()
+  client.end()
+  // From here on nothing of ours may keep the process alive; it is not asked to exit.
+  process.removeAllListeners('disconnect')
+  process.disconnect()
+}
+
+function routeOf(mode: ApiSettings['modes'][number], index: number) {
+  const { policies, deadlineMs, instances } = settings
+  return {
+    mode,
+    limits: {
+      store,
+      key: apiKey(),
+      policies,
+      failureMode: mode,
+      deadlineMs,
+      ...(instances === undefined ? {} : { instances }),
+      onStoreError: ({ error }: { error: { code: string } }) =>
+        tell({ type: 'store-error', at: monotonicMs(), code: error.code }),
+      // The limiters share the store, and so its events.
+      ...(index === 0 ? { onResilience } : {}),
+    },
+  }
+}
+
+function onResilience(event: Extract<FromApi, { type: 'event' }>['event']): void {
+  tell({ type: 'event', at: monotonicMs(), event })
+}
+
+function watchRequests(server: Server): void {
+  server.prependListener('request', (request, response) => {
+    const id = Number(request.headers['x-request-id'])
+    const arrivedAt = monotonicMs()
+    response.once('prefinish', () => requests.push([id, arrivedAt, monotonicMs()]))
+  })
+}
+
+function watchLoop(): void {
+  const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  histogram.enable()
+  const slice = () => {
+    const longestMs = histogram.max / 1e6 - LOOP_RESOLUTION_MS - TIMER_GRAIN_MS
+    loop.push([monotonicMs(), Math.max(0, longestMs)])
+    histogram.reset()
+  }
+  setInterval(slice, LOOP_SLICE_MS).unref()
+}

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PolicyOptions } from '@sluice/core'
+import type { ApiReport, Framework, Route } from './api-messages.ts'
+import type { EndFault, Fault } from './fault.ts'
+import { type Api, type Fleet, startFleet } from './fleet.ts'
+import { askOnce, hotKey, type Sample, type Stream, startLoad } from './load.ts'
+import { type RunningRig, startRig } from './rig.ts'
+import { monotonicMs, until } from './timing.ts'
+
+/** What all APIs are limited by: one window that fills, and one that tells in the end how much was taken in all. */
+export const limit = 80
+export const windowMs = 2_000
+const totalLimit = 1_000_000
+const policies: readonly PolicyOptions[] = [
+  { name: 'burst', limit, window: windowMs },
+  { name: 'total', limit: totalLimit, window: '5m' },
+]
+
+/** The longest back-off, the longest ramp, and some patience. */
+const RECOVERY_TIMEOUT_MS = 10_000 + 2_500 + 7_500
+/** The breaker may be between two probes when a fault ends that it hardly noticed. */
+const CALM_MS = 300
+
+type Rates = Readonly<Partial<Record<Route, number>>>
+
+export interface CellOptions {
+  readonly fault: Fault
+  /** Processes of each fleet. */
+  readonly size: number
+  readonly frameworks: readonly Framework[]
+  /** Requests a second to each fleet, for each route that is asked. */
+  readonly rates: Rates
+  readonly deadlineMs: number
+  readonly beforeMs: number
+  readonly lastsMs: number
+}
+
+/** When the phases of a cell began, by `monotonicMs`. */
+interface Marks {
+  readonly loaded: number
+  readonly begun: number
+  readonly ended: number
+  /** All traffic is back at the store. */
+  readonly recovered: number
+  readonly stopped: number
+}
+
+/** What became of one fleet. */
+export interface FleetRun {
+  readonly framework: Framework
+  readonly apis: readonly Pick<Api, 'events' | 'storeErrors' | 'unhandled'>[]
+  readonly reports: readonly ApiReport[]
+  readonly samples: readonly Sample[]
+  /** Units that the store knows of for the hot key of the route `fallback`. */
+  readonly chargedInAll: number | undefined
+  /** Whether each process ended by itself when it was closed. */
+  readonly endedAlone: boolean
+}
+
+export interface CellRun extends CellOptions {
+  readonly marks: Marks
+  readonly fleets: readonly FleetRun[]
+}
+
+/** Runs one fault: fleets under load before, while and after it happens. */
+export async function runCell(options: CellOptions): Promise<CellRun> {
+  const { fault } = options
+  await using rig = await startRig(fault)
+  const end = fault.beforeBoot ? await rig.inflict() : undefined
+  const fleets = await startFleets(rig, options)
+  try {
+    rig.attach(fleets)
+    return await runUnderLoad(rig, fleets, { options, end })
+  } finally {
+    await Promise.all(fleets.map((fleet) => fleet.close()))
+  }
+}
+
+function startFleets(rig: RunningRig, { deadlineMs, fault, frameworks, rates, size }: CellOptions) {
+  return Promise.all(
+    frameworks.map((framework) =>
+      startFleet(
+        {
+          framework,
+          connections: rig.connections,
+          prefix: framework,
+          policies,
+          modes: routesOf(rates).filter((route) => route !== 'health'),
+          deadlineMs,
+          // Without the store nobody can count the fleet.
+          instances: fault.beforeBoot ? size : undefined,
+          ownClock: fault.ownClock ?? false,
+        },
+        size,
+      ),
+    ),
+  )
+}
+
+async function runUnderLoad(
+  rig: RunningRig,
+  fleets: readonly Fleet[],
+  { options, end }: { options: CellOptions; end: EndFault | undefined },
+): Promise<CellRun> {
+  const { beforeMs, lastsMs, rates } = options
+  const streams = fleets.flatMap((fleet) =>
+    routesOf(rates).map((route): Stream => ({ fleet, route, perSecond: rates[route] ?? 0 })),
+  )
+  const loaded = monotonicMs()
+  const load = startLoad(streams)
+  if (!end) await sleep(beforeMs)
+  const begun = monotonicMs()
+  const finish = end ?? (await rig.inflict())
+  await sleep(lastsMs)
+  await finish()
+  const ended = monotonicMs()
+  await untilRecovered(fleets)
+  const recovered = monotonicMs()
+  await sleep(windowMs + 500)
+  const stopped = monotonicMs()
+  await load.stop()
+  const marks = { loaded, begun, ended, recovered, stopped }
+  const runs: FleetRun[] = []
+  for (const fleet of fleets) runs.push(await reportOn(fleet, load.samples))
+  return { ...options, marks, fleets: runs }
+}
+
+function routesOf(rates: Rates): readonly Route[] {
+  return Object.keys(rates) as Route[]
+}
+
+async function untilRecovered(fleets: readonly Fleet[]): Promise<void> {
+  const apis = fleets.flatMap((fleet) => fleet.apis)
+  await sleep(CALM_MS)
+  await until(() => apis.every(({ breaker, isAway }) => breaker === 'closed' && !isAway), {
+    withinMs: RECOVERY_TIMEOUT_MS,
+    what: 'all traffic is back at the store',
+  })
+}
+
+async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {
+  const { framework } = fleet.settings
+  const reports = await Promise.all(fleet.apis.map((api) => api.report()))
+  const chargedInAll = await charged(fleet)
+  const endings = await Promise.all(fleet.apis.map((api) => api.close()))
+  return {
+    framework,
+    apis: fleet.apis,
+    reports,
+    samples: samples.filter((sample) => sample.framework === framework),
+    chargedInAll,
+    endedAlone: endings.every(Boolean),
+  }
+}
+
+/** Asked when the window has emptied, so that it passes and the headers tell of all policies; not counting that question. */
+async function charged(fleet: Fleet): Promise<number | undefined> {
+  await sleep(windowMs + 100)
+  const key = hotKey('fallback')
+  const { totalLeft } = await askOnce(fleet, { instance: 0, route: 'fallback', key })
+  return totalLeft === undefined ? undefined : totalLimit - totalLeft - 1
+}

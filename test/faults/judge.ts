@@ -1,0 +1,296 @@
+import { type CellRun, type FleetRun, limit, windowMs } from './cell.ts'
+import type { Fault } from './fault.ts'
+import { hotKey } from './load.ts'
+import {
+  awayTimes,
+  firstMissing,
+  type Measured,
+  measured,
+  mostWithin,
+  quantile,
+  withoutStore,
+} from './measure.ts'
+
+/** What waits are measured against. */
+export interface WaitBounds {
+  /** How much longer than the deadline a request may wait. */
+  readonly overDeadlineMs: number
+  /** What the limiter may add to the 99th percentile while the breaker is open; `undefined`: not judged. */
+  readonly openP99Ms: number | undefined
+  /** The machine may be so busy that Redis is late without a fault: then breakers may open too. */
+  readonly isBusy: boolean
+}
+
+const strictWaits: WaitBounds = { overDeadlineMs: 50, openP99Ms: 2, isBusy: false }
+
+/** Of fewer the 99th percentile is one of the five longest, and says nothing. */
+const enoughForP99 = 500
+
+export interface Waits {
+  readonly count: number
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** The most that the hot key was admitted in a rolling window. */
+interface Admitted {
+  /** Windows in which every process was without the store; `undefined` where there were none. */
+  readonly cutOff: number | undefined
+  /** Any window at all. */
+  readonly most: number
+  /** Windows after all traffic was back. */
+  readonly after: number
+}
+
+export interface Verdict {
+  readonly framework: FleetRun['framework']
+  readonly requests: number
+  readonly answered: number
+  /** What the routes of these modes answered while the breaker was open: let pass, and refused with 503. */
+  readonly modes: { readonly passedOpen: number; readonly refusedClosed: number }
+  /** From the begin of the fault until all traffic was back. */
+  readonly waits: Waits
+  /** Of requests while the breaker was open. */
+  readonly openWaits: Waits | undefined
+  /** Of those to a route without limits, at the same time: what the framework and the machine take. */
+  readonly healthWaits: Waits
+  readonly admitted: Admitted
+  readonly admittedInAll: number
+  readonly chargedInAll: number | undefined
+  readonly events: Readonly<Record<string, number>>
+  readonly reconciledUnits: number
+  /** From the end of the fault until all traffic was back. */
+  readonly recoveryMs: number
+  /** What is not as it should be; empty when all is. */
+  readonly problems: readonly string[]
+}
+
+/** A fleet that is cut off may admit a tenth more than the limit, and the onset one limit on top. */
+const cutOffShare = 1.1
+/** Of what is admitted while connections are lost all the time, that much at most is sent twice. */
+const resentShare = 0.1
+
+export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits): Verdict {
+  const all = measured(fleet)
+  const requests = all.filter(({ route }) => route !== 'health')
+  const { marks } = cell
+  const meanwhile = requests.filter(
+    ({ arrivedAt }) => arrivedAt >= marks.begun && arrivedAt <= marks.recovered,
+  )
+  const aloneOrFree = withoutStore(fleet, all)
+  const alone = aloneOrFree.filter(({ route }) => route !== 'health')
+  const hot = requests.filter(
+    ({ route, key, status }) =>
+      route === 'fallback' && status === 200 && key === hotKey('fallback'),
+  )
+  const { events, reconciledUnits } = eventCounts(fleet)
+  const verdict = {
+    framework: fleet.framework,
+    requests: fleet.samples.length,
+    answered: fleet.samples.filter(({ status }) => status !== 0).length,
+    modes: {
+      passedOpen: alone.filter(({ route, status }) => route === 'open' && status === 200).length,
+      refusedClosed: alone.filter(({ route, status }) => route === 'closed' && status === 503)
+        .length,
+    },
+    waits: waitsOf(meanwhile),
+    openWaits: alone.length === 0 ? undefined : waitsOf(alone),
+    healthWaits: waitsOf(aloneOrFree.filter(({ route }) => route === 'health')),
+    admitted: admittedBy(cell, fleet, hot),
+    admittedInAll: hot.length,
+    chargedInAll: cell.fault.ownClock ? undefined : fleet.chargedInAll,
+    events,
+    reconciledUnits,
+    recoveryMs: marks.recovered - marks.ended,
+  }
+  const problems = [
+    ...answerProblems(verdict, requests, alone),
+    ...waitProblems(verdict, bounds),
+    ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
+    ...(wasLateAnyway(cell, fleet, bounds) ? [] : admissionProblems(cell, fleet, verdict)),
+    ...chargeProblems(cell, verdict, hot),
+    ...eventProblems(cell, fleet, { figures: verdict, isBusy: bounds.isBusy }),
+  ]
+  return { ...verdict, problems }
+}
+
+function waitsOf(requests: readonly Measured[]): Waits {
+  const waits = requests.map(({ waitMs }) => waitMs)
+  // Half of them are not delayed: less a delay that they did not have, they would take no time at all.
+  const median = quantile(
+    requests.map(({ tookMs }) => tookMs),
+    0.5,
+  )
+  return { count: waits.length, p50: median, p99: quantile(waits, 0.99), max: quantile(waits, 1) }
+}
+
+function admittedBy(cell: CellRun, fleet: FleetRun, hot: readonly Measured[]): Admitted {
+  const within = (from: number, to: number) => mostWithin(hot, windowMs, [from, to])
+  const { loaded, ended, recovered, stopped } = cell.marks
+  const openings = fleet.apis.map(({ events }) => awayTimes(events)[0]?.from ?? Infinity)
+  const allOpen = Math.max(...openings)
+  const isCutOff = cell.fault.store === 'gone' && ended - allOpen > 500
+  return {
+    cutOff: isCutOff ? within(allOpen, ended) : undefined,
+    most: within(loaded, stopped),
+    after: within(recovered, stopped),
+  }
+}
+
+function eventCounts({ apis }: FleetRun) {
+  const events: Record<string, number> = {}
+  let reconciledUnits = 0
+  const add = (name: string, count = 1) => {
+    events[name] = (events[name] ?? 0) + count
+  }
+  for (const { event } of apis.flatMap((api) => api.events)) {
+    if (event.type === 'breaker') add(event.state)
+    else if (event.type === 'late-reply') add(`late-reply ${event.charge}`)
+    else add(event.type, event.type === 'deadline-missed' ? event.checks : 1)
+    if (event.type === 'reconciled') reconciledUnits += event.units
+  }
+  for (const { code } of apis.flatMap((api) => api.storeErrors)) add(code)
+  return { events, reconciledUnits }
+}
+
+type Figures = Omit<Verdict, 'problems'>
+
+function answerProblems(
+  { requests: sent, answered }: Figures,
+  requests: readonly Measured[],
+  alone: readonly Measured[],
+): string[] {
+  const odd = requests.filter(
+    ({ route, status }) => ![200, 429, ...(route === 'closed' ? [503] : [])].includes(status),
+  )
+  const stopped = alone.filter(({ route, status }) => route === 'open' && status !== 200)
+  const passed = alone.filter(
+    ({ route, status, retryAfter }) => route === 'closed' && (status !== 503 || !retryAfter),
+  )
+  return [
+    ...(answered < sent ? [`${sent - answered} of ${sent} requests were not answered`] : []),
+    ...some(odd, ({ route, status }) => `'${route}' answered ${status}`),
+    ...some(stopped, ({ status }) => `'open' answered ${status} without the store`),
+    ...some(passed, ({ status }) => `'closed' answered ${status} without the store`),
+  ]
+}
+
+function some(requests: readonly Measured[], say: (request: Measured) => string): string[] {
+  const [first] = requests
+  return first ? [`${say(first)} (${requests.length} ×)`] : []
+}
+
+function waitProblems(
+  { openWaits, healthWaits }: Figures,
+  { openP99Ms = Infinity }: WaitBounds,
+): string[] {
+  if (openWaits === undefined || openWaits.count < enoughForP99) return []
+  const addedMs = openWaits.p99 - healthWaits.p99
+  return addedMs > openP99Ms ? [`p99 + ${addedMs.toFixed(2)} ms while the breaker was open`] : []
+}
+
+function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: number): string[] {
+  return some(
+    requests.filter(({ waitMs }) => waitMs > longestMs),
+    ({ waitMs, tookMs, arrivedAt, route, status }) => {
+      const [afterMs, what] =
+        arrivedAt < marks.ended
+          ? [arrivedAt - marks.begun, 'begin']
+          : [arrivedAt - marks.ended, 'end']
+      return `'${route}' answered ${status} in ${waitMs.toFixed(0)} ms (${tookMs.toFixed(0)} with the event loop's delay), ${afterMs.toFixed(0)} ms after the ${what}`
+    },
+  )
+}
+
+/** Whether a breaker opened without a fault, so that what is admitted tells of the machine. */
+function wasLateAnyway({ fault, marks }: CellRun, { apis }: FleetRun, { isBusy }: WaitBounds) {
+  const openings = apis.flatMap(({ events }) => awayTimes(events)).map(({ from }) => from)
+  const { begun, recovered } = marks
+  return (
+    isBusy &&
+    openings.some((at) => fault.store === 'works' || at < begun || at > recovered - windowMs)
+  )
+}
+
+/** A check that was not answered in time, which happens on a busy machine too, was decided without the store: each may be one more. */
+function admissionProblems(
+  { fault, marks }: CellRun,
+  { apis }: FleetRun,
+  { admitted }: Figures,
+): string[] {
+  const { cutOff = 0, most, after } = admitted
+  const share = fault.admits ?? (fault.store === 'works' ? 1 : 1 + cutOffShare)
+  const errors = apis.flatMap((api) => api.storeErrors)
+  const lateAfter = errors.filter(({ at }) => at >= marks.recovered - windowMs).length
+  // Where all processes lose the store, what is late is what the bound is about.
+  const late = fault.store === 'works' ? errors.length : lateBeside(fault, apis)
+  return [
+    ...(after > limit + lateAfter
+      ? [`${after} of ${limit} admitted after the recovery, ${lateAfter} checks late`]
+      : []),
+    ...(cutOff > cutOffShare * limit ? [`${cutOff} of ${limit} admitted while cut off`] : []),
+    ...(most > share * limit + late ? [`${most} of ${limit} admitted in a window`] : []),
+  ]
+}
+
+/** Checks that were late in the processes of a split fleet that have the store all the time. */
+function lateBeside({ splitsFleet = false }: Fault, apis: FleetRun['apis']): number {
+  if (!splitsFleet) return 0
+  return apis
+    .filter((_, instance) => instance % 2 === 0)
+    .reduce((sum, api) => sum + api.storeErrors.length, 0)
+}
+
+/** What was admitted, the store has to know, or more: a reply that is lost may have charged what nobody was told of. */
+function chargeProblems(
+  { fault, marks }: CellRun,
+  { chargedInAll: charged, events, reconciledUnits }: Figures,
+  hot: readonly Measured[],
+): string[] {
+  if (charged === undefined) return fault.ownClock ? [] : ['the store does not say what it knows']
+  const known = fault.losesData
+    ? hot.filter(({ arrivedAt }) => arrivedAt >= marks.begun).length
+    : hot.length
+  const errors = Object.entries(events).filter(([name]) => name.startsWith('SLUICE_'))
+  const lost = errors.reduce((sum, [, count]) => sum + count, 0)
+  // A request that was under way when the data was lost may have been charged, and admitted, before.
+  const least = fault.losesData ? known - lost : known
+  // When an answer is lost, what was admitted without the store is charged again, and some clients send again what was under way.
+  const again = fault.store === 'flaky' ? reconciledUnits + resentShare * hot.length : 0
+  return [
+    ...(charged < least ? [`the store knows of ${charged} units of ${known} admitted`] : []),
+    ...(charged > hot.length + lost + again
+      ? [`${charged} charged for ${hot.length} admitted`]
+      : []),
+  ]
+}
+
+/** What follows an outage in every process, in this order. */
+const outage = ['fallback-entered', 'open', 'half-open', 'closed', 'fallback-left']
+
+function eventProblems(
+  { fault }: CellRun,
+  { apis, endedAlone }: FleetRun,
+  { figures: { events }, isBusy }: { figures: Figures; isBusy: boolean },
+): string[] {
+  const unhandled = apis.flatMap((api) => api.unhandled)
+  const expected = [...(fault.events ?? []), ...(fault.store === 'gone' ? ['reconciled'] : [])]
+  const problems = expected
+    .filter((name) => (events[name] ?? 0) === 0)
+    .map((name) => `no event '${name}'`)
+  for (const [index, api] of apis.entries()) {
+    const names = api.events.map(({ event }) =>
+      event.type === 'breaker' ? event.state : event.type,
+    )
+    const isLate = api.storeErrors.every(({ code }) => code === 'SLUICE_STORE_DEADLINE')
+    const mayOpen = fault.store !== 'works' || (isBusy && isLate)
+    if (!mayOpen && names.includes('open')) problems.push('a breaker opened')
+    if (fault.store !== 'gone') continue
+    const missing = firstMissing(outage, names)
+    if (missing) problems.push(`process ${index}: no '${missing}' in its place among its events`)
+  }
+  if (unhandled[0] !== undefined) problems.push(`unhandled: ${unhandled[0]}`)
+  if (!endedAlone) problems.push('a process did not end by itself after close()')
+  return problems
+}

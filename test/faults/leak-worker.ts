@@ -1,0 +1,69 @@
+// One limiter and one client in a process of their own, which goes through many faults and then has to end by itself.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+
+/** What a process holds when all is quiet. */
+export interface Held {
+  readonly sockets: number
+  readonly timers: number
+  readonly heapBytes: number
+}
+
+export type ToWorker = 'ask' | 'measure' | 'close'
+export type FromWorker =
+  | { readonly type: 'asked'; readonly from: string }
+  | { readonly type: 'measured'; readonly held: Held }
+  | { readonly type: 'unhandled'; readonly message: string }
+
+const KEYS_AT_ONCE = 20
+
+const redis = new Redis({ host: '127.0.0.1', port: Number(process.argv[2]) })
+redis.on('error', () => undefined)
+const store = redisStore(redis, { prefix: 'leaks' })
+const limiter = createLimiter({
+  store,
+  limit: 1_000,
+  window: 1_000,
+  deadlineMs: 20,
+  onStoreError: () => undefined,
+})
+const tell = (message: FromWorker) => void process.send?.(message)
+process.on('unhandledRejection', (reason) => tell({ type: 'unhandled', message: String(reason) }))
+process.on('disconnect', () => process.exit())
+
+process.on('message', async (message: ToWorker) => {
+  if (message === 'ask') tell({ type: 'asked', from: await ask() })
+  if (message === 'measure') tell({ type: 'measured', held: await measure() })
+  if (message === 'close') await close()
+})
+
+/** Some requests at once, for keys that are few, so that what is kept of keys does not look like a leak. */
+async function ask(): Promise<string> {
+  const keys = Array.from({ length: KEYS_AT_ONCE }, (_, index) => `key ${index}`)
+  const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
+  return decisions.every(({ source }) => source === 'store') ? 'store' : 'elsewhere'
+}
+
+async function measure(): Promise<Held> {
+  // What was collected may have held what was not: two rounds, with a turn of the event loop between them.
+  for (let round = 0; round < 2; round += 1) {
+    globalThis.gc?.()
+    await sleep(20)
+  }
+  const resources = process.getActiveResourcesInfo()
+  const count = (name: string) => resources.filter((resource) => resource.startsWith(name)).length
+  return {
+    sockets: count('TCP'),
+    timers: count('Timeout') + count('Immediate'),
+    heapBytes: process.memoryUsage().heapUsed,
+  }
+}
+
+async function close(): Promise<void> {
+  await limiter.close()
+  redis.disconnect()
+  process.removeAllListeners('disconnect')
+  process.disconnect()
+}

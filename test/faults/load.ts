@@ -1,0 +1,145 @@
+import { Agent, get } from 'node:http'
+import type { Framework, Route } from './api-messages.ts'
+import type { Fleet } from './fleet.ts'
+import { monotonicMs } from './timing.ts'
+
+const TICK_MS = 10
+const ANSWER_TIMEOUT_MS = 10_000
+/** All but one of so many requests are for one key, and more than its limit allows; the rest stay far below theirs. */
+const HOT_OF = 5
+const QUIET_KEYS = 7
+
+/** One request, as its client saw it. */
+export interface Sample {
+  readonly id: number
+  readonly framework: Framework
+  readonly instance: number
+  readonly route: Route
+  readonly key: string
+  readonly sentAt: number
+  /** 0: it was not answered. */
+  status: number
+  endedAt: number
+  /** Units that the policy `total` has left, as the headers say. */
+  totalLeft: number | undefined
+  retryAfter: string | undefined
+  /** Why it was not answered. */
+  problem: string | undefined
+}
+
+export interface Stream {
+  readonly fleet: Fleet
+  readonly route: Route
+  readonly perSecond: number
+}
+
+export interface Load {
+  readonly samples: readonly Sample[]
+  /** Sends no more, and resolves when all is answered. */
+  stop(): Promise<void>
+}
+
+let lastId = 0
+
+export function hotKey(route: Route): string {
+  return `hot-${route}`
+}
+
+/** Sends requests at fixed rates, whether the ones before were answered or not, to the processes of each fleet in turn. */
+export function startLoad(streams: readonly Stream[]): Load {
+  const samples: Sample[] = []
+  const underWay = new Set<Promise<void>>()
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+  const startedAt = monotonicMs()
+  const sent = streams.map(() => 0)
+
+  const timer = setInterval(() => {
+    const elapsedMs = monotonicMs() - startedAt
+    for (const [index, stream] of streams.entries()) {
+      const due = Math.floor((elapsedMs * stream.perSecond) / 1_000)
+      for (let number = sent[index] ?? 0; number < due; number += 1) send(stream, number)
+      sent[index] = due
+    }
+  }, TICK_MS)
+
+  function send({ fleet, route }: Stream, number: number): void {
+    const { apis } = fleet
+    const key = keyOf(route, number, apis.length)
+    const { sample, answered } = ask(fleet, { instance: number % apis.length, route, key, agent })
+    samples.push(sample)
+    const done = answered.then(() => void underWay.delete(done))
+    underWay.add(done)
+  }
+
+  return {
+    samples,
+    async stop() {
+      clearInterval(timer)
+      await Promise.all(underWay)
+      agent.destroy()
+    },
+  }
+}
+
+/** Sends one request to one process of a fleet, and resolves when it is answered or never will be. */
+export async function askOnce(
+  fleet: Fleet,
+  question: { instance: number; route: Route; key: string },
+): Promise<Sample> {
+  return ask(fleet, { ...question, agent: new Agent() }).answered
+}
+
+interface Question {
+  readonly instance: number
+  readonly route: Route
+  readonly key: string
+  readonly agent: Agent
+}
+
+function ask({ apis, settings }: Fleet, { instance, route, key, agent }: Question) {
+  lastId += 1
+  const sample: Sample = {
+    id: lastId,
+    framework: settings.framework,
+    instance,
+    route,
+    key,
+    sentAt: monotonicMs(),
+    status: 0,
+    endedAt: Number.POSITIVE_INFINITY,
+    totalLeft: undefined,
+    retryAfter: undefined,
+    problem: 'not answered',
+  }
+  const answered = new Promise<Sample>((resolve) => {
+    const end = (what: Partial<Sample>) =>
+      resolve(Object.assign(sample, { endedAt: monotonicMs(), problem: undefined }, what))
+    const fail = (error: Error) => end({ problem: error.message })
+    const request = get(
+      {
+        host: '127.0.0.1',
+        port: apis[instance]?.port,
+        path: `/${route}`,
+        agent,
+        headers: { 'x-api-key': key, 'x-request-id': String(sample.id) },
+        timeout: ANSWER_TIMEOUT_MS,
+      },
+      (response) => {
+        const { statusCode: status = 0, headers } = response
+        const left = /"total";r=(\d+)/.exec(String(headers.ratelimit ?? ''))?.[1]
+        const totalLeft = left === undefined ? undefined : Number(left)
+        response.resume().once('error', fail)
+        response.once('end', () => end({ status, totalLeft, retryAfter: headers['retry-after'] }))
+      },
+    )
+    request.once('timeout', () => request.destroy(new Error('timed out')))
+    request.once('error', fail)
+  })
+  return { sample, answered }
+}
+
+/** Spread so that every process gets the same share of hot and quiet requests. */
+function keyOf(route: Route, number: number, instances: number): string {
+  const round = Math.floor(number / instances)
+  return round % HOT_OF === 0 ? `quiet-${route}-${number % QUIET_KEYS}` : hotKey(route)
+}

@@ -1,0 +1,131 @@
+import type { ApiReport, LoopDelay } from './api-messages.ts'
+import type { FleetRun } from './cell.ts'
+import type { TimedEvent } from './fleet.ts'
+import type { Sample } from './load.ts'
+
+/** A request with what its process says of it. */
+export interface Measured extends Sample {
+  readonly arrivedAt: number
+  readonly repliedAt: number
+  /** From arrival to reply. */
+  readonly tookMs: number
+  /** The same, less the delay of the event loop meanwhile. */
+  readonly waitMs: number
+}
+
+/** From the first opening of a breaker on until it closed. */
+export interface Away {
+  readonly from: number
+  readonly until: number
+}
+
+/** Requests of a fleet that were answered, with their waits. */
+export function measured({ samples, reports }: FleetRun): readonly Measured[] {
+  const times = reports.map(({ requests }) => new Map(requests.map((times) => [times[0], times])))
+  return samples.flatMap((sample) => {
+    const found = times[sample.instance]?.get(sample.id)
+    if (!found) return []
+    const [, arrivedAt, repliedAt] = found
+    const delayMs = loopDelay(reports[sample.instance], arrivedAt, repliedAt)
+    const tookMs = repliedAt - arrivedAt
+    return [{ ...sample, arrivedAt, repliedAt, tookMs, waitMs: Math.max(0, tookMs - delayMs) }]
+  })
+}
+
+/** A delay may be told of in the slice after the one in which it ended. */
+const NOTICED_WITHIN_MS = 10
+
+/** What the event loop was delayed while something was under way, slice by slice; the most that this can explain of a wait. */
+function loopDelay(report: ApiReport | undefined, from: number, to: number): number {
+  let delayMs = 0
+  let previous: LoopDelay | undefined
+  for (const slice of report?.loop ?? []) {
+    const startedAt = previous?.[0] ?? 0
+    if (startedAt > to + NOTICED_WITHIN_MS) break
+    if (slice[0] >= from) delayMs += slice[1]
+    previous = slice
+  }
+  return delayMs
+}
+
+export function awayTimes(events: readonly TimedEvent[]): readonly Away[] {
+  const times: Away[] = []
+  let from: number | undefined
+  for (const { at, event } of events) {
+    if (event.type !== 'breaker') continue
+    if (event.state === 'open') from ??= at
+    if (event.state === 'closed' && from !== undefined) {
+      times.push({ from, until: at })
+      from = undefined
+    }
+  }
+  if (from !== undefined) times.push({ from, until: Number.POSITIVE_INFINITY })
+  return times
+}
+
+/** The requests that came while the breaker of their process was open, without those that it sent to find out. */
+export function withoutStore(run: FleetRun, requests: readonly Measured[]): readonly Measured[] {
+  return run.apis.flatMap(({ events }, instance) => {
+    const own = requests
+      .filter((request) => request.instance === instance)
+      .sort((a, b) => a.arrivedAt - b.arrivedAt)
+    const limited = own.filter(({ route }) => route !== 'health')
+    const probes = new Set(
+      events.flatMap(({ at, event }) => {
+        if (event.type !== 'breaker' || event.state !== 'half-open') return []
+        const probe = limited.findLast(({ arrivedAt }) => arrivedAt <= at)
+        return probe ? [probe] : []
+      }),
+    )
+    const times = awayTimes(events)
+    return own.filter(
+      (request) =>
+        !probes.has(request) &&
+        times.some(({ from, until }) => request.arrivedAt > from && request.arrivedAt < until),
+    )
+  })
+}
+
+/** The value below which a share of all lies; 0 of none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0
+}
+
+/**
+ * The most of some requests that were decided in one window, whichever, that begins and ends within a span. When one was decided is known to lie
+ * between its arrival and its reply: only those count that lie in the window for certain.
+ */
+export function mostWithin(
+  requests: readonly Measured[],
+  windowMs: number,
+  [from, to]: readonly [number, number],
+): number {
+  const inside = requests
+    .filter(({ arrivedAt, repliedAt }) => arrivedAt >= from && repliedAt <= to)
+    .sort((a, b) => a.arrivedAt - b.arrivedAt)
+  let most = 0
+  for (const [index, { arrivedAt }] of inside.entries()) {
+    const end = arrivedAt + windowMs
+    let count = 0
+    for (let next = index; (inside[next]?.arrivedAt ?? end) < end; next += 1) {
+      if ((inside[next]?.repliedAt ?? end) < end) count += 1
+    }
+    most = Math.max(most, count)
+  }
+  return most
+}
+
+/** The first of some names that does not follow, anywhere, on the one before. */
+export function firstMissing(
+  wanted: readonly string[],
+  names: readonly string[],
+): string | undefined {
+  let from = 0
+  for (const name of wanted) {
+    const index = names.indexOf(name, from)
+    if (index === -1) return name
+    from = index + 1
+  }
+  return undefined
+}

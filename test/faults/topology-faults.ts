@@ -1,0 +1,59 @@
+import type { RedisCluster } from '../support/redis-cluster.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import type { Fault } from './fault.ts'
+
+/** What happens where Redis is more than one server. Copies lag behind: a master that is lost takes its last writes with it. */
+export const topologyFaults: readonly Fault[] = [
+  {
+    name: 'Sentinel: failover',
+    topology: 'sentinel',
+    store: 'gone',
+    losesData: true,
+    async inflict(redis) {
+      const master = await redis.master()
+      await master.kill()
+      return () => redis.untilReplaced(master)
+    },
+  },
+  {
+    name: 'Cluster: a master lost',
+    topology: 'cluster',
+    store: 'flaky',
+    losesData: true,
+    async inflict(redis) {
+      const [master] = await redis.masters()
+      await master?.kill()
+      return () => redis.untilOk()
+    },
+  },
+  {
+    name: 'Cluster: slots moved',
+    topology: 'cluster',
+    store: 'works',
+    async inflict(redis) {
+      await moveSlotsInUse(redis)
+      return () => redis.untilOk()
+    },
+  },
+]
+
+/** Moves all slots of the first master that hold keys, one after the other. */
+async function moveSlotsInUse(redis: RedisCluster): Promise<void> {
+  const [master] = await redis.masters()
+  if (!master) throw new Error('the cluster has no master')
+  for (const slot of await slotsInUse(master)) {
+    const move = await redis.beginMove(slot)
+    // Some of the keys are here, and some there, for as long as that takes.
+    await move.moveKeys(1)
+    await move.finish()
+  }
+}
+
+async function slotsInUse(master: RedisServer): Promise<ReadonlySet<number>> {
+  const keys = await master.cli('KEYS', '*')
+  const slots = new Set<number>()
+  for (const key of Array.isArray(keys) ? keys : []) {
+    slots.add(Number(await master.cli('CLUSTER', 'KEYSLOT', String(key))))
+  }
+  return slots
+}
