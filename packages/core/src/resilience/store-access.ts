@@ -3,9 +3,9 @@ import { type Decision, decisionOf } from '../decision.ts'
 import { SluiceError } from '../errors.ts'
 import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
-import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
-import { notify } from '../observers.ts'
+import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
+import { Bulletin } from './bulletin.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { Deadlines, inTime } from './deadlines.ts'
 import { Fallback } from './fallback.ts'
@@ -14,7 +14,7 @@ import { type Ask, type Caller, PendingAsk } from './pending-ask.ts'
 import { Ramp } from './ramp.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
-import { count, noCounts, type StoreHealth } from './store-health.ts'
+import type { StoreHealth } from './store-health.ts'
 
 /**
  * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
@@ -26,30 +26,28 @@ export class StoreAccess {
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
   readonly #reconciliation: Reconciliation
-  readonly #observers = new Set<(event: ResilienceEvent) => void>()
+  readonly #bulletin = new Bulletin()
   /** Whether the store answers with promises, as far as is known. */
   #isRemote = false
   /** Since when failure modes decide for some requests at least; `undefined` when all is well. */
   #awaySince: number | undefined
   #ramp: Ramp | undefined
   #decisionsAway = 0
-  readonly #counters = noCounts()
-  #missed = 0
   readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
-    this.#countMissed()
+    this.#bulletin.countMissed()
     return this.#failed(error, ask, true)
   }
 
   constructor(memory: MemoryStore) {
     this.#fallback = new Fallback(memory)
-    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#tell(event))
+    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#bulletin.tell(event))
   }
 
   /** Listens to a store of this access, once. */
   listenTo(store: Store): void {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
-    store.observe?.((event) => this.#tell(event))
+    store.observe?.((event) => this.#bulletin.tell(event))
   }
 
   fallsBackTo(memory: MemoryStore): boolean {
@@ -63,12 +61,12 @@ export class StoreAccess {
       isAway: this.#awaySince !== undefined,
       instances: store.instances ?? 1,
       keysOwed: this.#fallback.debts.size,
-      counters: { ...this.#counters },
+      counters: { ...this.#bulletin.counters },
     }
   }
 
   observe(observer: (event: ResilienceEvent) => void): void {
-    this.#observers.add(observer)
+    this.#bulletin.observe(observer)
   }
 
   ask(ask: Ask): MaybePromise<Decision> {
@@ -151,7 +149,7 @@ export class StoreAccess {
   #wait(outcomes: Promise<readonly Outcome[]>, ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     if (this.#breaker.state === 'half-open') {
-      this.#tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+      this.#bulletin.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
     }
     const deadlines = this.#deadlinesOf(ask.caller)
     const { decision } = ask
@@ -186,7 +184,7 @@ export class StoreAccess {
   #succeeded(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
     this.#ramp = new Ramp(monotonicMs(), Math.random)
-    this.#tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
+    this.#bulletin.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#payAll(caller)
   }
 
@@ -202,10 +200,10 @@ export class StoreAccess {
     this.#ramp = undefined
     if (this.#awaySince === undefined) {
       this.#awaySince = nowMs
-      this.#tell({ type: 'fallback-entered' })
+      this.#bulletin.tell({ type: 'fallback-entered' })
     }
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
-    this.#tell({ type: 'breaker', state: 'open', retryInMs })
+    this.#bulletin.tell({ type: 'breaker', state: 'open', retryInMs })
     // Nobody goes on waiting for what is known not to come.
     for (const deadlines of this.#deadlines.values()) deadlines.missAll(error)
   }
@@ -217,7 +215,7 @@ export class StoreAccess {
     this.#awaySince = undefined
     this.#ramp = undefined
     this.#decisionsAway = 0
-    this.#tell({ type: 'fallback-left', durationMs, decisions })
+    this.#bulletin.tell({ type: 'fallback-left', durationMs, decisions })
     this.#payAll(caller)
   }
 
@@ -227,7 +225,7 @@ export class StoreAccess {
 
   #without({ op, checks, caller }: Ask, isDoubtful = false): Decision {
     this.#decisionsAway += 1
-    this.#counters.decisionsWithout += 1
+    this.#bulletin.counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
     // What has been used has to be counted, whoever would have been refused.
@@ -267,42 +265,4 @@ export class StoreAccess {
     this.#deadlines.set(deadlineMs, deadlines)
     return deadlines
   }
-
-  /** Tells of all whose time is over at once in one event. */
-  #countMissed(): void {
-    this.#missed += 1
-    if (this.#missed > 1) return
-    void Promise.resolve().then(() => {
-      const checks = this.#missed
-      this.#missed = 0
-      this.#tell({ type: 'deadline-missed', checks })
-    })
-  }
-
-  #tell(event: ResilienceEvent): void {
-    count(this.#counters, event)
-    for (const observer of this.#observers) notify(observer, event)
-  }
-}
-
-const accesses = new WeakMap<object, StoreAccess>()
-
-/**
- * The one way to a store that all its limiters share, and all stores that count in the same place.
- * @param memory where is counted while the store is away; the first limiter that names one decides for all
- * @throws SluiceError when another memory is in use already
- */
-export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
-  const space = store.space ?? store
-  const known = accesses.get(space)
-  if (known && memory && !known.fallsBackTo(memory)) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
-    )
-  }
-  const access = known ?? new StoreAccess(memory ?? memoryStore())
-  accesses.set(space, access)
-  access.listenTo(store)
-  return access
 }

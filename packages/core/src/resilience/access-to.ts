@@ -1,0 +1,26 @@
+import { SluiceError } from '../errors.ts'
+import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import type { Store } from '../store.ts'
+import { StoreAccess } from './store-access.ts'
+
+const accesses = new WeakMap<object, StoreAccess>()
+
+/**
+ * The one way to a store that all its limiters share, and all stores that count in the same place.
+ * @param memory where is counted while the store is away; the first limiter that names one decides for all
+ * @throws SluiceError when another memory is in use already
+ */
+export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
+  const space = store.space ?? store
+  const known = accesses.get(space)
+  if (known && memory && !known.fallsBackTo(memory)) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+    )
+  }
+  const access = known ?? new StoreAccess(memory ?? memoryStore())
+  accesses.set(space, access)
+  access.listenTo(store)
+  return access
+}
