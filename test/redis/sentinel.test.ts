@@ -97,8 +97,8 @@ describe('a failover of Sentinel under load', () => {
     })
     for (const { name, admittedAt, stop } of loads) {
       await stop()
-      // Replication is asynchronous: what was answered in its last moments may be admitted once more.
-      const atRisk = admittedAt.filter((at) => at > killedAt - 250 && at <= killedAt).length
+      // Replication is asynchronous: what was answered in its last moments, a second where the machine is busy, may be admitted once more.
+      const atRisk = admittedAt.filter((at) => at > killedAt - 1_000 && at <= killedAt).length
       expect(admittedAt.length, name).toBeLessThanOrEqual(limit + atRisk)
       expect(admittedAt.length, name).toBeGreaterThanOrEqual(limit - 20)
     }
