@@ -2,7 +2,7 @@ import type { Check, Receipt } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { andThen, type MaybePromise } from './maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
@@ -109,8 +109,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   return {
     policies,
     decide,
-    consume: async (key, costs) => decide(checksOf(key, costs)),
-    peek: async (key, costs) => ask('peek', checksOf(key, costs)),
+    consume: (key, costs) => promised(() => decide(checksOf(key, costs))),
+    peek: (key, costs) => promised(() => ask('peek', checksOf(key, costs))),
     charge: async (key, costs) => ({
       ...(await ask('charge', checksOf(key, costs))),
       allowed: true,
@@ -152,6 +152,16 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async close() {
       await store.close?.()
     },
+  }
+}
+
+/** What a function comes to, as a promise: its own, where it gives one, since an async function would wrap it in another. */
+function promised<T>(work: () => MaybePromise<T>): Promise<T> {
+  try {
+    const value = work()
+    return isPromise(value) ? value : Promise.resolve(value)
+  } catch (error) {
+    return Promise.reject(error)
   }
 }
 

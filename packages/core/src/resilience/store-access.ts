@@ -154,31 +154,34 @@ export class StoreAccess {
     const deadlines = this.#deadlinesOf(ask.caller)
     const { decision } = ask
     deadlines.add(ask)
-    const lose = (error: unknown): void => {
-      deadlines.remove(ask)
-      if (ask.meanwhile) this.#reconciliation.lost(ask, ask.meanwhile)
-      else ask.answer(this.#failed(error, ask, false))
-    }
-    outcomes.then((found) => {
-      try {
-        this.#hear(ask, found)
-      } catch (error) {
-        lose(error)
-      }
-    }, lose)
+    outcomes.then(
+      (found) => this.#hear(ask, found),
+      (error: unknown) => this.#lose(ask, error),
+    )
     return decision
   }
 
   #hear(ask: PendingAsk, found: readonly Outcome[]): void {
-    this.#deadlinesOf(ask.caller).remove(ask)
-    if (ask.meanwhile) {
-      this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
-      return
+    try {
+      const answer = decisionOf(found, 'store')
+      this.#deadlinesOf(ask.caller).remove(ask)
+      if (ask.meanwhile) {
+        this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
+        return
+      }
+      // The time at which it was asked is near enough, and known.
+      this.#succeeded(ask.caller, ask.dueAt - ask.caller.deadlineMs)
+      ask.answer(answer)
+    } catch (error) {
+      // A store that answers nonsense.
+      this.#lose(ask, error)
     }
-    const answer = decisionOf(found, 'store')
-    // The time at which it was asked is near enough, and known.
-    this.#succeeded(ask.caller, ask.dueAt - ask.caller.deadlineMs)
-    ask.answer(answer)
+  }
+
+  #lose(ask: PendingAsk, error: unknown): void {
+    this.#deadlinesOf(ask.caller).remove(ask)
+    if (ask.meanwhile) this.#reconciliation.lost(ask, ask.meanwhile)
+    else ask.answer(this.#failed(error, ask, false))
   }
 
   #succeeded(caller: Caller, nowMs: number): void {
