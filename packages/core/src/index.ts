@@ -10,7 +10,7 @@ export { type Duration, durationMs } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
-export { type LimiterOptions, policyList } from './limiter-options.ts'
+export { type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   type MemoryStore,
@@ -22,7 +22,6 @@ export {
   type InvalidEvent,
   notify,
   type Observers,
-  observerFields,
   type StoreErrorEvent,
 } from './observers.ts'
 export {

@@ -41,20 +41,19 @@ export interface LimiterSetup {
   readonly fallback: MemoryStore | undefined
 }
 
-const limiterFields: readonly (keyof LimiterOptions)[] = [
-  'policies',
+/** The options of a limiter beside its policies; layers above take them too. */
+export const limiterFields: readonly (keyof LimiterOptions)[] = [
   'store',
   'failureMode',
   'deadlineMs',
   'instances',
   'fallback',
   ...observerFields,
-  ...policyFields,
 ]
 
 /** Checks the options of a limiter, and fills in the defaults. */
 export function setUpLimiter(options: LimiterOptions): LimiterSetup {
-  knownFields(options, 'createLimiter', limiterFields)
+  knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
   for (const field of observerFields) {
     const observer = options[field]
     if (observer !== undefined && typeof observer !== 'function') {

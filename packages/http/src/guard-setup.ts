@@ -6,8 +6,8 @@ import {
   knownFields,
   type Limiter,
   type LimiterOptions,
+  limiterFields,
   notify,
-  observerFields,
   oneOf,
   type Policy,
   policyFields,
@@ -50,15 +50,6 @@ export interface GuardSetup<Native> {
 
 /** What may stand at the top level for the only policy; key and cost stand there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
-
-const limiterFields: readonly string[] = [
-  'store',
-  'failureMode',
-  'deadlineMs',
-  'instances',
-  'fallback',
-  ...observerFields,
-]
 
 const guardFields: readonly string[] = [
   'policies',
@@ -133,8 +124,9 @@ function limiterOptions<Native, Handler>(
   options: GuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
+  const ownFields: readonly string[] = limiterFields
   const own = Object.fromEntries(
-    Object.entries(options).filter(([field]) => limiterFields.includes(field)),
+    Object.entries(options).filter(([field]) => ownFields.includes(field)),
   )
   return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
 }

@@ -24,11 +24,7 @@ export interface Due {
   readonly receipts: readonly Receipt[]
 }
 
-export interface Owed {
-  readonly check: Check
-  readonly local: Check
-  readonly units: number
-  readonly receipts: readonly Receipt[]
+export interface Owed extends Due {
   /** Whether the store was asked, and has not answered yet. */
   readonly isDoubtful: boolean
 }
@@ -111,6 +107,8 @@ export class Debts {
     const { check, local, receipts } = debt
     const nowMs = monotonicMs()
     const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
+    // Each payment stands for what was taken before it.
+    debt.receipts = []
     this.#settle(id, debt, nowMs)
     return units === 0 ? undefined : { check, local, units, receipts }
   }
