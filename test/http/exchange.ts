@@ -6,8 +6,14 @@ import {
   type Passage,
 } from '@sluice/http'
 
+export const exactRouting = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+}
+
 export function guardOf(options: GuardOptions<object>) {
-  return createGuard<object>(options, { where: 'rateLimit' })
+  return createGuard<object>(options, { where: 'rateLimit', routing: exactRouting })
 }
 
 export function exchange(view: Partial<HttpRequest> = {}, scope = '') {

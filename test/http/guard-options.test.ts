@@ -1,13 +1,14 @@
 import { memoryStore, SluiceError } from '@sluice/core'
 import { apiKey, createGuard, type GuardOptions, ip } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
+import { exactRouting } from './exchange.ts'
 
 type Options = GuardOptions<object, () => void>
 
 const good = { limit: 5, window: '1m' } as const
 
 function create(options: Options) {
-  return createGuard<object, () => void>(options, { where: 'rateLimit' })
+  return createGuard<object, () => void>(options, { where: 'rateLimit', routing: exactRouting })
 }
 
 function failure(options: object): SluiceError {

@@ -10,7 +10,7 @@ export { type Duration, durationMs } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
-export { type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
+export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   type MemoryStore,
@@ -35,6 +35,7 @@ export {
   wholeNumber,
 } from './options.ts'
 export {
+  definePolicy,
   maxUnits,
   type Policy,
   type PolicyOptions,

@@ -95,8 +95,12 @@ function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
   throw invalid({ option: 'fallback' }, fallback, legal)
 }
 
-/** A request that waits in a queue would hold a lease all the while, and so keep others from running. */
-function checkTogether(policies: readonly Policy[]): void {
+/**
+ * Checks policies that are decided together. A request that waits in a queue would hold a lease all the while, and so keep others from
+ * running.
+ * @throws SluiceError when two have one name, or work against each other
+ */
+export function checkTogether(policies: readonly Policy[]): void {
   const queue = policies.find(({ algorithm }) => algorithm === 'leaky-bucket')
   const leases = policies.find(({ algorithm }) => algorithm === 'concurrency')
   if (!queue || !leases) return

@@ -36,10 +36,6 @@ class MountedRequest extends RequestView implements HandlerRequest {
     this.#native = native
   }
 
-  override get path(): string {
-    return this.#native.path
-  }
-
   get query(): URLSearchParams {
     return new URLSearchParams(this.#native.url.split('?').slice(1).join('?'))
   }

@@ -34,6 +34,16 @@ export type RateLimitHandler = (
 
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler>
 
+/**
+ * Every router of Express has settings of its own for case and slashes, which no middleware can see. So rules match as the laxest router
+ * would: one too many is a limit on a request that finds nothing, one too few is a way around a limit.
+ */
+const routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+}
+
 export interface RateLimit extends RequestHandler {
   /**
    * What counts: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route has keys of its own there
@@ -49,9 +59,7 @@ export interface RateLimit extends RequestHandler {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const guard = createGuard<Request, RateLimitHandler>(options, {
-    where: 'rateLimit',
-  })
+  const guard = createGuard<Request, RateLimitHandler>(options, { where: 'rateLimit', routing })
 
   /** Whether the request goes on; if not, it was replied to. */
   function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
@@ -65,15 +73,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       if (hold) settleAfter(res, req.socket, hold)
       if (decision) req.rateLimit = decision
       setFields(res, verdict.fields)
-      if (options.hideOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
+      if (guard.hidesOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
       if (verdict.action === 'pass') return true
       if (verdict.action === 'delay') return verdict.turn
       if (res.headersSent) return false
-      const handle = guard.handler
-      return andThen(
-        refuse(res, verdict, () => handle?.(req, res, next, verdict.decision)),
-        () => false,
-      )
+      return andThen(refuse(verdict, { req, res, next }), () => false)
     })
   }
 
@@ -85,9 +89,12 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 }
 
 /** Replies with the body of a refusal, or leaves that to a handler of the user's. */
-function refuse(res: Response, { status, body }: Reject, handle: () => unknown): unknown {
+function refuse(
+  { status, body, handler, decision }: Reject<RateLimitHandler>,
+  { req, res, next }: { req: Request; res: Response; next: NextFunction },
+): unknown {
   res.status(status)
-  if (!body) return handle()
+  if (!body) return handler?.(req, res, next, decision)
   // Not `send`, which would add a charset: problem+json does not have one.
   return void res.setHeader('Content-Type', body.contentType).end(body.text)
 }

@@ -14,8 +14,9 @@ export class RequestView implements HttpRequest {
     return this.#native.method
   }
 
+  /** Relative to where the limiter is mounted. */
   get path(): string {
-    return this.#native.baseUrl + this.#native.path
+    return this.#native.path
   }
 
   get route(): string | undefined {

@@ -1,4 +1,4 @@
-import type { Decision, GuardOptions } from '@sluice/http'
+import type { Decision, GuardOptions, RouteOverride } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
@@ -7,8 +7,8 @@ declare module 'fastify' {
     rateLimit: Decision | undefined
   }
   interface FastifyContextConfig {
-    /** Limits of this route alone, in place of the plugin's; `false`: none. */
-    rateLimit?: RouteRateLimitOptions | false
+    /** Limits of this route alone, or the name of a policy of the plugin's, in place of the plugin's; `false`: none. */
+    rateLimit?: RouteRateLimitOptions | string | false
   }
 }
 
@@ -19,18 +19,18 @@ export type RateLimitHandler = (
   decision: Decision,
 ) => unknown
 
-/** The limits of one route. What it leaves out is as in the plugin's options; policies of its own replace the plugin's. */
-export type RouteRateLimitOptions = GuardOptions<FastifyRequest, RateLimitHandler>
+/** The limits of one route. What it leaves out is as in the plugin's options; policies of its own replace the plugin's, unless `combine` is 'add'. */
+export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
 export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
-export interface RateLimitPluginOptions extends RouteRateLimitOptions {
+export interface RateLimitPluginOptions extends GuardOptions<FastifyRequest, RateLimitHandler> {
   /**
    * When requests are decided. What functions of the request see depends on it: the user from `preValidation` on if that is
    * where it is authenticated, the body too.
    * @default 'onRequest'
    */
   hook?: (typeof hooks)[number]
-  /** Whether every request is limited, those for unknown URLs too; else only routes with `config.rateLimit`. @default true */
+  /** Whether every request is limited, those for unknown URLs too; else only those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean
 }

@@ -2,14 +2,18 @@ import {
   andThen,
   continueWith,
   createGuard,
+  type Exchange,
   fieldsOnHead,
   flag,
+  type Guard,
   given,
   type MaybePromise,
   oneOf,
+  type Passage,
   type Reject,
   setFields,
   settleAfter,
+  untouched,
 } from '@sluice/http'
 import type {
   FastifyInstance,
@@ -21,38 +25,42 @@ import type {
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { hooks, type RateLimitPluginOptions } from './options.ts'
-import { ReplyView, RequestView, scopeOf } from './request-view.ts'
-import { type RateLimitGuard, RouteGuards } from './route-guards.ts'
+import { hooks, type RateLimitHandler, type RateLimitPluginOptions } from './options.ts'
+import { ReplyView, RequestView, routingOf, scopeOf } from './request-view.ts'
 
-/** The guards of the last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
-const nearest = new WeakMap<FastifyInstance, RouteGuards>()
+type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
+
+/** The guard of the last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
+const nearest = new WeakMap<FastifyInstance, PluginGuard>()
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
-  const hook = oneOf(given(options.hook, 'onRequest'), { option: 'hook' }, hooks)
-  const isGlobal = flag(options.global, { option: 'global' }, true)
-  const routes = new RouteGuards(options)
-  const everywhere = isGlobal
-    ? createGuard(options, { where: 'rateLimitPlugin', adapterFields: ['hook', 'global'] })
-    : undefined
+  const { hook: wanted, global, ...limits } = options
+  const hook = oneOf(given(wanted, 'onRequest'), { option: 'hook' }, hooks)
+  const guard: PluginGuard = createGuard(limits, {
+    where: 'rateLimitPlugin',
+    adapterFields: ['hook', 'global'],
+    scope: fastify.prefix,
+    routing: { ...routingOf(fastify), prefix: fastify.prefix },
+    isGlobal: flag(global, { option: 'global' }, true),
+  })
 
-  function guardOf(request: FastifyRequest): RateLimitGuard | undefined {
-    const own = request.routeOptions.config.rateLimit
-    if (own === undefined) return everywhere
-    return own === false || nearest.get(request.server) !== routes ? undefined : routes.of(own)
+  function check(exchange: Exchange<FastifyRequest>): MaybePromise<Passage<RateLimitHandler>> {
+    const { rateLimit: own } = exchange.native.routeOptions.config
+    if (own === undefined) return guard.check(exchange)
+    if (own === false || nearest.get(exchange.native.server) !== guard) return untouched
+    return guard
+      .ofRoute(own, 'config.rateLimit')
+      .check({ ...exchange, scope: scopeOf(exchange.native) })
   }
 
   /** Whether the request goes on; if not, it was replied to. */
   function admit(request: FastifyRequest, reply: FastifyReply): MaybePromise<boolean> {
-    const guard = guardOf(request)
-    if (!guard) return true
     const response = new ReplyView(reply)
-    const scope = guard === everywhere ? fastify.prefix : scopeOf(request)
-    const passage = guard.check({
+    const passage = check({
       native: request,
       request: new RequestView(request),
       response,
-      scope,
+      scope: fastify.prefix,
     })
     return andThen(passage, ({ decision, verdict, hold }) => {
       if (hold) settleAfter(reply.raw, request.raw.socket, hold)
@@ -61,11 +69,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
       if (verdict.action === 'pass') return true
       if (verdict.action === 'delay') return verdict.turn
       if (response.headersSent) return false
-      const handle = guard.handler
-      return andThen(
-        refuse(reply, verdict, () => handle?.(request, reply, verdict.decision)),
-        () => false,
-      )
+      return andThen(refuse(verdict, request, reply), () => false)
     })
   }
 
@@ -79,19 +83,19 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
 
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
 
-  nearest.set(fastify, routes)
+  nearest.set(fastify, guard)
   fastify.addHook('onRegister', (child) => {
-    nearest.set(child, routes)
+    nearest.set(child, guard)
   })
   fastify.addHook('onRoute', function checkRateLimit(route) {
     const own = route.config?.rateLimit
-    if (own === undefined || own === false || nearest.get(this) !== routes) return
-    routes.of(own)
-    if (own.hideOnRedirect && !options.hideOnRedirect) route.onSend = withHook(route.onSend)
+    if (own === undefined || own === false || nearest.get(this) !== guard) return
+    const { setup } = guard.ofRoute(own, 'config.rateLimit')
+    if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
   })
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
   else fastify.addHook(hook, limit)
-  if (options.hideOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
+  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
 /** Only where it is asked for, since a hook costs every response. */
@@ -108,13 +112,13 @@ function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
 
 /** Replies with the body of a refusal, or with what a handler of the user's makes of it. */
 function refuse(
+  { status, body, handler, decision }: Reject<RateLimitHandler>,
+  request: FastifyRequest,
   reply: FastifyReply,
-  { status, body }: Reject,
-  handle: () => unknown,
 ): MaybePromise<void> {
   reply.code(status)
   if (!body) {
-    return andThen(handle(), (payload) => {
+    return andThen(handler?.(request, reply, decision), (payload) => {
       if (payload !== undefined && !reply.sent) reply.send(payload)
     })
   }

@@ -1,5 +1,12 @@
-import { type HttpRequest, type HttpResponse, routeScope, type Scope, warnOnce } from '@sluice/http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type Routing,
+  routeScope,
+  type Scope,
+  warnOnce,
+} from '@sluice/http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** What Sluice sees of a Fastify request. */
 export class RequestView implements HttpRequest {
@@ -65,6 +72,17 @@ export class ReplyView implements HttpResponse {
 export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
   const { method: methods, url = '' } = routeOptions
   return routeScope(Array.isArray(methods) ? undefined : method, url)
+}
+
+/** How an instance matches paths. */
+export function routingOf({ initialConfig }: FastifyInstance): Routing {
+  const {
+    caseSensitive = true,
+    ignoreTrailingSlash = false,
+    ignoreDuplicateSlashes = false,
+    useSemicolonDelimiter = false,
+  } = { ...initialConfig, ...initialConfig.routerOptions }
+  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
 }
 
 /** Behind a proxy all clients would share its address; without one, anybody could send the header. Only the user knows. */

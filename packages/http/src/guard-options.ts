@@ -2,7 +2,9 @@ import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@slu
 import type { Dialect } from '@sluice/headers'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
-import type { MissingKey } from './missing-key.ts'
+import type { MissingKey } from './keys/missing-key.ts'
+import type { Profiles } from './routes/policy-catalogue.ts'
+import type { Routes } from './routes/route-rules.ts'
 
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object
@@ -18,6 +20,14 @@ export interface GuardOptions<Native, Handler = never>
     Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
+  /**
+   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
+   * `'/files/*'`. `false` leaves them alone. The most specific one counts.
+   * @default none
+   */
+  routes?: Routes<Native, Handler>
+  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
+  profiles?: Profiles<Native>
   /**
    * Who is counted: a resolver such as `apiKey()`, or a function of the request.
    * @default ip()

@@ -1,4 +1,5 @@
 import {
+  checkTogether,
   createLimiter,
   flag,
   given,
@@ -10,7 +11,6 @@ import {
   notify,
   oneOf,
   type Policy,
-  policyFields,
   policyList,
   SluiceError,
   show,
@@ -18,11 +18,12 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
-import type { GuardPlace } from './guard.ts'
 import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
-import { type MissingKey, missingKeyModes } from './missing-key.ts'
+import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { shorthandFields } from './routes/route-override.ts'
+import type { Scope } from './routes/scope.ts'
 import {
   checkCounting,
   checkRule,
@@ -32,6 +33,22 @@ import {
   ruleFields,
   ruleOf,
 } from './rule.ts'
+
+/** What is said of a guard beside the user's options. */
+export interface GuardPlace {
+  /** What the user calls the guard, for messages. */
+  readonly where: string
+  /** Options of the adapter's own, which the guard leaves alone. */
+  readonly adapterFields?: readonly string[] | undefined
+  /**
+   * The scope alone, and not the order in which guards are made, tells its private policies from those of others: for guards that
+   * are made on first use, in another order in each process.
+   * @default false
+   */
+  readonly identifiedByScope?: boolean | undefined
+  /** Where its private policies count apart. @default where each request finds the guard */
+  readonly scope?: Scope | undefined
+}
 
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native> {
@@ -47,9 +64,6 @@ export interface GuardSetup<Native> {
   readonly maxWaiting: number
   readonly statusCode: number
 }
-
-/** What may stand at the top level for the only policy; key and cost stand there anyway. */
-export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
 const guardFields: readonly string[] = [
   'policies',
@@ -74,7 +88,8 @@ const guardFields: readonly string[] = [
  */
 export function setUpGuard<Native, Handler>(
   options: GuardOptions<Native, Handler>,
-  { where, adapterFields = [], identifiedByScope = false }: GuardPlace,
+  { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
+  addedTo: readonly Rule<Native>[] = [],
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
@@ -87,14 +102,17 @@ export function setUpGuard<Native, Handler>(
       listed.map(([policy]) => corePolicy(policy)),
     ),
   )
-  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1 }
+  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1, scope }
   for (const { name } of limiter.policies) checkName(name)
+  const own = limiter.policies.map((policy, index) => {
+    const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
+    return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
+  })
+  const rules = [...addedTo, ...own]
+  if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
   return {
     limiter,
-    rules: limiter.policies.map((policy, index) => {
-      const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-      return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
-    }),
+    rules,
     onMissingKey: oneOf(
       given(options.onMissingKey, 'ip'),
       { option: 'onMissingKey' },

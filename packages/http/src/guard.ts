@@ -1,17 +1,23 @@
-import { andThen, type Check, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
-import { formatRetryAfter } from '@sluice/headers'
+import {
+  given,
+  invalid,
+  type Limiter,
+  type MaybePromise,
+  memoryStore,
+  unlimited,
+} from '@sluice/core'
 import type { GuardOptions } from './guard-options.ts'
-import { setUpGuard } from './guard-setup.ts'
+import type { GuardPlace } from './guard-setup.ts'
 import type { HttpRequest } from './http-request.ts'
-import type { HttpResponse, ResponseField } from './http-response.ts'
-import { LeaseKeeper } from './lease-keeper.ts'
-import { deniedWithoutKey } from './missing-key.ts'
 import { type Passage, untouched } from './passage.ts'
-import { refusalBody, refusalStatus, turnedAway } from './refusal.ts'
-import { RequestChecks } from './request-checks.ts'
-import { type FieldOptions, responseFields } from './response-fields.ts'
-import type { Scope } from './scope.ts'
-import { WaitingRoom } from './waiting-room.ts'
+import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import type { HttpResponse } from './responses/http-response.ts'
+import { PolicyCatalogue } from './routes/policy-catalogue.ts'
+import { RouteGuards } from './routes/route-guards.ts'
+import { type RouteOverride, shorthandFields } from './routes/route-override.ts'
+import { RouteRules } from './routes/route-rules.ts'
+import type { Routing } from './routes/route-table.ts'
+import type { Scope } from './routes/scope.ts'
 
 /** One request and its response, as an adapter shows them. */
 export interface Exchange<Native extends object> {
@@ -28,26 +34,33 @@ export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
   /** How many requests are held now. */
   readonly waiting: number
-  /** Who replies to a request that is refused, in place of the body. */
-  readonly handler: Handler | undefined
+  /** Whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
    * @throws or rejects with what a function of the user throws
    */
-  check(exchange: Exchange<Native>): MaybePromise<Passage>
+  check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
+  /**
+   * The guard of a route that has limits of its own, made once for each override. What the override leaves out is as in the options of
+   * this guard.
+   * @param where what the user calls the override, for messages
+   * @throws SluiceError when one of its options is unknown, missing or out of range
+   */
+  ofRoute(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
 }
 
-export interface GuardPlace {
-  /** What the user calls the guard, for messages. */
-  readonly where: string
-  /** Options of the adapter's own, which the guard leaves alone. */
-  readonly adapterFields?: readonly string[]
-  /**
-   * The scope alone, and not the order in which guards are made, tells its private policies from those of others: for guards that
-   * are made on first use, in another order in each process.
-   * @default false
-   */
-  readonly identifiedByScope?: boolean
+/** What an adapter says of a guard beside the user's options. */
+export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope'> {
+  /** How the framework matches paths, for `routes`. */
+  readonly routing: Routing
+  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each exchange */
+  readonly scope?: Scope
+  /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
+  readonly isGlobal?: boolean
 }
 
 /**
@@ -56,105 +69,42 @@ export interface GuardPlace {
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardOptions<Native, Handler>,
-  place: GuardPlace,
+  { routing, scope, isGlobal = true, ...place }: GuardSite,
 ): Guard<Native, Handler> {
-  const setup = setUpGuard(options, place)
-  const { limiter } = setup
-  const { skip, message, handler } = options
-  const requestChecks = new RequestChecks(setup)
-  const waitingRoom = new WaitingRoom(setup.maxWaiting)
-  const leases = new LeaseKeeper(limiter)
-
-  function check(exchange: Exchange<Native>): MaybePromise<Passage> {
-    if (isPreflight(exchange.request)) return untouched
-    if (!skip) return limit(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+  if (typeof options !== 'object' || options === null) {
+    throw invalid({ option: place.where }, options, 'an object of options')
   }
-
-  function limit(exchange: Exchange<Native>): MaybePromise<Passage> {
-    return andThen(requestChecks.of(exchange), (checks) => {
-      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
-      if (checks.length === 0) return untouched
-      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
-    })
-  }
-
-  function answer(
-    exchange: Exchange<Native>,
-    decision: Decision,
-    checks: readonly Check[],
-  ): MaybePromise<Passage> {
-    const { native, response, scope } = exchange
-    if (decision.source === 'open') return { ...untouched, decision }
-    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
-    const fields = responseFields(native)
-    fields.ledger.add({ decision, checks, scope, dialects: setup.dialects })
-    if (setup.hideOnRedirect) fields.hideOnRedirect = true
-    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
-
-    const status = refusalStatus(decision, setup.statusCode)
-    const violated = fields.ledger.violated()
-    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
-    return andThen(body, (known) => ({
-      decision,
-      verdict: {
-        action: 'reject',
-        decision,
-        status,
-        fields: [...fields.render(response, fieldOptions(decision)), ['Cache-Control', 'no-store']],
-        body: known,
-      },
-      hold: undefined,
-    }))
-  }
-
-  function fieldOptions(decision: Decision): FieldOptions {
-    return {
-      rejected: !decision.allowed,
-      retryAfter: decision.allowed ? undefined : retryAfter(decision, setup.retryJitter),
-      nowMs: Date.now(),
-      exposeHeaders: setup.exposeHeaders,
-      githubExtras: setup.githubExtras,
-    }
-  }
-
-  /** Core lets no queue stand beside leases in one limiter, so there is one thing to hold at most. */
-  function admit(decision: Decision, fields: readonly ResponseField[]): Passage {
-    const { delayMs } = decision
-    if (delayMs === 0) {
-      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
-    }
-    const waiter = waitingRoom.seat(delayMs)
-    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
-  }
-
-  /** A refusal is never charged. */
-  function turnAway(exchange: Exchange<Native>, decision: Decision): MaybePromise<Passage> {
-    void limiter.refund(decision)
-    return answer(exchange, turnedAway(decision), [])
-  }
+  const { routes, profiles, ...own } = options
+  const base = { ...own, store: given(own.store, memoryStore()) }
+  const catalogue = new PolicyCatalogue(base, profiles)
+  const isOptional = !isGlobal || routes !== undefined
+  const everywhere = createPolicyGuard<Native, Handler>(
+    isOptional && !hasPolicies(base) ? { ...base, ...nothing } : base,
+    place,
+  )
+  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isGlobal })
+  const rules = new RouteRules(routes, guards, routing)
 
   return {
-    limiter,
-    handler,
-    check,
+    limiter: everywhere.limiter,
+    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules.hidesOnRedirect,
     get waiting() {
-      return waitingRoom.waiting
+      return everywhere.waitingRoom.waiting
     },
+    check(exchange) {
+      const rule = rules.find(exchange.request)
+      if (rule) return rule.guard === false ? untouched : rule.guard.check(exchange)
+      return isGlobal ? everywhere.check(exchange) : untouched
+    },
+    ofRoute: (override, where) => guards.at(override, where),
   }
 }
 
-/** A browser asks whether it may ask; a refusal would be a network error to it. */
-function isPreflight(request: HttpRequest): boolean {
-  return (
-    request.method === 'OPTIONS' &&
-    request.header('origin') !== undefined &&
-    request.header('access-control-request-method') !== undefined
-  )
-}
+/** A policy that lets everything pass, uncounted and without headers. */
+const nothing = { limit: unlimited, window: '1s' } as const
 
-/** Jitter only ever adds: whoever waits longer than needed is let in. */
-function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
-  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
-  return formatRetryAfter(retryAfterMs, jitterMs)
+function hasPolicies(options: object): boolean {
+  return Object.keys(options).some(
+    (field) => field === 'policies' || shorthandFields.includes(field),
+  )
 }

@@ -2,7 +2,7 @@
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
-  /** The path without the query, as it was sent: for messages and rules, never for keys. */
+  /** The path without the query, as it was sent and as the framework's router sees it: for `routes`, never for keys. */
   readonly path: string
   /** The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched (yet). */
   readonly route: string | undefined
@@ -10,4 +10,6 @@ export interface HttpRequest {
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
+  /** Method and path pattern of the rule in `routes` that applies, once one does. */
+  rule?: string
 }

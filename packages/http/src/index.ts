@@ -24,26 +24,16 @@ export {
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
 export { continueWith } from './continue-with.ts'
-export {
-  createGuard,
-  type Exchange,
-  type Guard,
-  type GuardPlace,
-} from './guard.ts'
+export { createGuard, type Exchange, type Guard, type GuardSite } from './guard.ts'
 export type { GuardOptions, Message } from './guard-options.ts'
-export { shorthandFields } from './guard-setup.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
+export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
 export type {
   HttpPolicyOptions,
   LimitValue,
   PerRequest,
 } from './http-policy.ts'
 export type { HttpRequest } from './http-request.ts'
-export {
-  type HttpResponse,
-  type ResponseField,
-  setFields,
-} from './http-response.ts'
 export { all } from './keys/all.ts'
 export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
@@ -55,15 +45,33 @@ export {
   type KeyResolver,
   type ResolvedKey,
 } from './keys/key-resolver.ts'
+export type { MissingKey } from './keys/missing-key.ts'
 export { route } from './keys/route.ts'
-export type { MissingKey } from './missing-key.ts'
-export type { Delay, Hold, Pass, Passage, Reject, RejectBody, Verdict } from './passage.ts'
+export {
+  type Delay,
+  type Hold,
+  type Pass,
+  type Passage,
+  type Reject,
+  type RejectBody,
+  untouched,
+  type Verdict,
+} from './passage.ts'
+export type { PolicyGuard } from './policy-guard.ts'
+export {
+  type HttpResponse,
+  type ResponseField,
+  setFields,
+} from './responses/http-response.ts'
 export {
   type Problem,
   plainProblem,
   problemMediaType,
   quotaExceeded,
-} from './problem.ts'
-export { fieldsOnHead } from './response-fields.ts'
-export { routeScope, type Scope } from './scope.ts'
-export { type ClosingSocket, type EndingResponse, settleAfter } from './settle-after.ts'
+} from './responses/problem.ts'
+export { fieldsOnHead } from './responses/response-fields.ts'
+export type { Profiles } from './routes/policy-catalogue.ts'
+export type { RouteOverride } from './routes/route-override.ts'
+export type { Routes } from './routes/route-rules.ts'
+export type { Routing } from './routes/route-table.ts'
+export { routeScope, type Scope } from './routes/scope.ts'

@@ -1,8 +1,8 @@
 import type { Decision } from '@sluice/core'
-import type { ResponseField } from './http-response.ts'
+import type { ResponseField } from './responses/http-response.ts'
 
 /** What is to be done with a request. */
-export type Verdict = Pass | Delay | Reject
+export type Verdict<Handler = unknown> = Pass | Delay | Reject<Handler>
 
 export interface Pass {
   readonly action: 'pass'
@@ -18,7 +18,7 @@ export interface Delay {
   readonly turn: Promise<boolean>
 }
 
-export interface Reject {
+export interface Reject<Handler = unknown> {
   readonly action: 'reject'
   /** Why: what a handler of the user's is told. */
   readonly decision: Decision
@@ -26,6 +26,8 @@ export interface Reject {
   readonly fields: readonly ResponseField[]
   /** What the client reads; `undefined` where a handler of the user's replies instead. */
   readonly body: RejectBody | undefined
+  /** Who replies in place of the body. */
+  readonly handler: Handler | undefined
 }
 
 export interface RejectBody {
@@ -34,10 +36,10 @@ export interface RejectBody {
 }
 
 /** What an adapter holds for one request. */
-export interface Passage {
+export interface Passage<Handler = unknown> {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
   readonly decision: Decision | undefined
-  readonly verdict: Verdict
+  readonly verdict: Verdict<Handler>
   /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
   readonly hold: Hold | undefined
 }
@@ -51,7 +53,7 @@ export interface Hold {
 }
 
 /** The passage of a request that Sluice has nothing to say about. */
-export const untouched: Passage = {
+export const untouched: Passage<never> = {
   decision: undefined,
   verdict: { action: 'pass', fields: [] },
   hold: undefined,

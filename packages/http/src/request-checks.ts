@@ -1,12 +1,12 @@
-import { andThen, type Check, isPromise, type MaybePromise } from '@sluice/core'
+import { andThen, isPromise, type MaybePromise } from '@sluice/core'
 import type { GuardSetup } from './guard-setup.ts'
 import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
-import { insteadOfKey, type KeyOrMode } from './missing-key.ts'
-import { legalCost, legalLimit, type Rule } from './rule.ts'
-import { type Scope, scopedKey } from './scope.ts'
+import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
+import { type Scope, scopedKey } from './routes/scope.ts'
+import { legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
 
 export interface Asking<Native> {
   readonly native: Native
@@ -31,7 +31,7 @@ export class RequestChecks<Native> {
   }
 
   /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
-  of(asking: Asking<Native>): MaybePromise<readonly Check[] | 'deny'> {
+  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny'> {
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
       if (!isPromise(key)) return this.#fixedChecks(key, asking.scope)
@@ -45,21 +45,26 @@ export class RequestChecks<Native> {
     })
   }
 
-  #fixedChecks(key: KeyOrMode, scope: Scope): readonly Check[] | 'deny' {
+  #fixedChecks(key: KeyOrMode, place: Scope): readonly RuleCheck<Native>[] | 'deny' {
     if (typeof key === 'string') return key === 'deny' ? key : []
-    return this.#setup.rules.map(({ policy, cost }) => ({
-      policy,
-      key: policy.named ? key.key : scopedKey(scope, key.key),
-      cost: typeof cost === 'number' ? cost : 1,
-      limit: policy.limit,
-    }))
+    return this.#setup.rules.map((rule) => {
+      const { policy, cost, scope = place } = rule
+      return {
+        policy,
+        key: policy.named ? key.key : scopedKey(scope, key.key),
+        cost: typeof cost === 'number' ? cost : 1,
+        limit: policy.limit,
+        rule,
+        scope,
+      }
+    })
   }
 
   #checks(
     rules: readonly Rule<Native>[],
     keys: readonly KeyOrMode[],
-    { native, scope }: Asking<Native>,
-  ): MaybePromise<readonly Check[]> {
+    { native, scope: place }: Asking<Native>,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
     const { report } = this.#setup
     const costs = inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
@@ -73,13 +78,15 @@ export class RequestChecks<Native> {
     return andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) =>
         rules.map((rule, index) => {
-          const { policy, cost } = rule
+          const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
             limit: foundLimits[index] ?? policy.limit,
+            rule,
+            scope,
           }
         }),
       ),

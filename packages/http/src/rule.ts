@@ -1,4 +1,5 @@
 import {
+  type Check,
   type ErrorCode,
   invalid,
   isWholeNumber,
@@ -21,6 +22,7 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import type { Scope } from './routes/scope.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -29,6 +31,14 @@ export interface Rule<Native> {
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
   readonly limitOf: ((native: Native) => MaybePromise<LimitValue>) | undefined
+  /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
+  readonly scope: Scope | undefined
+}
+
+/** A check of a request, and the rule that it comes from. */
+export interface RuleCheck<Native> extends Check {
+  readonly rule: Rule<Native>
+  readonly scope: Scope
 }
 
 /** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
@@ -92,13 +102,14 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
 export function ruleOf<Native>(
   policy: Policy,
   { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost'>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
 ): Rule<Native> {
   return {
     policy,
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
     limitOf: typeof limit === 'function' ? limit : undefined,
+    scope: defaults.scope,
   }
 }
 

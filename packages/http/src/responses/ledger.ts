@@ -1,6 +1,6 @@
-import type { Check, Decision, Outcome, Policy } from '@sluice/core'
+import type { Decision, Outcome, Policy } from '@sluice/core'
 import type { Dialect, PolicyState } from '@sluice/headers'
-import { type Scope, scopedName } from './scope.ts'
+import { type Scope, scopedName } from '../routes/scope.ts'
 
 /** What clients are told of a policy that was applied to the request. */
 interface Entry extends PolicyState {
@@ -19,8 +19,7 @@ export type FieldKind = 'ietf' | 'legacy'
 export interface Applied {
   readonly decision: Decision
   /** What was asked, in the order of the decision's outcomes. */
-  readonly checks: readonly Check[]
-  readonly scope: Scope
+  readonly checks: readonly { readonly cost: number; readonly scope: Scope }[]
   readonly dialects: readonly Dialect[]
 }
 
@@ -40,10 +39,11 @@ export class Ledger {
     return this.#isUniform ? this.#entries : undefined
   }
 
-  add({ decision, checks, scope, dialects }: Applied): void {
+  add({ decision, checks, dialects }: Applied): void {
     this.#speak(dialects)
     for (const [index, outcome] of decision.outcomes.entries()) {
-      this.#entries.push(entryOf(outcome, { scope, dialects, cost: checks[index]?.cost }))
+      const { cost, scope = '' } = checks[index] ?? {}
+      this.#entries.push(entryOf(outcome, { scope, dialects, cost }))
     }
     giveNames(this.#entries)
   }

@@ -1,5 +1,5 @@
 import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
-import type { Hold } from './passage.ts'
+import type { Hold } from '../passage.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */
 const renewalsPerLease = 3
@@ -16,9 +16,9 @@ export class LeaseKeeper {
   #timer: NodeJS.Timeout | undefined
   #isRenewing = false
 
-  constructor(limiter: Limiter) {
+  constructor(limiter: Limiter, policies: readonly Policy[]) {
     this.#limiter = limiter
-    this.#periodMs = renewalPeriodMs(limiter.policies)
+    this.#periodMs = renewalPeriodMs(policies)
   }
 
   /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */

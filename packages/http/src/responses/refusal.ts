@@ -1,6 +1,6 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { GuardOptions, Message } from './guard-options.ts'
-import type { RejectBody } from './passage.ts'
+import type { GuardOptions, Message } from '../guard-options.ts'
+import type { RejectBody } from '../passage.ts'
 import { type Problem, plainProblem, problemMediaType, quotaExceeded } from './problem.ts'
 
 export interface Refusal<Native> {

@@ -1,0 +1,141 @@
+import { andThen, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
+import { formatRetryAfter } from '@sluice/headers'
+import type { Exchange } from './guard.ts'
+import type { GuardOptions } from './guard-options.ts'
+import { type GuardPlace, type GuardSetup, setUpGuard } from './guard-setup.ts'
+import { LeaseKeeper } from './holds/lease-keeper.ts'
+import { WaitingRoom } from './holds/waiting-room.ts'
+import type { HttpRequest } from './http-request.ts'
+import { deniedWithoutKey } from './keys/missing-key.ts'
+import { type Passage, untouched } from './passage.ts'
+import { RequestChecks } from './request-checks.ts'
+import type { ResponseField } from './responses/http-response.ts'
+import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
+import { type FieldOptions, responseFields } from './responses/response-fields.ts'
+import type { Rule, RuleCheck } from './rule.ts'
+
+/** Where a guard of one list of policies stands. */
+export interface PolicyGuardPlace<Native> extends GuardPlace {
+  /** Rules that are decided with those of the options: what they are added to. */
+  readonly addedTo?: readonly Rule<Native>[] | undefined
+  /** Where its requests wait. @default a room of its own */
+  readonly waitingRoom?: WaitingRoom | undefined
+}
+
+/** Decides one list of policies for every request that it is given. */
+export interface PolicyGuard<Native extends object, Handler> {
+  readonly setup: GuardSetup<Native>
+  readonly limiter: Limiter
+  readonly waitingRoom: WaitingRoom
+  /** @throws or rejects with what a function of the user throws */
+  check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
+}
+
+/**
+ * Makes a guard of one list of policies.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createPolicyGuard<Native extends object, Handler>(
+  options: GuardOptions<Native, Handler>,
+  place: PolicyGuardPlace<Native>,
+): PolicyGuard<Native, Handler> {
+  const setup = setUpGuard(options, place, place.addedTo)
+  const { limiter } = setup
+  const { skip, message, handler } = options
+  const requestChecks = new RequestChecks(setup)
+  const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
+  const leases = new LeaseKeeper(
+    limiter,
+    setup.rules.map(({ policy }) => policy),
+  )
+
+  function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (isPreflight(exchange.request)) return untouched
+    if (!skip) return limit(exchange)
+    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+  }
+
+  function limit(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    return andThen(requestChecks.of(exchange), (checks) => {
+      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
+      if (checks.length === 0) return untouched
+      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
+    })
+  }
+
+  function answer(
+    exchange: Exchange<Native>,
+    decision: Decision,
+    checks: readonly RuleCheck<Native>[],
+  ): MaybePromise<Passage<Handler>> {
+    const { native, response } = exchange
+    if (decision.source === 'open') return { ...untouched, decision }
+    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
+    const fields = responseFields(native)
+    fields.ledger.add({ decision, checks, dialects: setup.dialects })
+    if (setup.hideOnRedirect) fields.hideOnRedirect = true
+    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
+
+    const status = refusalStatus(decision, setup.statusCode)
+    const violated = fields.ledger.violated()
+    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
+    return andThen(body, (known) => ({
+      decision,
+      verdict: {
+        action: 'reject',
+        decision,
+        status,
+        fields: [...fields.render(response, fieldOptions(decision)), ['Cache-Control', 'no-store']],
+        body: known,
+        handler,
+      },
+      hold: undefined,
+    }))
+  }
+
+  function fieldOptions(decision: Decision): FieldOptions {
+    return {
+      rejected: !decision.allowed,
+      retryAfter: decision.allowed ? undefined : retryAfter(decision, setup.retryJitter),
+      nowMs: Date.now(),
+      exposeHeaders: setup.exposeHeaders,
+      githubExtras: setup.githubExtras,
+    }
+  }
+
+  /** No queue stands beside leases, so there is one thing to hold at most. */
+  function admit(decision: Decision, fields: readonly ResponseField[]): Passage<Handler> {
+    const { delayMs } = decision
+    if (delayMs === 0) {
+      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
+    }
+    const waiter = waitingRoom.seat(delayMs)
+    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
+  }
+
+  /** A refusal is never charged. */
+  function turnAway(
+    exchange: Exchange<Native>,
+    decision: Decision,
+  ): MaybePromise<Passage<Handler>> {
+    void limiter.refund(decision)
+    return answer(exchange, turnedAway(decision), [])
+  }
+
+  return { setup, limiter, waitingRoom, check }
+}
+
+/** A browser asks whether it may ask; a refusal would be a network error to it. */
+function isPreflight(request: HttpRequest): boolean {
+  return (
+    request.method === 'OPTIONS' &&
+    request.header('origin') !== undefined &&
+    request.header('access-control-request-method') !== undefined
+  )
+}
+
+/** Jitter only ever adds: whoever waits longer than needed is let in. */
+function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
+  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
+  return formatRetryAfter(retryAfterMs, jitterMs)
+}

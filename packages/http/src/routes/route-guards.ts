@@ -1,0 +1,74 @@
+import { invalid, SluiceError } from '@sluice/core'
+import type { GuardOptions } from '../guard-options.ts'
+import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
+import type { Rule } from '../rule.ts'
+import type { PolicyCatalogue } from './policy-catalogue.ts'
+import { type RouteOverride, wholeOverride } from './route-override.ts'
+import type { Scope } from './scope.ts'
+
+/** The options around the overrides of routes, and what was made of them. */
+export interface Surroundings<Native extends object, Handler> {
+  readonly options: GuardOptions<Native, Handler>
+  readonly catalogue: PolicyCatalogue<Native>
+  readonly guard: PolicyGuard<Native, Handler>
+  /** Where that guard stands; `undefined` where only each exchange tells. */
+  readonly scope: Scope | undefined
+  /** Whether it limits all requests, so that an override can be added to it. */
+  readonly isGlobal: boolean
+}
+
+/** How the guard of a route is told from others. */
+type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>
+
+/** The guards of routes that have limits of their own. */
+export class RouteGuards<Native extends object, Handler> {
+  readonly #around: Surroundings<Native, Handler>
+  readonly #made = new Map<unknown, PolicyGuard<Native, Handler>>()
+
+  constructor(around: Surroundings<Native, Handler>) {
+    this.#around = around
+  }
+
+  /** The guard of an override that stands at a route, made when it is first asked for. */
+  at(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler> {
+    const known = this.#made.get(override)
+    if (known) return known
+    const guard = this.create(override, { where, identifiedByScope: true })
+    this.#made.set(override, guard)
+    return guard
+  }
+
+  /** @throws SluiceError that names the place, when an option of the override is unknown, missing or out of range */
+  create(
+    override: RouteOverride<Native, Handler> | string,
+    place: RoutePlace,
+  ): PolicyGuard<Native, Handler> {
+    const { options: around, catalogue, guard } = this.#around
+    const isOptions = typeof override === 'object' && override !== null && !Array.isArray(override)
+    if (!isOptions && typeof override !== 'string') {
+      throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
+    }
+    try {
+      const { options, isAdded } = wholeOverride(override, around, catalogue)
+      const addedTo = isAdded ? this.#addedTo() : undefined
+      return createPolicyGuard(options, { ...place, addedTo, waitingRoom: guard.waitingRoom })
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
+    }
+  }
+
+  #addedTo(): readonly Rule<Native>[] {
+    const { guard, scope, isGlobal } = this.#around
+    if (!isGlobal) {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        `combine is 'add', but global is false, so there is nothing to add to; leave combine out`,
+      )
+    }
+    return guard.setup.rules.map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
+  }
+}

@@ -1,0 +1,70 @@
+import { given, invalid, oneOf, policyFields, SluiceError } from '@sluice/core'
+import type { GuardOptions } from '../guard-options.ts'
+import type { HttpPolicyOptions } from '../http-policy.ts'
+import type { PolicyCatalogue } from './policy-catalogue.ts'
+
+/**
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
+ * is then one quota, wherever it is named.
+ */
+export interface RouteOverride<Native, Handler = never>
+  extends Omit<GuardOptions<Native, Handler>, 'policies' | 'routes' | 'profiles'> {
+  policies?: readonly (HttpPolicyOptions<Native> | string)[]
+  /**
+   * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
+   * @default 'replace'
+   */
+  combine?: 'replace' | 'add'
+}
+
+/** What may stand at the top level for the only policy; key and cost stand there anyway. */
+export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
+
+/** An override made whole. */
+export interface WholeOverride<Native, Handler> {
+  readonly options: GuardOptions<Native, Handler>
+  readonly isAdded: boolean
+}
+
+/**
+ * Fills an override with the options around it. Where it brings policies, none of those around it are taken over.
+ * @throws SluiceError when it names a policy that is unknown, or adds nothing
+ */
+export function wholeOverride<Native, Handler>(
+  override: RouteOverride<Native, Handler> | string,
+  around: GuardOptions<Native, Handler>,
+  catalogue: PolicyCatalogue<Native>,
+): WholeOverride<Native, Handler> {
+  if (typeof override === 'string')
+    return wholeOverride({ policies: [override] }, around, catalogue)
+  const { combine, policies, ...own } = override
+  const isAdded =
+    oneOf(given(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
+  const hasPolicies =
+    policies !== undefined || Object.keys(own).some((field) => shorthandFields.includes(field))
+  if (isAdded && !hasPolicies) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `combine is 'add', but there is nothing to add: give limit and window, or policies`,
+    )
+  }
+  const inherited = hasPolicies ? withoutPolicies(around) : around
+  const options = { ...inherited, ...own }
+  if (policies === undefined) return { options, isAdded }
+  if (!Array.isArray(policies)) {
+    throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
+  }
+  const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
+    typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
+  )
+  return { options: { ...options, policies: found }, isAdded }
+}
+
+function withoutPolicies<Native, Handler>(
+  options: GuardOptions<Native, Handler>,
+): GuardOptions<Native, Handler> {
+  const others = Object.entries(options).filter(
+    ([field]) => field !== 'policies' && !shorthandFields.includes(field),
+  )
+  return Object.fromEntries(others)
+}

@@ -1,0 +1,65 @@
+import { invalid } from '@sluice/core'
+import type { HttpRequest } from '../http-request.ts'
+import type { PolicyGuard } from '../policy-guard.ts'
+import type { RouteGuards } from './route-guards.ts'
+import type { RouteOverride } from './route-override.ts'
+import { routePattern } from './route-pattern.ts'
+import { RouteTable, type Routing } from './route-table.ts'
+import { routeScope, type Scope } from './scope.ts'
+
+/**
+ * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.
+ * A text is the name of a policy, `false` leaves requests alone. Paths are written as for find-my-way.
+ */
+export interface Routes<Native, Handler = never> {
+  readonly [route: string]: RouteOverride<Native, Handler> | string | false
+}
+
+/** What applies to the requests of one route. */
+export interface RouteRule<Native extends object, Handler> {
+  readonly scope: Scope
+  /** `false`: nothing. */
+  readonly guard: PolicyGuard<Native, Handler> | false
+}
+
+/** The rules of `routes`, each with its guard. */
+export class RouteRules<Native extends object, Handler> {
+  readonly hidesOnRedirect: boolean
+  readonly #table: RouteTable<RouteRule<Native, Handler>>
+
+  /** @throws SluiceError that names the route, when it is none, or its limits are wrong */
+  constructor(
+    routes: Routes<Native, Handler> | undefined,
+    guards: RouteGuards<Native, Handler>,
+    routing: Routing,
+  ) {
+    if (
+      typeof routes === 'object' ? routes === null || Array.isArray(routes) : routes !== undefined
+    ) {
+      throw invalid(
+        { option: 'routes' },
+        routes,
+        `an object, as in { 'POST /login': { limit: 5, window: '1m' } }`,
+      )
+    }
+    const rules = new Map<string, RouteRule<Native, Handler>>()
+    for (const [text, override] of Object.entries(routes ?? {})) {
+      const { method, path } = routePattern(text)
+      const scope = routeScope(method, `${routing.prefix ?? ''}${path}`)
+      const where = `routes['${text}']`
+      const guard = override === false ? false : guards.create(override, { where, scope })
+      rules.set(text, { scope, guard })
+    }
+    this.#table = new RouteTable(rules, routing)
+    this.hidesOnRedirect = [...rules.values()].some(
+      ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
+    )
+  }
+
+  /** The rule of a request, which its key resolvers see too; `undefined` for none. */
+  find(request: HttpRequest): RouteRule<Native, Handler> | undefined {
+    const rule = this.#table.find(request.method, request.path)
+    if (rule) request.rule = rule.scope
+    return rule
+  }
+}

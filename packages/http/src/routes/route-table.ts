@@ -1,0 +1,148 @@
+import { METHODS } from 'node:http'
+import { SluiceError, show } from '@sluice/core'
+import findMyWay from 'find-my-way'
+import { type RoutePattern, routePattern } from './route-pattern.ts'
+
+/** How a framework matches paths, in the words of find-my-way. */
+export interface Routing {
+  readonly caseSensitive: boolean
+  readonly ignoreTrailingSlash: boolean
+  readonly ignoreDuplicateSlashes: boolean
+  /** Whether a semicolon begins the query too. @default false */
+  readonly useSemicolonDelimiter?: boolean
+  /** What stands before every path, such as the prefix of a plugin. @default '' */
+  readonly prefix?: string
+}
+
+type Router = ReturnType<typeof findMyWay>
+type Method = Parameters<Router['findRoute']>[0]
+
+/** Those that find-my-way knows. */
+const routable: ReadonlySet<string> = new Set(METHODS.filter(isRoutable))
+
+/** Where routes without a method stand for the methods that find-my-way does not know. */
+const anyMethod: Method = 'GET'
+
+/** A value, and the text that it stands under. */
+interface Entry<Value> {
+  readonly text: string
+  readonly value: Value
+}
+
+/** Values by method and path pattern, found as the router of the framework would find them. */
+export class RouteTable<Value> {
+  readonly #byMethod: Router
+  readonly #byPath: Router
+  readonly #prefix: string
+  readonly #isEmpty: boolean
+
+  /**
+   * @param entries by text such as `POST /login`
+   * @throws SluiceError when a text is no route, or two of them match alike
+   */
+  constructor(entries: ReadonlyMap<string, Value>, { prefix = '', ...routing }: Routing) {
+    this.#isEmpty = entries.size === 0
+    this.#byMethod = createRouter(routing)
+    this.#byPath = createRouter(routing)
+    this.#prefix = prefix
+    const patterns = [...entries].map(([text, value]) => ({
+      pattern: routePattern(text),
+      entry: { text, value },
+    }))
+    for (const { pattern, entry } of patterns) {
+      this.#add(pattern.method === undefined ? this.#byPath : this.#byMethod, pattern, entry)
+    }
+    // A route without a method stands for all methods that have none of their own.
+    for (const { pattern, entry } of patterns) {
+      if (pattern.method === undefined) this.#addToRest(pattern, entry)
+    }
+  }
+
+  /** What stands for a request; HEAD is GET. A path that cannot be decoded is taken as it is. */
+  find(method: string, path: string): Value | undefined {
+    if (this.#isEmpty) return undefined
+    const asked = method === 'HEAD' ? 'GET' : method
+    const found = this.#entry(asked, path)
+    if (found || !path.includes('%')) return found?.value
+    return this.#entry(asked, path.replaceAll('%', '%25'))?.value
+  }
+
+  #entry(method: string, path: string): Entry<Value> | undefined {
+    return isKnown(method)
+      ? this.#byMethod.find(method, path)?.store
+      : this.#byPath.find(anyMethod, path)?.store
+  }
+
+  #add(router: Router, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
+    if (!isKnown(method)) {
+      throw notAdded(entry.text, `this version of find-my-way does not know the method ${method}`)
+    }
+    for (const full of this.#fullPaths(path)) {
+      try {
+        router.on(method, full, noHandler, entry)
+      } catch (error) {
+        if (!isDuplicate(error)) throw notAdded(entry.text, reasonOf(error))
+        const other: Entry<Value> | undefined = router.findRoute(method, full)?.store
+        throw new SluiceError(
+          'SLUICE_ROUTE_DUPLICATE',
+          `routes: ${show(entry.text)} matches the same requests as ${other ? show(other.text) : 'another one'}; ` +
+            `join the two, or give one of them a method`,
+        )
+      }
+    }
+  }
+
+  #addToRest({ path }: RoutePattern, entry: Entry<Value>): void {
+    for (const full of this.#fullPaths(path)) {
+      for (const method of routable) {
+        try {
+          if (isKnown(method)) this.#byMethod.on(method, full, noHandler, entry)
+        } catch (error) {
+          if (!isDuplicate(error)) throw error
+        }
+      }
+    }
+  }
+
+  /** The root of a prefix is reached with and without a slash. */
+  #fullPaths(path: string): readonly string[] {
+    const prefix = this.#prefix.replace(/\/$/, '')
+    if (prefix === '') return [path]
+    return path === '/' ? [prefix, `${prefix}/`] : [prefix + (path === '*' ? '/*' : path)]
+  }
+}
+
+/** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
+function createRouter(routing: Omit<Routing, 'prefix'>): Router {
+  return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
+}
+
+function noHandler(): void {
+  // Only what stands beside it is looked up.
+}
+
+function isKnown(method: string): method is Method {
+  return routable.has(method)
+}
+
+function isRoutable(method: string): boolean {
+  try {
+    findMyWay().on(method as Method, '/', noHandler)
+    return true
+  } catch {
+    // It says so of methods that it does not know.
+    return false
+  }
+}
+
+function isDuplicate(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('already declared')
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : show(error)
+}
+
+function notAdded(text: string, reason: string): SluiceError {
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
+}
