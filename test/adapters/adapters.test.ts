@@ -5,6 +5,7 @@ import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { penalties } from './behaviours/penalties.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -29,6 +30,7 @@ const behaviours = {
   contractVectors,
   queues,
   leases,
+  penalties,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

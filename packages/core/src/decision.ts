@@ -6,7 +6,7 @@ export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed'
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
-  /** One per policy, in the order of configuration; none when nothing was asked (`open`, `closed`). */
+  /** One per policy, in the order of configuration, and last that of the penalty; none when nothing was asked (`open`, `closed`). */
   readonly outcomes: readonly Outcome[]
   /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number

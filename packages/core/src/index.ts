@@ -1,7 +1,7 @@
 export type { Algorithm, Counted } from './algorithms/algorithm.ts'
 export { delayOf, leavesTrace, outcomeOf, waitMs } from './algorithms/counter.ts'
 export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
-export { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+export { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithms } from './algorithms/table.ts'
 export { type Check, Receipt } from './check.ts'
@@ -34,6 +34,7 @@ export {
   show,
   wholeNumber,
 } from './options.ts'
+export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './penalty.ts'
 export {
   definePolicy,
   maxUnits,

@@ -1,11 +1,12 @@
 import type { Check, Receipt } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
+import type { Duration } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
-import type { Policy } from './policy.ts'
+import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
@@ -21,6 +22,8 @@ export interface CostOptions {
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
   readonly policies: readonly Policy[]
+  /** What blocks keys, decided with the policies; `undefined` without the option `penalty`. */
+  readonly penalty: Policy | undefined
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
   /** Answers as `consume` would, and changes nothing. */
@@ -43,8 +46,13 @@ export interface Limiter {
    * @returns whether all of them still ran; false for a decision without leases too
    */
   renew(decision: Decision): Promise<boolean>
-  /** Forgets all that `key` has taken. Rejects when the store failed, since nothing stands in for that. */
+  /** Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since nothing stands in for that. */
   reset(key: string): Promise<void>
+  /**
+   * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`, or ms, ten years at most. Other processes on
+   * the store obey too. Rejects without the option `penalty`, and when the store failed. `reset` lifts it.
+   */
+  block(key: string, duration: Duration): Promise<void>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
    * The checks are trusted: build them from `policies`.
@@ -67,7 +75,8 @@ const spent = new WeakSet<Receipt>()
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { policies, store, failureMode, deadlineMs, instances, fallback } = setUpLimiter(options)
+  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
+    setUpLimiter(options)
   const access = accessTo(store, fallback)
   const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
   if (options.onResilience) access.observe(options.onResilience)
@@ -100,17 +109,32 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
+  async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<void> {
+    try {
+      if (checks.length > 0) await access.overwrite(op, checks, caller)
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
   function checksOf(key: string, costs?: CostOptions): readonly Check[] {
     checkKey(key)
     const cost = costs === undefined ? 1 : costOf(costs)
     return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
   }
 
+  /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
+  function allChecksOf(key: string, costs?: CostOptions): readonly Check[] {
+    const checks = checksOf(key, costs)
+    return penalty ? [...checks, { policy: penalty, key, cost: 1, limit: penalty.limit }] : checks
+  }
+
   return {
     policies,
+    penalty,
     decide,
-    consume: (key, costs) => promised(() => decide(checksOf(key, costs))),
-    peek: (key, costs) => promised(() => ask('peek', checksOf(key, costs))),
+    consume: (key, costs) => promised(() => decide(allChecksOf(key, costs))),
+    peek: (key, costs) => promised(() => ask('peek', allChecksOf(key, costs))),
     charge: async (key, costs) => ({
       ...(await ask('charge', checksOf(key, costs))),
       allowed: true,
@@ -139,12 +163,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
 
     async reset(key) {
-      const checks = checksOf(key).filter(isLimited)
-      try {
-        if (checks.length > 0) await access.reset(checks, caller)
-      } catch (error) {
-        throw storeError(error)
-      }
+      await overwrite('reset', allChecksOf(key).filter(isLimited))
+    },
+
+    async block(key, duration) {
+      checkKey(key)
+      if (!penalty) throw penaltyMissing()
+      const cost = windowMsOf(duration, 'duration')
+      await overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
     },
 
     storeHealth: () => access.health(store),
@@ -174,6 +200,14 @@ function costOf(options: CostOptions): number {
 function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '') return
   throw new SluiceError('SLUICE_KEY_INVALID', `key must be a non-empty string, but is ${show(key)}`)
+}
+
+function penaltyMissing(): SluiceError {
+  return new SluiceError(
+    'SLUICE_PENALTY_MISSING',
+    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+      `penalty: { after: 10, within: '1m', for: '5m' }`,
+  )
 }
 
 function isLimited({ limit }: Check): boolean {

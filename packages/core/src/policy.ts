@@ -1,5 +1,5 @@
 import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './algorithm-settings.ts'
-import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+import { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
@@ -62,11 +62,11 @@ export interface Policy extends AlgorithmSettings {
   readonly name: string
   /** Whether the user named it, and so shares it. */
   readonly named: boolean
-  /** Units per window, or in flight; `Infinity` for `unlimited`. */
+  /** Units per window, or in flight; `Infinity` for `unlimited`. For a penalty, the strikes that lead to a block. */
   readonly limit: number
-  /** For `concurrency`, how long a lease runs. */
+  /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */
   readonly windowMs: number
-  readonly algorithm: AlgorithmName
+  readonly algorithm: CountingName
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -156,7 +156,8 @@ function windowOf(
   throw invalid({ option: at('window') }, options.window, legal)
 }
 
-function windowMsOf(value: unknown, option: string): number {
+/** The milliseconds of a window, ten years at most. */
+export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
   if (windowMs <= longestWindowMs) return windowMs
   throw invalid({ option }, value, `at most ten years ('3650d')`)
@@ -178,7 +179,7 @@ function countsDenied(options: PolicyOptions, algorithm: AlgorithmName, option: 
   throw invalid({ option }, counts, "left out with algorithm 'concurrency'")
 }
 
-function policyName(value: unknown, option: string): string {
+export function policyName(value: unknown, option: string): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)) return value
   throw new SluiceError(
     'SLUICE_POLICY_NAME',
@@ -186,8 +187,8 @@ function policyName(value: unknown, option: string): string {
   )
 }
 
-/** Injective, and never equal to the id of an unnamed policy, which begins with a tilde. */
-function escapeName(name: string): string {
+/** The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins with a tilde. */
+export function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,
     (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`,

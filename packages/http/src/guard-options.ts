@@ -3,6 +3,7 @@ import type { Dialect } from '@sluice/headers'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
+import type { GuardPenalty } from './penalty-rule.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
 
@@ -17,7 +18,7 @@ export type Message = string | object
  */
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'> {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
   /**
@@ -33,6 +34,12 @@ export interface GuardOptions<Native, Handler = never>
    * @default ip()
    */
   key?: KeyResolver<Native>
+  /**
+   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all routes of the guard, but those that have a
+   * penalty of their own, or `false`.
+   * @default none
+   */
+  penalty?: GuardPenalty<Native> | false
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */

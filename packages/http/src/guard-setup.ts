@@ -22,6 +22,7 @@ import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { corePenalty, penaltyRule } from './penalty-rule.ts'
 import { shorthandFields } from './routes/route-override.ts'
 import type { Scope } from './routes/scope.ts'
 import {
@@ -50,10 +51,19 @@ export interface GuardPlace {
   readonly scope?: Scope | undefined
 }
 
+/** Rules that are decided with those of a guard, and belong to one around it. */
+export interface RulesAround<Native> {
+  /** Those that the guard's own are added to. */
+  readonly addedTo?: readonly Rule<Native>[] | undefined
+  readonly penalty?: Rule<Native> | undefined
+}
+
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native> {
   readonly limiter: Limiter
+  /** That of the penalty is the last. */
   readonly rules: readonly Rule<Native>[]
+  readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
   readonly report: Report
   readonly dialects: readonly Dialect[]
@@ -89,7 +99,7 @@ const guardFields: readonly string[] = [
 export function setUpGuard<Native, Handler>(
   options: GuardOptions<Native, Handler>,
   { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
-  addedTo: readonly Rule<Native>[] = [],
+  { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
@@ -104,15 +114,25 @@ export function setUpGuard<Native, Handler>(
   )
   const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1, scope }
   for (const { name } of limiter.policies) checkName(name)
+  if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
     return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
   })
-  const rules = [...addedTo, ...own]
+  const penalty = limiter.penalty
+    ? penaltyRule(options, {
+        policy: identifiedByScope ? scopedPolicy(limiter.penalty, own.length) : limiter.penalty,
+        key: defaults.key,
+        // Whom `limiter.block` names is blocked wherever the guard stands.
+        scope: identifiedByScope ? scope : '',
+      })
+    : penaltyAround
+  const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
   return {
     limiter,
     rules,
+    penalty,
     onMissingKey: oneOf(
       given(options.onMissingKey, 'ip'),
       { option: 'onMissingKey' },
@@ -144,9 +164,10 @@ function limiterOptions<Native, Handler>(
 ): LimiterOptions {
   const ownFields: readonly string[] = limiterFields
   const own = Object.fromEntries(
-    Object.entries(options).filter(([field]) => ownFields.includes(field)),
+    Object.entries(options).filter(([field]) => ownFields.includes(field) && field !== 'penalty'),
   )
-  return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
+  const all = { ...own, ...corePenalty(options) }
+  return options.policies === undefined ? { ...all, ...policies[0] } : { ...all, policies }
 }
 
 function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {

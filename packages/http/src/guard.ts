@@ -77,7 +77,7 @@ export function createGuard<Native extends object, Handler = never>(
   const { routes, profiles, ...own } = options
   const base = { ...own, store: given(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
-  const isOptional = !isGlobal || routes !== undefined
+  const isOptional = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const everywhere = createPolicyGuard<Native, Handler>(
     isOptional && !hasPolicies(base) ? { ...base, ...nothing } : base,
     place,

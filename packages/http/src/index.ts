@@ -57,6 +57,7 @@ export {
   untouched,
   type Verdict,
 } from './passage.ts'
+export type { GuardPenalty } from './penalty-rule.ts'
 export type { PolicyGuard } from './policy-guard.ts'
 export {
   type HttpResponse,

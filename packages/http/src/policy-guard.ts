@@ -2,7 +2,7 @@ import { andThen, type Decision, type Limiter, type MaybePromise } from '@sluice
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './guard.ts'
 import type { GuardOptions } from './guard-options.ts'
-import { type GuardPlace, type GuardSetup, setUpGuard } from './guard-setup.ts'
+import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
 import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -12,12 +12,10 @@ import { RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
-import type { Rule, RuleCheck } from './rule.ts'
+import type { RuleCheck } from './rule.ts'
 
 /** Where a guard of one list of policies stands. */
-export interface PolicyGuardPlace<Native> extends GuardPlace {
-  /** Rules that are decided with those of the options: what they are added to. */
-  readonly addedTo?: readonly Rule<Native>[] | undefined
+export interface PolicyGuardPlace<Native> extends GuardPlace, RulesAround<Native> {
   /** Where its requests wait. @default a room of its own */
   readonly waitingRoom?: WaitingRoom | undefined
 }
@@ -39,7 +37,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   options: GuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
-  const setup = setUpGuard(options, place, place.addedTo)
+  const setup = setUpGuard(options, place, place)
   const { limiter } = setup
   const { skip, message, handler } = options
   const requestChecks = new RequestChecks(setup)
@@ -78,7 +76,9 @@ export function createPolicyGuard<Native extends object, Handler>(
 
     const status = refusalStatus(decision, setup.statusCode)
     const violated = fields.ledger.violated()
-    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
+    const penalties = fields.ledger.violatedPenalties()
+    const refusal = { native, decision, status, violated, penalties }
+    const body = handler ? undefined : refusalBody(message, refusal)
     return andThen(body, (known) => ({
       decision,
       verdict: {

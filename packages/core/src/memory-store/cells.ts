@@ -53,7 +53,7 @@ export class Cells {
   get(check: Check, now: number): Counted | undefined {
     const own = this.#tables.get(check.policy.id)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
-    return this.#overflow.get(overflowKey(check))
+    return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
 
   /** A new life of a key: after all that it held has expired, or where it held nothing. */
@@ -146,6 +146,7 @@ export class Cells {
   }
 
   #overflowState(check: Check, algorithm: Algorithm<Counted>): Counted {
+    if (!sharesBuckets(check)) return algorithm.create()
     const key = overflowKey(check)
     const state = this.#overflow.get(key) ?? algorithm.create()
     this.#overflow.set(key, state)
@@ -160,6 +161,11 @@ function hasExpired(entry: Entry, now: number): boolean {
 /** The policy and limit by which a key expires, or is exhausted. */
 function lastCheck({ table: { policy }, key, state }: Entry): Check {
   return { policy, key, cost: 0, limit: state.limit }
+}
+
+/** For the strikes of one key another one must not be blocked: where there is no room, they are not counted. */
+function sharesBuckets({ policy }: Check): boolean {
+  return policy.algorithm !== 'penalty'
 }
 
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */

@@ -29,6 +29,20 @@ export function quotaExceeded(violated: readonly string[], status = 429): Proble
   }
 }
 
+/**
+ * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word, though a quota may be exceeded too.
+ * @param penalties the names of the visible penalties that deny, one at least
+ * @param status the real status of the response
+ */
+export function abnormalUsage(penalties: readonly string[], status: number): Problem {
+  return {
+    type: `${registry}#abnormal-usage-detected`,
+    title: 'Abnormal Usage Detected',
+    status,
+    'violated-policies': penalties,
+  }
+}
+
 /** A problem that the status says all about (RFC 9457 §4.2.1). */
 export function plainProblem(status: number): Problem {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status }

@@ -1,7 +1,13 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
-import { type Problem, plainProblem, problemMediaType, quotaExceeded } from './problem.ts'
+import {
+  abnormalUsage,
+  type Problem,
+  plainProblem,
+  problemMediaType,
+  quotaExceeded,
+} from './problem.ts'
 
 export interface Refusal<Native> {
   readonly native: Native
@@ -9,6 +15,8 @@ export interface Refusal<Native> {
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
+  /** Those of them that are penalties. */
+  readonly penalties: readonly string[]
 }
 
 /**
@@ -27,14 +35,19 @@ export function refusalStatus(decision: Decision, statusCode: number): number {
 /** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
   message: GuardOptions<Native>['message'],
-  { native, decision, status, violated }: Refusal<Native>,
+  refusal: Refusal<Native>,
 ): MaybePromise<RejectBody> {
-  const problem =
-    decision.source === 'closed' ? plainProblem(status) : quotaExceeded(violated, status)
+  const { native, decision } = refusal
+  const problem = problemOf(refusal)
   if (typeof message === 'function') {
     return andThen(message(native, decision), (found) => bodyOf(found, problem))
   }
   return bodyOf(decision.source === 'closed' ? undefined : message, problem)
+}
+
+function problemOf<Native>({ decision, status, violated, penalties }: Refusal<Native>): Problem {
+  if (decision.source === 'closed') return plainProblem(status)
+  return penalties.length > 0 ? abnormalUsage(penalties, status) : quotaExceeded(violated, status)
 }
 
 function bodyOf(message: Message | undefined, problem: Problem): RejectBody {

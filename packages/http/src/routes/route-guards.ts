@@ -1,5 +1,6 @@
 import { invalid, SluiceError } from '@sluice/core'
 import type { GuardOptions } from '../guard-options.ts'
+import { penaltyOfRoute } from '../penalty-rule.ts'
 import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
 import type { Rule } from '../rule.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
@@ -52,9 +53,11 @@ export class RouteGuards<Native extends object, Handler> {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
     try {
-      const { options, isAdded } = wholeOverride(override, around, catalogue)
+      const { options: whole, isAdded } = wholeOverride(override, around, catalogue)
+      const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       const addedTo = isAdded ? this.#addedTo() : undefined
-      return createPolicyGuard(options, { ...place, addedTo, waitingRoom: guard.waitingRoom })
+      const { waitingRoom } = guard
+      return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
@@ -69,6 +72,9 @@ export class RouteGuards<Native extends object, Handler> {
         `combine is 'add', but global is false, so there is nothing to add to; leave combine out`,
       )
     }
-    return guard.setup.rules.map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
+    const { rules, penalty } = guard.setup
+    return rules
+      .filter((rule) => rule !== penalty)
+      .map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
   }
 }
