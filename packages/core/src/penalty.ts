@@ -50,9 +50,9 @@ const dayMs = 86_400_000
 export function definePenalty(options: PenaltyOptions): Policy {
   knownFields(options, 'penalty', [...automatic, ...names])
   const { after } = options
-  const settings = after === 'never' ? nothing(options) : settingsOf(options)
   const limit = after === 'never' ? 1 : strikes(after)
   const windowMs = after === 'never' ? 0 : windowMsOf(options.within, 'penalty.within')
+  const settings = after === 'never' ? nothing(options) : settingsOf(options)
   const name = options.name === undefined ? undefined : policyName(options.name, 'penalty.name')
   return {
     ...neutral,

@@ -95,6 +95,9 @@ function denied(cells: Cells, found: Found, wait: number): Outcome {
     return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   }
   const state = take(cells, found).state
+  // Where there is no room to count, nothing came of it.
+  const isKept = check.policy.algorithm !== 'penalty' || cells.get(check, now) === state
+  if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   const counter = { algorithm: algorithmOf(check), state }
   return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
 }
