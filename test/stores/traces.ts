@@ -100,7 +100,7 @@ const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
 )
 
 /** Penalties as a limiter makes them. */
-export function penaltyPolicies(options: readonly PenaltyOptions[]): readonly Policy[] {
+function penaltyPolicies(options: readonly PenaltyOptions[]): readonly Policy[] {
   return options.flatMap((penalty) => createLimiter({ penalty }).penalty ?? [])
 }
 
