@@ -14,10 +14,11 @@ import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { HttpResponse } from './responses/http-response.ts'
 import { PolicyCatalogue } from './routes/policy-catalogue.ts'
 import { RouteGuards } from './routes/route-guards.ts'
-import { type RouteOverride, shorthandFields } from './routes/route-override.ts'
+import type { RouteOverride } from './routes/route-override.ts'
 import { RouteRules } from './routes/route-rules.ts'
 import type { Routing } from './routes/route-table.ts'
 import type { Scope } from './routes/scope.ts'
+import { bringsPolicies } from './routes/shorthand-fields.ts'
 
 /** One request and its response, as an adapter shows them. */
 export interface Exchange<Native extends object> {
@@ -78,7 +79,7 @@ export function createGuard<Native extends object, Handler = never>(
   const base = { ...own, store: given(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined
-  const hasNone = mayBeNone && !hasPolicies(base)
+  const hasNone = mayBeNone && !bringsPolicies(base)
   const everywhere = createPolicyGuard<Native, Handler>(
     hasNone ? { ...base, ...nothing } : base,
     place,
@@ -104,9 +105,3 @@ export function createGuard<Native extends object, Handler = never>(
 
 /** What stands for no policies: it is never asked. */
 const nothing = { limit: unlimited, window: '1s' } as const
-
-function hasPolicies(options: object): boolean {
-  return Object.keys(options).some(
-    (field) => field === 'policies' || shorthandFields.includes(field),
-  )
-}

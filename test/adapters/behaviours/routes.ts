@@ -149,6 +149,17 @@ export const routeRules: Behaviour = ({ start }) => {
       ],
     ],
     [
+      'keeps the only policy around it beside one of its own, by naming it',
+      {
+        ...of(3, { name: 'api' }),
+        routes: { 'GET /export': { policies: ['api', of(1)] } },
+      },
+      [
+        ['GET /export', 2, 1],
+        ['GET /', 3, 2],
+      ],
+    ],
+    [
       'with a new cost alone counts the policies around it for the route',
       { ...of(4), routes: { 'GET /export': { cost: 2 } } },
       [
