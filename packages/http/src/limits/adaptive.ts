@@ -41,11 +41,8 @@ export class AdaptiveLimit implements LimitSource {
     this.#current = max
     this.largest = max
     this.declared = max
-    this.#signal = new SmoothedSignal(
-      options,
-      `adaptive({ min: ${this.#min}, max: ${max} })`,
-      (reading) => this.#follow(reading),
-    )
+    const owner = { where: 'adaptive', label: `adaptive({ min: ${this.#min}, max: ${max} })` }
+    this.#signal = new SmoothedSignal(options, owner, (reading) => this.#follow(reading))
   }
 
   /** The limit now, for metrics. */

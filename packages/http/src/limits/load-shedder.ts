@@ -47,7 +47,9 @@ export class LoadShedder<Native> {
     }
     this.#priority = options.priority
     this.#retryAfterMs = durationMs(given(options.retryAfter, '5s'), 'shed.retryAfter')
-    this.#signal = new SmoothedSignal(options, 'shed', (reading) => this.#follow(reading))
+    this.#signal = new SmoothedSignal(options, { where: 'shed' }, (reading) =>
+      this.#follow(reading),
+    )
     this.refusal = {
       allowed: false,
       outcomes: [],

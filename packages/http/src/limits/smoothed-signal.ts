@@ -35,10 +35,17 @@ export class SmoothedSignal {
   /** Meanwhile readings are taken in, and nobody is told. */
   #hold: { readonly fromMs: number; readonly untilMs: number } | undefined
 
-  /** @param onReading told of every reading, once the last change has had time to show */
-  constructor(options: SignalOptions, where: string, onReading: (reading: Reading) => void) {
+  /**
+   * @param owner what the user calls what the options are of, and how it is told from others
+   * @param onReading told of every reading, once the last change has had time to show
+   */
+  constructor(
+    options: SignalOptions,
+    { where, label = where }: { where: string; label?: string },
+    onReading: (reading: Reading) => void,
+  ) {
     this.#signal = setUpSignal(options, where)
-    this.#where = `signal ${this.#signal.name} of ${where}`
+    this.#where = `signal ${this.#signal.name} of ${label}`
     this.#onReading = onReading
     this.low = this.#signal.low
     this.high = this.#signal.high
