@@ -1,5 +1,5 @@
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { cpuUsage } from 'node:process'
+import process from 'node:process'
 import { invalid, knownFields } from '@sluice/core'
 import type { Signal } from './signal.ts'
 
@@ -69,7 +69,7 @@ export function cpu(options: CpuOptions = {}): Signal {
   let last: { user: number; system: number } | undefined
 
   function measure(elapsedMs: number): number | undefined {
-    const now = cpuUsage()
+    const now = process.cpuUsage()
     const usedMs = last && (now.user - last.user + now.system - last.system) / 1_000
     last = now
     return usedMs === undefined ? undefined : usedMs / elapsedMs / cores
