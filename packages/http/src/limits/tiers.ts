@@ -25,7 +25,7 @@ export interface TierTable<Native> {
  * @throws SluiceError when an entry of the table is no limit
  */
 export function tiers<Native>(
-  table: TierTable<Native>,
+  table: TierTable<NoInfer<Native>>,
   tierOf: (native: Native) => MaybePromise<string | null | undefined>,
 ): LimitSource<Native> {
   checkTable(table)
