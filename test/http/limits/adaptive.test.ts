@@ -301,6 +301,29 @@ describe('a closed loop', () => {
     for (const delay of delays.slice(300)) expect(delay).toBeLessThanOrEqual(10)
   })
 
+  it('settles too where a real limiter lets through what comes every ten milliseconds', () => {
+    const plant = new Plant({ capacity: 100, lagMs: 1_000 })
+    const options = { low: 2, high: 10, min: 10, max: 200, signal: () => plant.delayMs }
+    const guard = guardOf({ window: '1s', algorithm: 'token-bucket', limit: adaptive(options) })
+    const limits: number[] = []
+    for (let second = 0; second < 300; second += 1) {
+      let passed = 0
+      for (let request = 0; request < 100; request += 1) {
+        vi.setSystemTime(Date.now() + 10)
+        for (const _ of ['one', 'another', 'a third']) {
+          const { decision } = now(guard.check(exchange()) as never)
+          if (decision?.allowed) passed += 1
+          if (request === 0) limits.push(decision?.outcomes[0]?.limit ?? Number.NaN)
+        }
+      }
+      plant.run(passed, 1_000)
+    }
+    expect(turns(limits)).toBeLessThanOrEqual(2)
+    expect(new Set(limits.slice(-300)).size).toBe(1)
+    expect(plant.delayMs).toBeLessThanOrEqual(10)
+    expect(plant.delayMs).toBeGreaterThan(1.5)
+  })
+
   it('comes back to its maximum when the load has gone', () => {
     const { limits } = simulate({
       capacity: 500,
