@@ -267,15 +267,19 @@ describe('a closed loop', () => {
     capacity: number
     lagMs: number
     demand: (second: number) => number
+    /** What the signal is multiplied with. */
+    noise?: (second: number) => number
     seconds: number
     options: Partial<SignalOptions> & { min: number; max: number }
   }) {
     const plant = new Plant(at)
-    const limit = adaptive({ low: 2, high: 10, ...at.options, signal: () => plant.delayMs })
+    let second = 0
+    const signal = (): number => plant.delayMs * (at.noise?.(second) ?? 1)
+    const limit = adaptive({ low: 2, high: 10, ...at.options, signal })
     const { after } = asker(limit)
     const limits: number[] = []
     const delays: number[] = []
-    for (let second = 0; second < at.seconds; second += 1) {
+    for (; second < at.seconds; second += 1) {
       const allowed = after(1_000) ?? 0
       plant.run(Math.min(at.demand(second), allowed), 1_000)
       limits.push(allowed)
@@ -341,20 +345,48 @@ describe('a closed loop', () => {
       capacity: fc.integer({ min: 200, max: 2_000 }),
       lagMs: fc.integer({ min: 100, max: 3_000 }),
       demand: fc.integer({ min: 10, max: 10_000 }),
+      min: fc.nat(100),
     })
     fc.assert(
-      fc.property(server, ({ capacity, lagMs, demand }) => {
+      fc.property(server, ({ capacity, lagMs, demand, min }) => {
         const { limits, delays } = simulate({
           capacity,
           lagMs,
           demand: () => demand,
           seconds: 900,
-          options: { min: 50, max: 2_000 },
+          options: { min, max: 2_000 },
         })
         expect(turns(limits)).toBeLessThanOrEqual(2)
         expect(new Set(limits.slice(-300)).size).toBe(1)
         expect(Math.max(...delays.slice(-300))).toBeLessThanOrEqual(10)
       }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('settles although the signal is noisy', () => {
+    const server = fc.record({
+      capacity: fc.integer({ min: 200, max: 2_000 }),
+      lagMs: fc.integer({ min: 100, max: 3_000 }),
+      demand: fc.integer({ min: 10, max: 10_000 }),
+      noise: fc.array(fc.double({ min: 0.7, max: 1.3, noNaN: true }), {
+        minLength: 7,
+        maxLength: 97,
+      }),
+    })
+    fc.assert(
+      fc.property(server, ({ noise, demand, ...plant }) => {
+        const { limits } = simulate({
+          ...plant,
+          noise: (second) => noise[second % noise.length] ?? 1,
+          demand: () => demand,
+          seconds: 900,
+          options: { min: 50, max: 2_000 },
+        })
+        expect(turns(limits)).toBeLessThanOrEqual(4)
+        expect(new Set(limits.slice(-300)).size).toBe(1)
+      }),
+      { numRuns: 200 },
     )
   })
 })

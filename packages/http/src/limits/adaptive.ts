@@ -11,11 +11,12 @@ export interface AdaptiveOptions extends SignalOptions {
   max: number
 }
 
-/** What one change does at most: half of the limit goes, a twentieth of the range from `min` to `max` comes back. */
+/** Half of the limit goes with one change at most, and a twentieth at least, so that it has an effect. */
 const steepest = 0.5
-/** And at least, so that it has an effect. */
 const gentlest = 0.95
+/** A twentieth of the range from `min` to `max` comes back with one change at most, and a tenth of the limit: no leap over the band. */
 const stepsUp = 20
+const growth = 0.1
 
 /** A limit that follows a signal. */
 export class AdaptiveLimit implements LimitSource {
@@ -72,8 +73,20 @@ export class AdaptiveLimit implements LimitSource {
     }
     if (value >= low) return this.#current
     // While nobody asked, nothing was overloaded either.
-    const steps = Math.max(1, Math.floor(idleMs / smoothingMs))
-    return Math.min(this.declared, this.#current + steps * this.#step)
+    let next = this.#grown(this.#current)
+    for (
+      let restMs = idleMs - 2 * smoothingMs;
+      restMs >= 0 && next < this.declared;
+      restMs -= smoothingMs
+    ) {
+      next = this.#grown(next)
+    }
+    return next
+  }
+
+  #grown(limit: number): number {
+    const step = Math.min(this.#step, Math.ceil(limit * growth))
+    return Math.min(this.declared, limit + Math.max(1, step))
   }
 }
 
