@@ -190,6 +190,20 @@ describe('tiers', () => {
       /^defaultLimit .* beside tiers\(…\) .*give it one, as in { …, default: 60 }/,
     ],
     [
+      () => guardOf({ policies: [{ window: '1m', limit: tiers({ free: 1 }, planOf) }] }),
+      'SLUICE_LIMIT_INVALID',
+      /^policies\[0\].defaultLimit/,
+    ],
+    [
+      () =>
+        asker({
+          limit: 1,
+          profiles: { plan: { window: '1m', limit: tiers({ free: 1 }, planOf) } },
+        }),
+      'SLUICE_LIMIT_INVALID',
+      /^profiles.plan.defaultLimit/,
+    ],
+    [
       () => asker({ limit: tiers({ default: () => 1 }, planOf) }),
       'SLUICE_LIMIT_INVALID',
       /^defaultLimit/,
