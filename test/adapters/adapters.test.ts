@@ -5,12 +5,14 @@ import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
+import { routeRules } from './behaviours/routes.ts'
 import { sharing } from './behaviours/sharing.ts'
 import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
@@ -25,12 +27,14 @@ const behaviours = {
   refusals,
   responseHeaders,
   chains,
+  routeRules,
   sharing,
   storeFailures,
   contractVectors,
   queues,
   leases,
   penalties,
+  movingLimits,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

@@ -1,6 +1,6 @@
 import { type Limiter, type LimiterOptions, memoryStore } from '@sluice/core'
-import { apiKey, type GuardOptions, ipKey } from '@sluice/http'
-import { describe, expect, it } from 'vitest'
+import { adaptive, apiKey, type GuardOptions, ipKey } from '@sluice/http'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { exchange, guardOf, now } from './exchange.ts'
 
 const quota = { limit: 1, window: '1m' } as const
@@ -63,6 +63,25 @@ describe('the penalty of a guard', () => {
     await one.limiter.block(address, '1h')
     expect(await waits(one.limiter)).toBeGreaterThan(0)
     expect(await waits(two.limiter)).toBe(0)
+  })
+
+  it('counts nothing while a limit is reduced, and denies all the same whom it has blocked', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const limit = adaptive({ min: 1, max: 50, low: 10, high: 20, signal: () => 100 })
+    const guard = guardOf({ limit, window: '1h', penalty: { ...penalty, after: 1 } })
+    for (let second = 0; second < 20; second += 1) {
+      vi.advanceTimersByTime(1_000)
+      await guard.check(exchange())
+    }
+    for (let i = 0; i < 50; i += 1) {
+      const { verdict, decision } = now(await guard.check(exchange()))
+      if (verdict.action === 'reject') expect(verdict.status).toBe(503)
+      expect(decision?.outcomes[1]?.allowed).toBe(true)
+    }
+    expect(now(await guard.check(exchange())).decision?.allowed).toBe(false)
+    await guard.limiter.block(address, '1h')
+    expect(now(await guard.check(exchange())).verdict).toMatchObject({ status: 429 })
   })
 
   it('leaves the memory path synchronous', () => {

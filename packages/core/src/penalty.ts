@@ -61,6 +61,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     name: name ?? 'penalty',
     named: name !== undefined,
     limit,
+    headroom: 0,
     windowMs,
     algorithm: 'penalty',
     countDenied: settings !== undefined,

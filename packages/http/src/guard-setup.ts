@@ -23,8 +23,8 @@ import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
-import { shorthandFields } from './routes/route-override.ts'
 import type { Scope } from './routes/scope.ts'
+import { shorthandFields } from './routes/shorthand-fields.ts'
 import {
   checkCounting,
   checkRule,
@@ -80,6 +80,7 @@ const guardFields: readonly string[] = [
   ...ruleFields,
   'onMissingKey',
   'skip',
+  'shed',
   'headers',
   'exposeHeaders',
   'hideOnRedirect',
@@ -207,7 +208,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
     else
       warnOnce(
-        `${place} yielded a value that is not legal; its default stood in (onInvalid tells more)`,
+        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
       )
   }
 }

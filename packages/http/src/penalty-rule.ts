@@ -3,9 +3,10 @@ import {
   invalid,
   type ManualPenalty,
   type PenaltyOptions,
+  type Policy,
 } from '@sluice/core'
 import type { KeyResolver } from './keys/key-resolver.ts'
-import { checkCounting, type Rule, ruleOf } from './rule.ts'
+import { checkCounting, type Rule, type RuleCheck, ruleOf } from './rule.ts'
 
 interface KeyedPenalty<Native> {
   /** Who collects strikes, and is blocked. @default the guard's `key` */
@@ -61,4 +62,24 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   const own = typeof override === 'string' ? undefined : override.penalty
   if (own !== undefined) return { options, penalty: undefined }
   return { options: { ...options, penalty: false }, penalty: around }
+}
+
+/** What a reduced limit denies is our doing: for such a request a penalty denies whom it has blocked, and counts nothing. */
+export function withoutUndueStrikes<Native>(
+  checks: readonly RuleCheck<Native>[],
+): readonly RuleCheck<Native>[] {
+  if (!checks.some(({ reduced }) => reduced)) return checks
+  return checks.map((check) =>
+    check.policy.penalty ? { ...check, policy: lenient(check.policy) } : check,
+  )
+}
+
+const lenientPolicies = new WeakMap<Policy, Policy>()
+
+function lenient(policy: Policy): Policy {
+  const known = lenientPolicies.get(policy)
+  if (known) return known
+  const made = { ...policy, countDenied: false, penalty: undefined }
+  lenientPolicies.set(policy, made)
+  return made
 }

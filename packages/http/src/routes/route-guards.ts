@@ -14,8 +14,8 @@ export interface Surroundings<Native extends object, Handler> {
   readonly guard: PolicyGuard<Native, Handler>
   /** Where that guard stands; `undefined` where only each exchange tells. */
   readonly scope: Scope | undefined
-  /** Whether it limits all requests, so that an override can be added to it. */
-  readonly isGlobal: boolean
+  /** Whether it limits all other requests, so that an override can be added to it. */
+  readonly isApplied: boolean
 }
 
 /** How the guard of a route is told from others. */
@@ -57,7 +57,8 @@ export class RouteGuards<Native extends object, Handler> {
       const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       const addedTo = isAdded ? this.#addedTo() : undefined
       const { waitingRoom } = guard
-      return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom })
+      const shedder = options.shed === around.shed ? guard.shedder : undefined
+      return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom, shedder })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
@@ -65,11 +66,11 @@ export class RouteGuards<Native extends object, Handler> {
   }
 
   #addedTo(): readonly Rule<Native>[] {
-    const { guard, scope, isGlobal } = this.#around
-    if (!isGlobal) {
+    const { guard, scope, isApplied } = this.#around
+    if (!isApplied) {
       throw new SluiceError(
         'SLUICE_OPTION_INVALID',
-        `combine is 'add', but global is false, so there is nothing to add to; leave combine out`,
+        `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
       )
     }
     const { rules, penalty } = guard.setup
