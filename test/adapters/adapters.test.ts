@@ -1,6 +1,7 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { accessLists } from './behaviours/access-lists.ts'
 import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
@@ -20,6 +21,7 @@ const behaviours = {
   basics,
   requestValues,
   keys,
+  accessLists,
   proxies,
   refusals,
   responseHeaders,

@@ -1,6 +1,6 @@
 export {
+  type AccessListOptions,
   type ApiKeyOptions,
-  all,
   apiKey,
   bearer,
   createLimiter,
@@ -8,9 +8,9 @@ export {
   type DecisionEvent,
   type Dialect,
   type FailureMode,
-  firstOf,
   type Handler,
   header,
+  type Id,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -27,6 +27,7 @@ export {
   type StoreHealth,
   unlimited,
 } from '@sluice/http'
+export { all, firstOf, tenant, user } from './keys.ts'
 export { mount } from './mount.ts'
 export type {
   RateLimitHandler,

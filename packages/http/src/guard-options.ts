@@ -3,6 +3,7 @@ import type { Dialect } from '@sluice/headers'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
+import type { ListOptions } from './lists/access-lists.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
 
@@ -17,7 +18,8 @@ export type Message = string | object
  */
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies'>,
+    ListOptions {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
   /**

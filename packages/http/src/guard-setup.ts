@@ -22,6 +22,7 @@ import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { shorthandFields } from './routes/route-override.ts'
 import type { Scope } from './routes/scope.ts'
 import {
@@ -55,6 +56,8 @@ export interface GuardSetup<Native> {
   readonly limiter: Limiter
   readonly rules: readonly Rule<Native>[]
   readonly onMissingKey: MissingKey
+  /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
+  readonly lists: AccessLists | undefined
   readonly report: Report
   readonly dialects: readonly Dialect[]
   readonly exposeHeaders: boolean
@@ -70,6 +73,8 @@ const guardFields: readonly string[] = [
   ...ruleFields,
   'onMissingKey',
   'skip',
+  'allow',
+  'block',
   'headers',
   'exposeHeaders',
   'hideOnRedirect',
@@ -118,6 +123,7 @@ export function setUpGuard<Native, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),

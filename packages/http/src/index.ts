@@ -39,6 +39,7 @@ export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
 export { firstOf } from './keys/first-of.ts'
 export { header } from './keys/header.ts'
+export type { Id } from './keys/id-key.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export {
   defineKey,
@@ -46,7 +47,11 @@ export {
   type ResolvedKey,
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
+export { ProxyWatch } from './keys/proxy-watch.ts'
 export { route } from './keys/route.ts'
+export { tenant } from './keys/tenant.ts'
+export { user } from './keys/user.ts'
+export type { AccessListOptions } from './lists/access-list.ts'
 export {
   type Delay,
   type Hold,

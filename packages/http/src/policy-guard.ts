@@ -7,8 +7,9 @@ import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
+import { forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
-import { RequestChecks } from './request-checks.ts'
+import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
@@ -40,7 +41,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place.addedTo)
-  const { limiter } = setup
+  const { limiter, lists } = setup
   const { skip, message, handler } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
@@ -51,16 +52,26 @@ export function createPolicyGuard<Native extends object, Handler>(
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
-    if (!skip) return limit(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+    if (!skip) return enter(exchange)
+    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : enter(exchange)))
   }
 
-  function limit(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+  function limit(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
+      if (checks === 'block') return forbidden(options, exchange.native)
       if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
       if (checks.length === 0) return untouched
       return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
     })
+  }
+
+  /** By address first, which costs no key. */
+  function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (!lists) return limit(exchange)
+    const access = lists.ofAddress(exchange.request)
+    if (access === 'block') return forbidden(options, exchange.native)
+    if (access === 'allow' && !lists.needKeys(access)) return untouched
+    return limit({ ...exchange, access })
   }
 
   function answer(

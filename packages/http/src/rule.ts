@@ -22,6 +22,8 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import { tenant } from './keys/tenant.ts'
+import { user } from './keys/user.ts'
 import type { Scope } from './routes/scope.ts'
 
 /** A policy, and how a request becomes a check of it. */
@@ -72,6 +74,8 @@ const factories: readonly { readonly name: string }[] = [
   header,
   ip,
   route,
+  tenant,
+  user,
 ]
 
 /** Checks who is counted, and for how much. */
