@@ -3,6 +3,7 @@ import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
 import { basics } from './behaviours/basics.ts'
+import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
@@ -19,6 +20,7 @@ import { fastifyDriver } from './drivers/fastify-driver.ts'
 
 const behaviours = {
   basics,
+  bypasses,
   requestValues,
   keys,
   accessLists,
