@@ -14,7 +14,7 @@ export interface Pattern {
   readonly express5?: string
 }
 
-export interface RouteApp {
+interface RouteApp {
   readonly port: number
   /** What stands before every path. */
   readonly prefix: string

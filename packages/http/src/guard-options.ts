@@ -24,7 +24,7 @@ export interface GuardOptions<Native, Handler = never>
   policies?: readonly HttpPolicyOptions<Native>[]
   /**
    * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves them alone. The most specific one counts.
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
    * @default none
    */
   routes?: Routes<Native, Handler>

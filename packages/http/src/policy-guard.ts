@@ -70,8 +70,8 @@ export function createPolicyGuard<Native extends object, Handler>(
     if (!lists) return limit(exchange)
     const access = lists.ofAddress(exchange.request)
     if (access === 'block') return forbidden(options, exchange.native)
-    if (access === 'allow' && !lists.needKeys(access)) return untouched
-    return limit({ ...exchange, access })
+    if (access === 'unlisted') return limit(exchange)
+    return lists.blockKeys ? limit({ ...exchange, access }) : untouched
   }
 
   function answer(

@@ -1,5 +1,4 @@
 import { invalid, knownFields } from '@sluice/core'
-import type { HttpRequest } from '../http-request.ts'
 import { AddressSet } from './address-set.ts'
 
 /** Whom a list names. */
@@ -40,11 +39,12 @@ export class AccessList implements AccessListOptions {
     this.#keys = new Set(this.keys)
   }
 
-  /** Reads the address only where there is something to compare it with. */
-  hasAddress(request: HttpRequest): boolean {
-    if (this.ips.length === 0) return false
-    const address = request.ip
-    return address !== undefined && this.#addresses.has(address)
+  hasAddress(address: string): boolean {
+    return this.#addresses.has(address)
+  }
+
+  get hasAddresses(): boolean {
+    return this.ips.length > 0
   }
 
   get hasKeys(): boolean {

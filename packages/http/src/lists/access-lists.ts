@@ -24,25 +24,29 @@ export class AccessLists {
     this.#block = AccessList.read(block, 'block')
   }
 
+  /** Reads the address only where there is something to compare it with. */
   ofAddress(request: HttpRequest): Access {
-    if (this.#block.hasAddress(request)) return 'block'
-    return this.#allow.hasAddress(request) ? 'allow' : 'unlisted'
+    if (!this.#block.hasAddresses && !this.#allow.hasAddresses) return 'unlisted'
+    const address = request.ip
+    if (address === undefined) return 'unlisted'
+    if (this.#block.hasAddress(address)) return 'block'
+    return this.#allow.hasAddress(address) ? 'allow' : 'unlisted'
   }
 
-  /** Whether the keys of a request can change what is known of it. */
-  needKeys(access: Access): boolean {
-    return this.#block.hasKeys || (access === 'unlisted' && this.#allow.hasKeys)
+  /** Whether somebody whose address is allowed may yet be blocked. */
+  get blockKeys(): boolean {
+    return this.#block.hasKeys
   }
 
+  /** @param access what the address says */
   ofKeys(keys: readonly KeyOrMode[], access: Access): Access {
-    if (keys.some((found) => typeof found === 'object' && this.#block.hasKey(found.key))) {
-      return 'block'
+    let known = access
+    for (const found of keys) {
+      if (typeof found === 'string') continue
+      if (this.#block.hasKey(found.key)) return 'block'
+      if (this.#allow.hasKey(found.key)) known = 'allow'
     }
-    if (access === 'allow') return access
-    const isAllowed = keys.some(
-      (found) => typeof found === 'object' && this.#allow.hasKey(found.key),
-    )
-    return isAllowed ? 'allow' : 'unlisted'
+    return known
   }
 }
 

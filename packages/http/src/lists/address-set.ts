@@ -1,6 +1,6 @@
 import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
-import { canonicalIp } from '../keys/canonical-ip.ts'
+import { type IpAddress, readIp } from '../keys/canonical-ip.ts'
 import { remember } from '../keys/known-addresses.ts'
 
 /** Addresses and networks. A look-up takes as long as there are different prefix lengths in it, however many networks that are. */
@@ -25,10 +25,10 @@ export class AddressSet {
   }
 
   #find(text: string): boolean {
-    const canonical = canonicalIp(text, { prefix4: 32, prefix6: 128 })
-    if (canonical === undefined) return false
-    const address = ipaddr.parse(canonical)
+    const address = readIp(text)
+    if (!address) return false
     const family = address.kind()
+    if (this.#lengths[family].size === 0) return false
     const bits = bitsOf(address)
     for (const length of this.#lengths[family]) {
       if (this.#networks[family].has(bits.slice(0, length))) return true
@@ -53,10 +53,9 @@ export class AddressSet {
 }
 
 type Family = 'ipv4' | 'ipv6'
-type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 interface Network {
-  readonly address: Address
+  readonly address: IpAddress
   /** How many leading bits it has in common. */
   readonly length: number
 }
@@ -67,10 +66,9 @@ const legal = `an address or a network, such as '203.0.113.9', '10.0.0.0/8' or '
 function readNetwork(text: unknown, option: string): Network {
   const [, host = '', digits] =
     /^([\d.]+|[\dA-Fa-f:.]*:[\dA-Fa-f:.]*)(?:\/(\d{1,3}))?$/.exec(String(text)) ?? []
-  const canonical = canonicalIp(host, { prefix4: 32, prefix6: 128 })
-  if (typeof text !== 'string' || canonical === undefined || isWithPort(host))
+  const address = readIp(host)
+  if (typeof text !== 'string' || !address || isWithPort(host))
     throw invalid({ option }, text, legal)
-  const address = ipaddr.parse(canonical)
   const written = host.includes(':') ? 128 : 32
   const actual = address.kind() === 'ipv4' ? 32 : 128
   const length = Number(digits ?? written) - (written - actual)
@@ -84,7 +82,7 @@ function isWithPort(host: string): boolean {
   return host.includes('.') && /^[\d.]+:/.test(host)
 }
 
-function bitsOf(address: Address): string {
+function bitsOf(address: IpAddress): string {
   return address
     .toByteArray()
     .map((byte) => byte.toString(2).padStart(8, '0'))
