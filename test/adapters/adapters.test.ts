@@ -12,6 +12,7 @@ import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
+import { routeRules } from './behaviours/routes.ts'
 import { sharing } from './behaviours/sharing.ts'
 import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
@@ -28,6 +29,7 @@ const behaviours = {
   refusals,
   responseHeaders,
   chains,
+  routeRules,
   sharing,
   storeFailures,
   contractVectors,

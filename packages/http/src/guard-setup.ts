@@ -23,8 +23,8 @@ import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
-import { shorthandFields } from './routes/route-override.ts'
 import type { Scope } from './routes/scope.ts'
+import { shorthandFields } from './routes/shorthand-fields.ts'
 import {
   checkCounting,
   checkRule,

@@ -26,7 +26,9 @@ export interface RouteRule<Native extends object, Handler> {
 export class RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   readonly #table: RouteTable<RouteRule<Native, Handler>>
-  /** Finds only what is written, where the other one is lenient. */
+  /** Those that limit something. */
+  readonly #limits: RouteTable<RouteRule<Native, Handler>>
+  /** Finds only what is written, where the others are lenient. */
   readonly #exactTable: RouteTable<RouteRule<Native, Handler>> | undefined
 
   /** @throws SluiceError that names the route, when it is none, or its limits are wrong */
@@ -53,6 +55,10 @@ export class RouteRules<Native extends object, Handler> {
       rules.set(text, { scope, guard })
     }
     this.#table = new RouteTable(rules, routing)
+    this.#limits = new RouteTable(
+      new Map([...rules].filter(([, { guard }]) => guard !== false)),
+      routing,
+    )
     this.#exactTable = routing.lenient ? new RouteTable(rules, exactly) : undefined
     this.hidesOnRedirect = [...rules.values()].some(
       ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
@@ -73,9 +79,9 @@ export class RouteRules<Native extends object, Handler> {
   #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = this.#table.find(method, path)
     if (rule?.guard !== false) return rule
-    // Whatever this is handed on to, such as another server, may resolve them.
-    if (dotSegment.test(path)) return undefined
-    return this.#exactTable ? this.#exactTable.find(method, undecoded(path)) : rule
+    const isWritten = !this.#exactTable || this.#exactTable.find(method, undecoded(path)) === rule
+    // Whatever a path with dot segments is handed on to, such as another server, may resolve them.
+    return isWritten && !dotSegment.test(path) ? rule : this.#limits.find(method, path)
   }
 }
 

@@ -140,7 +140,7 @@ export class RouteTable<Value> {
   /** The root of a prefix is reached with and without a slash. */
   #fullPaths(path: string): readonly string[] {
     const prefix = this.#prefix.replace(/\/$/, '')
-    if (this.#isLenient) return [path.toLowerCase()]
+    if (this.#isLenient) return [lowerCase(path)]
     if (prefix === '') return [path]
     return path === '/' ? [prefix, `${prefix}/`] : [prefix + (path === '*' ? '/*' : path)]
   }
@@ -149,6 +149,11 @@ export class RouteTable<Value> {
 /** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
 function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Router {
   return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
+}
+
+/** Classes in the expression of a parameter, such as `\D`, mean something else in lower case. */
+function lowerCase(pattern: string): string {
+  return pattern.replace(/\\.|[^\\]+/g, (part) => (part[0] === '\\' ? part : part.toLowerCase()))
 }
 
 /** What find-my-way decodes to the path as it is. */
