@@ -7,6 +7,7 @@ import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { movingLimits } from './behaviours/moving-limits.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -35,6 +36,7 @@ const behaviours = {
   contractVectors,
   queues,
   leases,
+  movingLimits,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

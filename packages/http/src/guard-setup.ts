@@ -75,6 +75,7 @@ const guardFields: readonly string[] = [
   'skip',
   'allow',
   'block',
+  'shed',
   'headers',
   'exposeHeaders',
   'hideOnRedirect',
@@ -192,7 +193,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
     else
       warnOnce(
-        `${place} yielded a value that is not legal; its default stood in (onInvalid tells more)`,
+        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
       )
   }
 }

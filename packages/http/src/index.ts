@@ -30,6 +30,7 @@ export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
 export type {
   HttpPolicyOptions,
+  LimitOption,
   LimitValue,
   PerRequest,
 } from './http-policy.ts'
@@ -51,6 +52,19 @@ export { ProxyWatch } from './keys/proxy-watch.ts'
 export { route } from './keys/route.ts'
 export { tenant } from './keys/tenant.ts'
 export { user } from './keys/user.ts'
+export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
+export type { LimitSource } from './limits/limit-source.ts'
+export type { ShedOptions } from './limits/load-shedder.ts'
+export {
+  type CpuOptions,
+  cpu,
+  eventLoopDelay,
+  eventLoopUtilization,
+} from './limits/process-signals.ts'
+export { type ScheduleOptions, schedule } from './limits/schedule.ts'
+export type { Signal, SignalOptions } from './limits/signal.ts'
+export { type TierTable, tiers } from './limits/tiers.ts'
+export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
 export type { AccessListOptions } from './lists/access-list.ts'
 export {
   type Delay,
@@ -73,6 +87,7 @@ export {
   plainProblem,
   problemMediaType,
   quotaExceeded,
+  reducedCapacity,
 } from './responses/problem.ts'
 export { fieldsOnHead } from './responses/response-fields.ts'
 export type { Profiles } from './routes/policy-catalogue.ts'

@@ -24,7 +24,9 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     const asked = vi.spyOn(store, 'apply')
     const reached = vi.fn()
     const block = { ips: ['127.0.0.2/31'] }
-    const limits = { limit: 1, window: '1m', store, block, statusCode: 420, message: 'slow down' }
+    const onDecision = vi.fn()
+    const answers = { statusCode: 420, message: 'slow down', onDecision }
+    const limits = { limit: 1, window: '1m', store, block, ...answers }
     const app = await start({ limits: [limits], routes: [{ path: '/', reached }] })
 
     const answer = await app.ask('/', { from: '127.0.0.3' })
@@ -35,6 +37,10 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     expect(answer.body).toBe('{"type":"about:blank","title":"Forbidden","status":403}')
     expect(limitFields(answer)).toEqual({})
     expect(asked).not.toHaveBeenCalled()
+    expect(onDecision).toHaveBeenCalledExactlyOnceWith({
+      decision: expect.objectContaining({ allowed: false, outcomes: [] }),
+      checks: [],
+    })
     expect(reached).not.toHaveBeenCalled()
     expect(await app.statuses(2)).toEqual([200, 420])
   })

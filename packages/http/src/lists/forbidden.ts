@@ -1,4 +1,4 @@
-import { andThen, type Decision, type MaybePromise } from '@sluice/core'
+import { andThen, type Decision, type MaybePromise, notify } from '@sluice/core'
 import type { GuardOptions } from '../guard-options.ts'
 import type { Passage } from '../passage.ts'
 import { refusalBody } from '../responses/refusal.ts'
@@ -17,12 +17,13 @@ const blocked: Decision = {
  * applies; a handler, and a message that is found by a function, do.
  */
 export function forbidden<Native, Handler>(
-  { message, handler }: GuardOptions<Native, Handler>,
+  { message, handler, onDecision }: GuardOptions<Native, Handler>,
   native: Native,
 ): MaybePromise<Passage<Handler>> {
+  notify(onDecision, { decision: blocked, checks: [] })
   const status = 403
   const found = typeof message === 'function' ? message : undefined
-  const refusal = { native, decision: blocked, status, violated: [] }
+  const refusal = { native, decision: blocked, cause: 'quota', status, violated: [] } as const
   const body = handler ? undefined : refusalBody(found, refusal)
   return andThen(body, (known) => ({
     decision: blocked,
