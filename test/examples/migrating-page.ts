@@ -68,6 +68,6 @@ function rowsOf(text: string): readonly TableRow[] {
 
 /** The code in a text, each piece as it stands between its marks, and each block. */
 export function codeIn(cell: string): readonly string[] {
-  const marked = cell.matchAll(/```\w*\n([^]*?)```|`([^`]+)`/g)
+  const marked = cell.matchAll(/```\w*\n([\s\S]*?)```|`([^`]+)`/g)
   return [...marked].map(([, block, code = '']) => block ?? code)
 }
