@@ -1,7 +1,9 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { accessLists } from './behaviours/access-lists.ts'
 import { basics } from './behaviours/basics.ts'
+import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
@@ -21,8 +23,10 @@ import { fastifyDriver } from './drivers/fastify-driver.ts'
 
 const behaviours = {
   basics,
+  bypasses,
   requestValues,
   keys,
+  accessLists,
   proxies,
   refusals,
   responseHeaders,

@@ -4,6 +4,7 @@ import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
 import type { ShedOptions } from './limits/load-shedder.ts'
+import type { ListOptions } from './lists/access-lists.ts'
 import type { GuardPenalty } from './penalty-rule.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
@@ -19,12 +20,13 @@ export type Message = string | object
  */
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'> {
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'>,
+    ListOptions {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
   /**
    * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves them alone. The most specific one counts.
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
    * @default none
    */
   routes?: Routes<Native, Handler>

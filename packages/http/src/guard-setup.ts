@@ -22,6 +22,7 @@ import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
@@ -65,6 +66,8 @@ export interface GuardSetup<Native> {
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
+  /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
+  readonly lists: AccessLists | undefined
   readonly report: Report
   readonly dialects: readonly Dialect[]
   readonly exposeHeaders: boolean
@@ -80,6 +83,8 @@ const guardFields: readonly string[] = [
   ...ruleFields,
   'onMissingKey',
   'skip',
+  'allow',
+  'block',
   'shed',
   'headers',
   'exposeHeaders',
@@ -139,6 +144,7 @@ export function setUpGuard<Native, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),

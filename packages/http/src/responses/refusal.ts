@@ -21,8 +21,8 @@ export interface Refusal<Native> {
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
-  /** Those of them that are penalties. */
-  readonly penalties: readonly string[]
+  /** Those of them that are penalties. @default none */
+  readonly penalties?: readonly string[]
 }
 
 /**
@@ -57,7 +57,7 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 /** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
   message: GuardOptions<Native>['message'],
-  { native, decision, cause, status, violated, penalties }: Refusal<Native>,
+  { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
 ): MaybePromise<RejectBody> {
   const problem = problemOf({ decision, cause, status, violated, penalties })
   if (typeof message === 'function') {
@@ -72,7 +72,7 @@ function problemOf({
   status,
   violated,
   penalties,
-}: Omit<Refusal<never>, 'native'>): Problem {
+}: Required<Omit<Refusal<never>, 'native'>>): Problem {
   if (penalties.length > 0) return abnormalUsage(penalties, status)
   if (cause === 'quota') return quotaExceeded(violated, status)
   if (decision.source === 'shed') return reducedCapacity([])
