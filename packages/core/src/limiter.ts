@@ -81,7 +81,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
   if (options.onResilience) access.observe(options.onResilience)
 
-  function ask(op: AskOp, checks: readonly Check[]): MaybePromise<Decision> {
+  function ask(op: AskOp, asked: readonly Check[]): MaybePromise<Decision> {
+    // To a penalty a charge would be so many denials.
+    const checks = op === 'charge' ? asked.filter(isQuota) : asked
     const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
     if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
     const decision = access.ask({ op, checks: limited, caller })
@@ -208,6 +210,10 @@ function penaltyMissing(): SluiceError {
     `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
       `penalty: { after: 10, within: '1m', for: '5m' }`,
   )
+}
+
+function isQuota({ policy }: Check): boolean {
+  return policy.algorithm !== 'penalty'
 }
 
 function isLimited({ limit }: Check): boolean {
