@@ -1,6 +1,7 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
@@ -29,6 +30,7 @@ const behaviours = {
   contractVectors,
   queues,
   leases,
+  afterTheResponse,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

@@ -1,3 +1,4 @@
+import type { ShadowRun } from './shadow-run.ts'
 import type { Outcome } from './store.ts'
 
 /** Who decided: the store; or, when it failed, the failure mode. */
@@ -6,13 +7,15 @@ export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed'
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
-  /** One per policy, in the order of configuration; none when nothing was asked (`open`, `closed`). */
+  /** One per policy that is enforced, in the order of configuration; none when nothing was asked (`open`, `closed`). */
   readonly outcomes: readonly Outcome[]
   /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
   /** How long an allowed request has to be held before it goes on: the longest of its outcomes. */
   readonly delayMs: number
   readonly source: DecisionSource
+  /** Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back too. */
+  readonly shadow?: ShadowRun
 }
 
 /** A request is allowed when every policy allows it, and has to wait for the slowest of those that do not. */

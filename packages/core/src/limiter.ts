@@ -1,5 +1,6 @@
 import type { Check, Receipt } from './check.ts'
 import { type Decision, decisionOf } from './decision.ts'
+import { divideChecks } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
@@ -10,6 +11,7 @@ import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreHealth } from './resilience/store-health.ts'
+import { ShadowRun } from './shadow-run.ts'
 import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
@@ -23,15 +25,16 @@ export interface Limiter {
   readonly policies: readonly Policy[]
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
-  /** Answers as `consume` would, and changes nothing. */
+  /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
   peek(key: string, options?: CostOptions): Promise<Decision>
   /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
   charge(key: string, options?: CostOptions): Promise<Decision>
   /**
    * Gives back what a decision took, as far as it still counts: at most once, and not after a reset or in a later window.
+   * @param policies those that give back what is theirs, of the limiter's or the checks'. @default all
    * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
    */
-  refund(decision: Decision): Promise<boolean>
+  refund(decision: Decision, policies?: readonly Policy[]): Promise<boolean>
   /**
    * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
    * took stays taken.
@@ -50,6 +53,8 @@ export interface Limiter {
    * The checks are trusted: build them from `policies`.
    */
   decide(checks: readonly Check[]): MaybePromise<Decision>
+  /** `charge` for the same callers: takes the units of the checks without asking. */
+  chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
   storeHealth(): StoreHealth
   /** Closes the store. */
@@ -92,12 +97,66 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[]): MaybePromise<Decision> {
-    const decision = ask('consume', checks)
-    if (!options.onDecision) return decision
+    const { enforced, shadows } = divideChecks(checks)
+    const decision = ask('consume', enforced)
+    if (shadows.length === 0 && !options.onDecision) return decision
     return andThen(decision, (known) => {
-      notify(options.onDecision, { decision: known, checks })
-      return known
+      const decided = shadows.length === 0 ? known : followed(known, shadows)
+      notify(options.onDecision, { decision: decided, checks: enforced })
+      return decided
     })
+  }
+
+  /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
+  function followed(decision: Decision, shadows: readonly Check[]): Decision {
+    if (!decision.allowed) return decision
+    const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
+    const decided = { ...decision, shadow }
+    void andThen(shadow.decisions, (decisions) => {
+      const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
+      if (told.length === 0) return
+      notify(options.onShadow, { decision: decided, outcomes: shadow.outcomes, checks: told })
+    })
+    return decided
+  }
+
+  function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
+    const { enforced, shadows } = divideChecks(checks)
+    return andThen(ask('charge', enforced), (decision) => {
+      const charged = { ...decision, allowed: true, retryAfterMs: 0 }
+      if (shadows.length === 0) return charged
+      return { ...charged, shadow: new ShadowRun(shadows.map((check) => ask('charge', [check]))) }
+    })
+  }
+
+  /** Settles what a decision holds, and what its policies in shadow do, as soon as that is known. */
+  async function settle(
+    op: 'refund' | 'release',
+    decision: Decision,
+    isMeant: (check: Check) => boolean,
+  ): Promise<boolean> {
+    const own = settleOne(op, decision, isMeant)
+    const shadows = decision.shadow ? await decision.shadow.decisions : []
+    const others = shadows.map((shadow) => settleOne(op, shadow, isMeant))
+    return (await Promise.all([own, ...others])).includes(true)
+  }
+
+  function settleOne(
+    op: 'refund' | 'release',
+    decision: Decision,
+    isMeant: (check: Check) => boolean,
+  ): MaybePromise<boolean> {
+    const checks = heldBy(decision).filter(isMeant)
+    if (checks.length === 0) return false
+    for (const { receipt } of checks) spent.add(receipt)
+    return access.settle(op, decision, checks, caller).then((outcomes) => outcomes !== undefined)
+  }
+
+  async function renewOne(decision: Decision): Promise<boolean> {
+    const leases = heldBy(decision).filter(isLease)
+    if (leases.length === 0) return false
+    const outcomes = await access.settle('renew', decision, leases, caller)
+    return outcomes?.every(({ allowed }) => allowed) ?? false
   }
 
   function checksOf(key: string, costs?: CostOptions): readonly Check[] {
@@ -110,32 +169,18 @@ export function createLimiter(options: LimiterOptions): Limiter {
     policies,
     decide,
     consume: (key, costs) => promised(() => decide(checksOf(key, costs))),
-    peek: (key, costs) => promised(() => ask('peek', checksOf(key, costs))),
-    charge: async (key, costs) => ({
-      ...(await ask('charge', checksOf(key, costs))),
-      allowed: true,
-      retryAfterMs: 0,
-    }),
-
-    async refund(decision) {
-      const checks = heldBy(decision)
-      if (checks.length === 0) return false
-      for (const { receipt } of checks) spent.add(receipt)
-      return (await access.settle('refund', decision, checks, caller)) !== undefined
-    },
-
-    async release(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      for (const { receipt } of leases) spent.add(receipt)
-      return (await access.settle('release', decision, leases, caller)) !== undefined
-    },
+    peek: (key, costs) => promised(() => ask('peek', divideChecks(checksOf(key, costs)).enforced)),
+    charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
+    chargeChecks,
+    refund: (decision, only) =>
+      settle('refund', decision, ({ policy }) => only?.some(({ id }) => id === policy.id) ?? true),
+    release: (decision) => settle('release', decision, isLease),
 
     async renew(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      const outcomes = await access.settle('renew', decision, leases, caller)
-      return outcomes?.every(({ allowed }) => allowed) ?? false
+      const own = renewOne(decision)
+      const shadows = decision?.shadow ? await decision.shadow.decisions : []
+      await Promise.all(shadows.map(renewOne))
+      return own
     },
 
     async reset(key) {

@@ -1,10 +1,12 @@
-import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
+import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object
@@ -17,6 +19,7 @@ export type Message = string | object
  */
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
+    IdempotencyOptions<Native>,
     Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
@@ -65,7 +68,7 @@ export interface GuardOptions<Native, Handler = never>
   /** The status of a refused request, 400 to 599. A store that failed, or a full waiting room, is always 503. @default 429 */
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
-  message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)
+  message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
   /** Replies to a refused request in our stead; status and headers are set already. */
   handler?: Handler
 }

@@ -20,6 +20,8 @@ import {
 import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
 import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
+import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
+import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { shorthandFields } from './routes/route-override.ts'
@@ -33,6 +35,7 @@ import {
   ruleFields,
   ruleOf,
 } from './rule.ts'
+import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {
@@ -51,10 +54,12 @@ export interface GuardPlace {
 }
 
 /** The checked options of a guard, with the defaults filled in. */
-export interface GuardSetup<Native> {
+export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
   readonly rules: readonly Rule<Native>[]
   readonly onMissingKey: MissingKey
+  /** Retries that cost nothing; `undefined`: none do. */
+  readonly replays: Replays<Native> | undefined
   readonly report: Report
   readonly dialects: readonly Dialect[]
   readonly exposeHeaders: boolean
@@ -69,6 +74,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  ...idempotencyFields,
   'skip',
   'headers',
   'exposeHeaders',
@@ -86,7 +92,7 @@ const guardFields: readonly string[] = [
  * Checks the options of a guard.
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
-export function setUpGuard<Native, Handler>(
+export function setUpGuard<Native extends object, Handler>(
   options: GuardOptions<Native, Handler>,
   { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
   addedTo: readonly Rule<Native>[] = [],
@@ -94,6 +100,7 @@ export function setUpGuard<Native, Handler>(
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
   checkCounting(options, (field) => field)
+  checkSettlement(options, (field) => field)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkRule(policy, at)
   const limiter = createLimiter(
@@ -102,7 +109,12 @@ export function setUpGuard<Native, Handler>(
       listed.map(([policy]) => corePolicy(policy)),
     ),
   )
-  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1, scope }
+  const defaults = {
+    key: options.key ?? ip(),
+    cost: options.cost ?? 1,
+    settlement: settlementOf(options),
+    scope,
+  }
   for (const { name } of limiter.policies) checkName(name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
@@ -110,6 +122,7 @@ export function setUpGuard<Native, Handler>(
   })
   const rules = [...addedTo, ...own]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  const idempotency = idempotencyOf(options)
   return {
     limiter,
     rules,
@@ -118,6 +131,9 @@ export function setUpGuard<Native, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    replays:
+      idempotency &&
+      new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),
@@ -142,11 +158,14 @@ function limiterOptions<Native, Handler>(
   options: GuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const ownFields: readonly string[] = limiterFields
-  const own = Object.fromEntries(
-    Object.entries(options).filter(([field]) => ownFields.includes(field)),
-  )
+  const own = limiterFieldsOf(options)
   return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
+}
+
+/** What the options say of the limiter beside its policies. */
+function limiterFieldsOf<Native, Handler>(options: GuardOptions<Native, Handler>): LimiterOptions {
+  const fields: readonly string[] = limiterFields
+  return Object.fromEntries(Object.entries(options).filter(([field]) => fields.includes(field)))
 }
 
 function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {

@@ -1,5 +1,6 @@
-import type { MaybePromise, PolicyOptions, unlimited } from '@sluice/core'
+import type { EnforcedShare, MaybePromise, PolicyOptions, unlimited } from '@sluice/core'
 import type { KeyResolver } from './keys/key-resolver.ts'
+import type { SettlementOptions } from './settlement/settlement-options.ts'
 
 /** A limit as a function of the request yields it. */
 export type LimitValue = number | typeof unlimited
@@ -8,7 +9,9 @@ export type LimitValue = number | typeof unlimited
 export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
 
 /** A quota of HTTP requests: what it counts may depend on the request. */
-export interface HttpPolicyOptions<Native> extends Omit<PolicyOptions, 'limit'> {
+export interface HttpPolicyOptions<Native>
+  extends Omit<PolicyOptions, 'limit' | 'enforce'>,
+    SettlementOptions<Native> {
   /** Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that finds it (tiers). */
   limit: PerRequest<Native, LimitValue>
   /** The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed beside such a function. */
@@ -17,4 +20,9 @@ export interface HttpPolicyOptions<Native> extends Omit<PolicyOptions, 'limit'> 
   key?: KeyResolver<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the guard's `cost` */
   cost?: PerRequest<Native, number>
+  /**
+   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a function of the request.
+   * @default everybody
+   */
+  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
 }

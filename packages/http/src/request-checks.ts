@@ -4,9 +4,16 @@ import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
-import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
+import { insteadOfKey, type KeyOrMode, type MissingKey } from './keys/missing-key.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
-import { legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
+import {
+  isOnTrial,
+  legalCost,
+  legalEnforcement,
+  legalLimit,
+  type Rule,
+  type RuleCheck,
+} from './rule.ts'
 
 export interface Asking<Native> {
   readonly native: Native
@@ -15,12 +22,16 @@ export interface Asking<Native> {
 }
 
 /** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
-export class RequestChecks<Native> {
+export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
   /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
   readonly #onlyKey: KeyResolver<Native> | undefined
+  /** Whether some policy asks the request if it is enforced. */
+  readonly #asksMode: boolean
+  /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
+  readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
 
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
@@ -28,6 +39,10 @@ export class RequestChecks<Native> {
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
     this.#onlyKey =
       this.#keys.length === 1 && setup.rules.every(isFixed) ? this.#keys[0] : undefined
+    this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
+    this.#trialKeys = new Set(
+      this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
+    )
   }
 
   /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
@@ -75,9 +90,9 @@ export class RequestChecks<Native> {
         if (!limitOf) return policy.limit
         return andThen(limitOf(native), (value) => legalLimit(value, policy, report))
       })
-    return andThen(costs, (foundCosts) =>
+    const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) =>
-        rules.map((rule, index) => {
+        rules.map((rule, index): RuleCheck<Native> => {
           const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
           return {
@@ -91,6 +106,21 @@ export class RequestChecks<Native> {
         }),
       ),
     )
+    return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
+  }
+
+  #withModes(
+    checks: readonly RuleCheck<Native>[],
+    native: Native,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
+    return inOrder(checks, (check) => {
+      const { enforce, policy } = check.rule
+      if (!enforce) return check
+      return andThen(enforce(native), (answer) => ({
+        ...check,
+        shadow: !legalEnforcement(answer, policy, this.#setup.report),
+      }))
+    })
   }
 
   #key(
@@ -98,13 +128,11 @@ export class RequestChecks<Native> {
     { native, request }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
     const key = resolveKey(resolver, native, request)
+    const { onMissingKey } = this.#setup
+    const mode = onMissingKey !== 'ip' && this.#trialKeys.has(resolver) ? 'skip' : onMissingKey
     return isPromise(key)
-      ? key.then((known) => this.#orInstead(known, request))
-      : this.#orInstead(key, request)
-  }
-
-  #orInstead(key: string | undefined, request: HttpRequest): MaybePromise<KeyOrMode> {
-    return key === undefined ? insteadOfKey(this.#setup.onMissingKey, request) : { key }
+      ? key.then((known) => orInstead(known, mode, request))
+      : orInstead(key, mode, request)
   }
 
   #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
@@ -113,6 +141,14 @@ export class RequestChecks<Native> {
   }
 }
 
-function isFixed<Native>({ cost, limitOf }: Rule<Native>): boolean {
-  return typeof cost === 'number' && limitOf === undefined
+function orInstead(
+  key: string | undefined,
+  mode: MissingKey,
+  request: HttpRequest,
+): MaybePromise<KeyOrMode> {
+  return key === undefined ? insteadOfKey(mode, request) : { key }
+}
+
+function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {
+  return typeof cost === 'number' && limitOf === undefined && enforce === undefined
 }

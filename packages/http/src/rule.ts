@@ -23,6 +23,12 @@ import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
 import type { Scope } from './routes/scope.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementFields,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -31,6 +37,10 @@ export interface Rule<Native> {
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
   readonly limitOf: ((native: Native) => MaybePromise<LimitValue>) | undefined
+  /** Where the request decides whether the policy is enforced. */
+  readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
+  /** When what was taken is given back; `undefined`: never. */
+  readonly settlement: RuleSettlement<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
@@ -41,16 +51,28 @@ export interface RuleCheck<Native> extends Check {
   readonly scope: Scope
 }
 
+/** Whether a policy is not enforced for everybody. */
+export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+  return policy.enforcedShare < 1 || enforce !== undefined
+}
+
 /** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', 'key', 'cost']
+export const ruleFields: readonly string[] = [
+  ...policyFields,
+  'defaultLimit',
+  'key',
+  'cost',
+  ...settlementFields,
+]
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
+  checkSettlement(options, at)
   const { limit, defaultLimit } = options
   if (typeof limit !== 'function') {
     if (defaultLimit === undefined) return
@@ -94,21 +116,28 @@ export function checkCounting<Native>(
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit = 0, limit, ...rest } = options
-  return { ...rest, limit: typeof limit === 'function' ? defaultLimit : limit }
+  const { key: _key, cost: _cost, defaultLimit = 0, limit, enforce, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const always = typeof limit === 'function' ? defaultLimit : limit
+  if (enforce === undefined) return { ...core, limit: always }
+  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  const share = typeof enforce === 'function' ? { share: 1 } : enforce
+  return { ...core, limit: always, enforce: share }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
   return {
     policy,
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
     limitOf: typeof limit === 'function' ? limit : undefined,
+    enforce: typeof enforce === 'function' ? enforce : undefined,
+    settlement: settlementOf(when) ?? defaults.settlement,
     scope: defaults.scope,
   }
 }
@@ -140,4 +169,15 @@ export function legalLimit(
       `defaultLimit (${otherwise}) stood in`,
   )
   return otherwise
+}
+
+/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+  if (typeof answer === 'boolean') return answer
+  report(
+    'SLUICE_ANSWER_INVALID',
+    `enforce of '${name}'`,
+    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+  )
+  return true
 }

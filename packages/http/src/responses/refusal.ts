@@ -1,11 +1,12 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
+import type { RequestDecision } from '../settlement/request-decision.ts'
 import { type Problem, plainProblem, problemMediaType, quotaExceeded } from './problem.ts'
 
 export interface Refusal<Native> {
   readonly native: Native
-  readonly decision: Decision
+  readonly decision: RequestDecision
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
