@@ -4,6 +4,7 @@ import { describeAdapter } from './adapter-conformance.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
+import { idempotentRetries } from './behaviours/idempotency.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
 import { proxies } from './behaviours/proxies.ts'
@@ -11,6 +12,7 @@ import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
+import { shadows } from './behaviours/shadow.ts'
 import { sharing } from './behaviours/sharing.ts'
 import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
@@ -31,6 +33,8 @@ const behaviours = {
   queues,
   leases,
   afterTheResponse,
+  shadows,
+  idempotentRetries,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)
