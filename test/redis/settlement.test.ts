@@ -3,10 +3,10 @@ import type { GuardOptions, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { until } from '../adapters/until.ts'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { until } from '../adapters/until.ts'
 
 let server: RedisServer
 let client: Redis

@@ -15,7 +15,7 @@ export interface Decision {
   readonly delayMs: number
   readonly source: DecisionSource
   /** Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back too. */
-  readonly shadow?: ShadowRun
+  readonly shadow?: ShadowRun | undefined
 }
 
 /** A request is allowed when every policy allows it, and has to wait for the slowest of those that do not. */
@@ -30,4 +30,10 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
     if (outcome.retryAfterMs > retryAfterMs) retryAfterMs = outcome.retryAfterMs
   }
   return { allowed, outcomes, retryAfterMs, delayMs: allowed ? delayMs : 0, source }
+}
+
+/** The same decision with what the policies in shadow took. Written out, since a spread would cost more than the check. */
+export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
+  const { allowed, outcomes, retryAfterMs, delayMs, source } = decision
+  return { allowed, outcomes, retryAfterMs, delayMs, source, shadow }
 }

@@ -1,5 +1,5 @@
 import type { Check, Receipt } from './check.ts'
-import { type Decision, decisionOf } from './decision.ts'
+import { type Decision, decisionOf, withShadow } from './decision.ts'
 import { divideChecks } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
@@ -111,7 +111,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function followed(decision: Decision, shadows: readonly Check[]): Decision {
     if (!decision.allowed) return decision
     const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
-    const decided = { ...decision, shadow }
+    const decided = withShadow(decision, shadow)
+    if (!options.onShadow) return decided
     void andThen(shadow.decisions, (decisions) => {
       const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
       if (told.length === 0) return
@@ -125,7 +126,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return andThen(ask('charge', enforced), (decision) => {
       const charged = { ...decision, allowed: true, retryAfterMs: 0 }
       if (shadows.length === 0) return charged
-      return { ...charged, shadow: new ShadowRun(shadows.map((check) => ask('charge', [check]))) }
+      return withShadow(charged, new ShadowRun(shadows.map((check) => ask('charge', [check]))))
     })
   }
 

@@ -14,8 +14,8 @@ import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
 import { isOnTrial, type Rule } from './rule.ts'
-import type { Decided } from './settlement/request-account.ts'
-import { type Opened, RequestAccounts } from './settlement/request-accounts.ts'
+import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
+import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 
 /** Where a guard of one list of policies stands. */
 export interface PolicyGuardPlace<Native> extends GuardPlace {
@@ -51,7 +51,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     limiter,
     setup.rules.map(({ policy }) => policy),
   )
-  const accounts = new RequestAccounts(setup)
+  const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
   const hasTrials = setup.rules.some(isOnTrial)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
@@ -73,16 +73,17 @@ export function createPolicyGuard<Native extends object, Handler>(
     const { exchange, checks } = decided
     const { native, response } = exchange
     if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
-    const { decision, hold } = accounts.open(decided)
+    const account = refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+    const decision = new ChargeableDecision(setup, decided, account)
     if (decision.source === 'open') return { ...untouched, decision }
     const told = hasTrials ? divideChecks(checks).enforced : checks
     if (told.length === 0 && decision.allowed)
-      return { ...untouched, decision, hold: heldBy(decision, hold) }
+      return { ...untouched, decision, hold: heldBy(decision, account) }
     const fields = responseFields(native)
     fields.ledger.add({ decision, checks: told, dialects: setup.dialects })
     if (setup.hideOnRedirect) fields.hideOnRedirect = true
     if (decision.allowed)
-      return admit({ decision, hold }, fields.render(response, fieldOptions(decision)))
+      return admit({ decision, account }, fields.render(response, fieldOptions(decision)))
 
     const status = refusalStatus(decision, setup.statusCode)
     const violated = fields.ledger.violated()
@@ -111,20 +112,29 @@ export function createPolicyGuard<Native extends object, Handler>(
     }
   }
 
-  function admit({ decision, hold }: Opened, fields: readonly ResponseField[]): Passage<Handler> {
+  function admit(
+    {
+      decision,
+      account,
+    }: { decision: RequestDecision; account: RequestAccount<Native> | undefined },
+    fields: readonly ResponseField[],
+  ): Passage<Handler> {
     const { delayMs } = decision
     if (delayMs === 0) {
-      return { decision, verdict: { action: 'pass', fields }, hold: heldBy(decision, hold) }
+      return { decision, verdict: { action: 'pass', fields }, hold: heldBy(decision, account) }
     }
     // No queue stands beside leases, so there are none to keep.
     const waiter = waitingRoom.seat(delayMs)
     const verdict = { action: 'delay', fields, turn: waiter.turn } as const
-    return { decision, verdict, hold: allHolds(waiter, hold) }
+    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
   }
 
-  function heldBy(decision: Decision, hold: Hold | undefined): Hold | undefined {
+  function heldBy(
+    decision: Decision,
+    account: RequestAccount<Native> | undefined,
+  ): Hold | undefined {
     const lease = leases.keep(decision)
-    return lease && hold ? allHolds(lease, hold) : (lease ?? hold)
+    return account ? allHolds(lease, account.held()) : lease
   }
 
   /** A refusal is never charged. */

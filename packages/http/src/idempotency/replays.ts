@@ -9,6 +9,7 @@ import {
   type LimiterOptions,
   type MaybePromise,
   notify,
+  type Outcome,
   type Policy,
   unlimited,
 } from '@sluice/core'
@@ -72,15 +73,20 @@ export class Replays<Native extends object> {
       if (key === undefined) return this.#charged(asked)
       const mark = this.#markOf(asked, unquoted(key))
       return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [seen] }) =>
-        (seen?.remaining ?? mark.limit) < mark.limit
-          ? this.#replayed(asked, mark)
-          : this.#marked(asked, mark),
+        isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
       )
     })
   }
 
   #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
-    return andThen(this.#guard.limiter.decide(asked.checks), (decision) => ({ ...asked, decision }))
+    const { exchange, checks } = asked
+    const decision = this.#guard.limiter.decide(checks)
+    return andThen(decision, (known) => ({
+      exchange,
+      checks,
+      decision: known,
+      onRefund: undefined,
+    }))
   }
 
   /** A first attempt. Nobody waits for its mark, and what gives it back takes the mark off. */
@@ -96,14 +102,10 @@ export class Replays<Native extends object> {
   #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
     const checks = asked.checks.map(free)
     return andThen(this.#marks.decide([...checks, mark]), (decision) => {
-      const { outcomes } = decision
-      if (outcomes.at(-1)?.policy.id !== mark.policy.id) return { ...asked, checks, decision }
-      if (outcomes.at(-1)?.allowed === false) return this.#charged(asked)
-      return {
-        ...asked,
-        checks,
-        decision: this.#tell({ ...decision, outcomes: outcomes.slice(0, -1) }, checks),
-      }
+      if (decision.outcomes.at(-1)?.allowed === false) return this.#charged(asked)
+      // Without the store there may be no outcomes at all.
+      const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
+      return { ...asked, checks, decision: this.#tell(told, checks) }
     })
   }
 
@@ -124,4 +126,9 @@ type Asked<Native extends object> = Pick<Decided<Native>, 'exchange' | 'checks'>
 /** A retry takes nothing again; but while it runs it is in flight like any other request. */
 function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
   return check.policy.algorithm === 'concurrency' ? check : { ...check, cost: 0 }
+}
+
+/** With the limit that was applied: a process that decides without the store has a share of the mark too. */
+function isMarked(seen: Outcome | undefined): boolean {
+  return seen?.remaining !== undefined && seen.remaining < seen.limit
 }

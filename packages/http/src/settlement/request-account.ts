@@ -133,3 +133,9 @@ export class RequestAccount<Native extends object> implements Hold {
 function isLease({ algorithm }: Policy): boolean {
   return algorithm === 'concurrency'
 }
+
+/** Whether something of a request may be given back when its response is over. */
+export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
+  if (!decision.allowed || decision.source === 'open') return false
+  return checks.some(({ rule }) => rule.settlement !== undefined)
+}

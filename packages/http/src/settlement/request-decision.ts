@@ -1,5 +1,5 @@
 import type { Decision, DecisionSource, Outcome } from '@sluice/core'
-import type { RequestAccount } from './request-account.ts'
+import { type AccountPlace, type Decided, RequestAccount } from './request-account.ts'
 
 /** The decision on an HTTP request, with what its handler may add to it. */
 export interface RequestDecision extends Decision {
@@ -13,31 +13,40 @@ export interface RequestDecision extends Decision {
   charge(units: number, policy?: string): void
 }
 
-type Shadow = Decision['shadow']
-
-/** A decision that knows its request. The account is opened by the first charge, so that requests without one pay nothing for it. */
-export class ChargeableDecision implements RequestDecision {
+/**
+ * A decision that knows its request. Where nothing can be given back the account is opened by the first charge, so that requests without
+ * one pay next to nothing for it.
+ */
+export class ChargeableDecision<Native extends object> implements RequestDecision {
   readonly allowed: boolean
   readonly outcomes: readonly Outcome[]
   readonly retryAfterMs: number
   readonly delayMs: number
   readonly source: DecisionSource
-  declare readonly shadow?: NonNullable<Shadow>
-  readonly #openAccount: () => Pick<RequestAccount<never>, 'charge'>
-  #account: Pick<RequestAccount<never>, 'charge'> | undefined
+  readonly shadow: Decision['shadow']
+  readonly #place: AccountPlace<Native>
+  readonly #request: Decided<Native>
+  #account: RequestAccount<Native> | undefined
 
-  constructor(decision: Decision, openAccount: () => Pick<RequestAccount<never>, 'charge'>) {
+  constructor(
+    place: AccountPlace<Native>,
+    request: Decided<Native>,
+    account: RequestAccount<Native> | undefined,
+  ) {
+    const { decision } = request
     this.allowed = decision.allowed
     this.outcomes = decision.outcomes
     this.retryAfterMs = decision.retryAfterMs
     this.delayMs = decision.delayMs
     this.source = decision.source
-    if (decision.shadow) this.shadow = decision.shadow
-    this.#openAccount = openAccount
+    this.shadow = decision.shadow
+    this.#place = place
+    this.#request = request
+    this.#account = account
   }
 
   charge(units: number, policy?: string): void {
-    this.#account ??= this.#openAccount()
+    this.#account ??= new RequestAccount(this.#place, this.#request)
     this.#account.charge(units, policy)
   }
 }
