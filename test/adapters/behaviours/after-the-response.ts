@@ -249,6 +249,27 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     expect(answer.field('ratelimit')).toBe('"requests";r=8;t=60, "bytes";r=100;t=60')
   })
 
+  it('is settled by each limiter for itself, and added to by the last', async () => {
+    const store = memoryStore()
+    const quota = { limit: 10, window: '1m', store, key: () => 'ada' } as const
+    const app = await start({
+      limits: [
+        { ...quota, name: 'first', refundWhen: (_, { status }) => status === 404 },
+        { ...quota, name: 'last' },
+      ],
+      routes: [{ path: '/', reached: ({ rateLimit }) => rateLimit?.charge(3) }],
+    })
+    await app.ask()
+    await app.ask('/unknown')
+    const used = async (name: string) => {
+      const limiter = createLimiter({ name, limit: 10, window: '1m', store })
+      return 10 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
+    }
+
+    await until(async () => (await used('first')) === 1)
+    expect(await used('last')).toBe(5)
+  })
+
   it.each([
     [-1, undefined, /charge\(\) must be a whole number from 0 .*, but is -1/],
     [1.5, undefined, /but is 1\.5/],
