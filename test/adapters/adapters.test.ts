@@ -7,11 +7,13 @@ import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { movingLimits } from './behaviours/moving-limits.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
+import { routeRules } from './behaviours/routes.ts'
 import { shadows } from './behaviours/shadow.ts'
 import { sharing } from './behaviours/sharing.ts'
 import { storeFailures } from './behaviours/store-failures.ts'
@@ -27,6 +29,7 @@ const behaviours = {
   refusals,
   responseHeaders,
   chains,
+  routeRules,
   sharing,
   storeFailures,
   contractVectors,
@@ -35,6 +38,7 @@ const behaviours = {
   afterTheResponse,
   shadows,
   idempotentRetries,
+  movingLimits,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

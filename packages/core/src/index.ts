@@ -11,6 +11,7 @@ export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
+export { withoutHeadroom } from './headroom.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'

@@ -101,6 +101,13 @@ function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
  * @throws SluiceError when two have one name, or work against each other
  */
 export function checkTogether(policies: readonly Policy[]): void {
+  for (const [index, { named, id, name }] of policies.entries()) {
+    if (!named || policies.findIndex((other) => other.id === id) === index) continue
+    throw new SluiceError(
+      'SLUICE_POLICY_DUPLICATE',
+      `policies: the name '${name}' stands twice in one limiter; give each policy a name of its own`,
+    )
+  }
   const queue = policies.find(({ algorithm }) => algorithm === 'leaky-bucket')
   const leases = policies.find(({ algorithm }) => algorithm === 'concurrency')
   if (!queue || !leases) return

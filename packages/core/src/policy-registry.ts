@@ -14,15 +14,13 @@ const registries = new WeakMap<object, Map<string, Registered>>()
  * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot mean two things; an unnamed
  * policy is private, so the second one of a kind gets a number, which is the same in every process that
  * runs the same code.
- * @throws SluiceError when a name stands twice in the list, or already means something else on the store
+ * @throws SluiceError when a name already means something else on the store
  */
 export function registerPolicies(store: Store, policies: readonly Policy[]): readonly Policy[] {
   const space = store.space ?? store
   const registry = registries.get(space) ?? new Map<string, Registered>()
   registries.set(space, registry)
-  for (const [index, policy] of policies.entries()) {
-    if (policy.named) checkName(policy, policies.slice(0, index), registry)
-  }
+  for (const policy of policies) if (policy.named) checkName(policy, registry)
   return distinctNames(policies.map((policy) => register(policy, registry)))
 }
 
@@ -33,17 +31,7 @@ function register(policy: Policy, registry: Map<string, Registered>): Policy {
   return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }
 }
 
-function checkName(
-  policy: Policy,
-  before: readonly Policy[],
-  registry: Map<string, Registered>,
-): void {
-  if (before.some(({ id }) => id === policy.id)) {
-    throw new SluiceError(
-      'SLUICE_POLICY_DUPLICATE',
-      `policies: the name '${policy.name}' stands twice in one limiter; give each policy a name of its own`,
-    )
-  }
+function checkName(policy: Policy, registry: Map<string, Registered>): void {
   const known = registry.get(policy.id)
   if (known === undefined || known.shape === shapeOf(policy)) return
   throw new SluiceError(

@@ -24,8 +24,8 @@ import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-opti
 import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
-import { shorthandFields } from './routes/route-override.ts'
 import type { Scope } from './routes/scope.ts'
+import { shorthandFields } from './routes/shorthand-fields.ts'
 import {
   checkCounting,
   checkRule,
@@ -76,6 +76,7 @@ const guardFields: readonly string[] = [
   'onMissingKey',
   ...idempotencyFields,
   'skip',
+  'shed',
   'headers',
   'exposeHeaders',
   'hideOnRedirect',
@@ -205,7 +206,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
     else
       warnOnce(
-        `${place} yielded a value that is not legal; its default stood in (onInvalid tells more)`,
+        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
       )
   }
 }

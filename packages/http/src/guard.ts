@@ -14,10 +14,11 @@ import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { HttpResponse } from './responses/http-response.ts'
 import { PolicyCatalogue } from './routes/policy-catalogue.ts'
 import { RouteGuards } from './routes/route-guards.ts'
-import { type RouteOverride, shorthandFields } from './routes/route-override.ts'
+import type { RouteOverride } from './routes/route-override.ts'
 import { RouteRules } from './routes/route-rules.ts'
 import type { Routing } from './routes/route-table.ts'
 import type { Scope } from './routes/scope.ts'
+import { bringsPolicies } from './routes/shorthand-fields.ts'
 
 /** One request and its response, as an adapter shows them. */
 export interface Exchange<Native extends object> {
@@ -79,12 +80,14 @@ export function createGuard<Native extends object, Handler = never>(
   const { routes, profiles, ...own } = options
   const base = { ...own, store: given(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
-  const isOptional = !isGlobal || routes !== undefined
+  const mayBeNone = !isGlobal || routes !== undefined
+  const hasNone = mayBeNone && !bringsPolicies(base)
   const everywhere = createPolicyGuard<Native, Handler>(
-    isOptional && !hasPolicies(base) ? { ...base, ...nothing } : base,
+    hasNone ? { ...base, ...nothing } : base,
     place,
   )
-  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isGlobal })
+  const isApplied = isGlobal && !hasNone
+  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
   const rules = new RouteRules(routes, guards, routing)
 
   return {
@@ -96,17 +99,11 @@ export function createGuard<Native extends object, Handler = never>(
     check(exchange) {
       const rule = rules.find(exchange.request)
       if (rule) return rule.guard === false ? untouched : rule.guard.check(exchange)
-      return isGlobal ? everywhere.check(exchange) : untouched
+      return isApplied ? everywhere.check(exchange) : untouched
     },
     ofRoute: (override, where) => guards.at(override, where),
   }
 }
 
-/** A policy that lets everything pass, uncounted and without headers. */
+/** What stands for no policies: it is never asked. */
 const nothing = { limit: unlimited, window: '1s' } as const
-
-function hasPolicies(options: object): boolean {
-  return Object.keys(options).some(
-    (field) => field === 'policies' || shorthandFields.includes(field),
-  )
-}

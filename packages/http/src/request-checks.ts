@@ -8,6 +8,7 @@ import { insteadOfKey, type KeyOrMode, type MissingKey } from './keys/missing-ke
 import { type Scope, scopedKey } from './routes/scope.ts'
 import {
   isOnTrial,
+  type LimitInForce,
   legalCost,
   legalEnforcement,
   legalLimit,
@@ -85,23 +86,25 @@ export class RequestChecks<Native extends object> {
       if (typeof cost !== 'function') return cost
       return andThen(cost(native), (value) => legalCost(value, report))
     })
-    const limits = (): MaybePromise<readonly number[]> =>
-      inOrder(rules, ({ policy, limitOf }) => {
-        if (!limitOf) return policy.limit
-        return andThen(limitOf(native), (value) => legalLimit(value, policy, report))
+    const limits = (): MaybePromise<readonly LimitInForce[]> =>
+      inOrder<Rule<Native>, LimitInForce>(rules, ({ policy, limitOf }) => {
+        if (!limitOf) return policy
+        return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) =>
         rules.map((rule, index): RuleCheck<Native> => {
           const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
+          const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
-            limit: foundLimits[index] ?? policy.limit,
+            limit,
             rule,
             scope,
+            reduced,
           }
         }),
       ),

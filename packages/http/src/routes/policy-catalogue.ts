@@ -2,6 +2,7 @@ import { definePolicy, invalid, SluiceError, show } from '@sluice/core'
 import type { GuardOptions } from '../guard-options.ts'
 import type { HttpPolicyOptions } from '../http-policy.ts'
 import { checkRule, corePolicy } from '../rule.ts'
+import { shorthandFields } from './shorthand-fields.ts'
 
 /** Policies by name, for routes to refer to: in the options under `profiles`. */
 export interface Profiles<Native> {
@@ -58,7 +59,7 @@ type Named<Native> = HttpPolicyOptions<Native> & { name: string }
 type NamedBy<Native> = Pick<GuardOptions<Native, unknown>, 'name' | 'policies'>
 
 function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
-  const { policies = [options] } = options
+  const { policies = [shorthandOf(options)] } = options
   // Whatever else may be wrong with them is found when the guard is made.
   return Array.isArray(policies) ? policies.filter(isNamed<Native>) : []
 }
@@ -69,5 +70,12 @@ function isNamed<Native>(policy: unknown): policy is Named<Native> {
     policy !== null &&
     'name' in policy &&
     typeof policy.name === 'string'
+  )
+}
+
+/** The fields of the only policy, which stand among the other options. */
+function shorthandOf(options: object): object {
+  return Object.fromEntries(
+    Object.entries(options).filter(([field]) => shorthandFields.includes(field)),
   )
 }

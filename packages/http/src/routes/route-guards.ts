@@ -13,8 +13,8 @@ export interface Surroundings<Native extends object, Handler> {
   readonly guard: PolicyGuard<Native, Handler>
   /** Where that guard stands; `undefined` where only each exchange tells. */
   readonly scope: Scope | undefined
-  /** Whether it limits all requests, so that an override can be added to it. */
-  readonly isGlobal: boolean
+  /** Whether it limits all other requests, so that an override can be added to it. */
+  readonly isApplied: boolean
 }
 
 /** How the guard of a route is told from others. */
@@ -54,7 +54,9 @@ export class RouteGuards<Native extends object, Handler> {
     try {
       const { options, isAdded } = wholeOverride(override, around, catalogue)
       const addedTo = isAdded ? this.#addedTo() : undefined
-      return createPolicyGuard(options, { ...place, addedTo, waitingRoom: guard.waitingRoom })
+      const { waitingRoom } = guard
+      const shedder = options.shed === around.shed ? guard.shedder : undefined
+      return createPolicyGuard(options, { ...place, addedTo, waitingRoom, shedder })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
@@ -62,11 +64,11 @@ export class RouteGuards<Native extends object, Handler> {
   }
 
   #addedTo(): readonly Rule<Native>[] {
-    const { guard, scope, isGlobal } = this.#around
-    if (!isGlobal) {
+    const { guard, scope, isApplied } = this.#around
+    if (!isApplied) {
       throw new SluiceError(
         'SLUICE_OPTION_INVALID',
-        `combine is 'add', but global is false, so there is nothing to add to; leave combine out`,
+        `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
       )
     }
     return guard.setup.rules.map((rule) => ({ ...rule, scope: rule.scope ?? scope }))

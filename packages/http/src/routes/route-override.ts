@@ -1,7 +1,8 @@
-import { given, invalid, oneOf, policyFields, SluiceError } from '@sluice/core'
+import { given, invalid, oneOf, SluiceError } from '@sluice/core'
 import type { GuardOptions } from '../guard-options.ts'
 import type { HttpPolicyOptions } from '../http-policy.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
+import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
 /**
  * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
@@ -16,9 +17,6 @@ export interface RouteOverride<Native, Handler = never>
    */
   combine?: 'replace' | 'add'
 }
-
-/** What may stand at the top level for the only policy; key and cost stand there anyway. */
-export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {
@@ -40,8 +38,7 @@ export function wholeOverride<Native, Handler>(
   const { combine, policies, ...own } = override
   const isAdded =
     oneOf(given(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
-  const hasPolicies =
-    policies !== undefined || Object.keys(own).some((field) => shorthandFields.includes(field))
+  const hasPolicies = policies !== undefined || bringsPolicies(own)
   if (isAdded && !hasPolicies) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',

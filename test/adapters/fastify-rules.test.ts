@@ -1,0 +1,120 @@
+import { rateLimitPlugin } from '@sluice/fastify'
+import fastify, { type FastifyServerOptions } from 'fastify'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { create, hello, statuses, two } from './fastify-app.ts'
+
+describe('routes in the options of the plugin', () => {
+  it('stand behind the prefix of the context that the plugin is registered in', async () => {
+    const app = create()
+    app.register(
+      async (api) => {
+        await api.register(rateLimitPlugin, {
+          ...two,
+          routes: { 'GET /own/:id': { ...two, limit: 1 } },
+        })
+        api.get('/own/:id', hello)
+        api.get('/', hello)
+      },
+      { prefix: '/api' },
+    )
+    app.get('/own/:id', hello)
+
+    expect(await statuses(app, 1, '/api/own/1')).toEqual([200])
+    expect(await statuses(app, 1, '/api/own/2')).toEqual([429])
+    expect(await statuses(app, 3, '/api/')).toEqual([200, 200, 429])
+    expect(await statuses(app, 3, '/own/1')).toEqual([200, 200, 200])
+  })
+
+  it('hold for unknown URLs too', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, routes: { '/api/*': { ...two, limit: 1 } } })
+
+    expect(await statuses(app, 2, '/api/nowhere')).toEqual([404, 429])
+    expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
+  })
+
+  it('hold alone with global: false', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false, routes: { '/own': { ...two, limit: 1 } } })
+    app.get('/', hello)
+    app.get('/own', hello)
+
+    expect(await statuses(app, 2, '/own')).toEqual([200, 429])
+    expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
+  })
+
+  it('give way to the limits of the route itself', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, {
+      ...two,
+      routes: { '/own': { ...two, limit: 0 }, '/free': { ...two, limit: 0 } },
+    })
+    app.get('/own', { config: { rateLimit: two } }, hello)
+    app.get('/free', { config: { rateLimit: false } }, hello)
+
+    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
+    expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200])
+  })
+
+  it.each([
+    [{ caseSensitive: false }, '/LOGIN'],
+    [{ ignoreTrailingSlash: true }, '/login/'],
+    [{ ignoreDuplicateSlashes: true }, '//login'],
+    [{ useSemicolonDelimiter: true }, '/login;x=1'],
+  ])('match as the router does: %j', async (routerOptions, alias) => {
+    const app = fastify({ routerOptions } as FastifyServerOptions)
+    onTestFinished(() => app.close())
+    await app.register(rateLimitPlugin, { routes: { '/login': { ...two, limit: 1 } } })
+    app.get('/login', hello)
+
+    expect(await statuses(app, 1, '/login')).toEqual([200])
+    expect(await statuses(app, 1, alias)).toEqual([429])
+    const plain = create()
+    await plain.register(rateLimitPlugin, { routes: { '/login': { ...two, limit: 1 } } })
+    plain.get('/login', hello)
+    expect(await statuses(plain, 2, alias)).toEqual([404, 404])
+  })
+
+  it('are checked with the plugin, with global: false too', async () => {
+    const wrong = { routes: { '/x': { limit: -1, window: '1m' } } } as const
+    await expect(create().register(rateLimitPlugin, { ...two, ...wrong })).rejects.toThrow(
+      /routes\['\/x'\]: limit must be/,
+    )
+    const options = { global: false, limit: -1, window: '1m' } as const
+    await expect(create().register(rateLimitPlugin, options)).rejects.toThrow(/limit must be/)
+  })
+})
+
+describe('config.rateLimit', () => {
+  it('may be the name of a policy, which is one quota for all that name it', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, profiles: { heavy: { limit: 3, window: '1m' } } })
+    app.get('/a', { config: { rateLimit: 'heavy' } }, hello)
+    app.get('/b', { config: { rateLimit: { policies: ['heavy'], cost: 2 } } }, hello)
+
+    expect(() => app.get('/c', { config: { rateLimit: 'light' } }, hello)).toThrow(
+      /config\.rateLimit.*names 'light'.*there are heavy/,
+    )
+    expect(await statuses(app, 1, '/b')).toEqual([200])
+    expect(await statuses(app, 2, '/a')).toEqual([200, 429])
+  })
+
+  it('may be added to the limits of the plugin', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, limit: 3 })
+    const own = { rateLimit: { ...two, limit: 2, combine: 'add' } } as const
+    app.get('/own', { config: own }, hello)
+    app.get('/', hello)
+
+    expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
+    expect(await statuses(app, 2)).toEqual([200, 429])
+  })
+
+  it('cannot be added to nothing', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false })
+    const own = { rateLimit: { ...two, combine: 'add' } } as const
+
+    expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)
+  })
+})

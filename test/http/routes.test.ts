@@ -1,0 +1,228 @@
+import { SluiceError } from '@sluice/core'
+import { createGuard, type GuardOptions, type Routing } from '@sluice/http'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { exactRouting, exchange, guardOf, now } from './exchange.ts'
+
+const of = (limit: number) => ({ limit, window: '1m' }) as const
+
+function failure(options: object): SluiceError {
+  try {
+    guardOf(options as GuardOptions<object>)
+  } catch (error) {
+    if (error instanceof SluiceError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+/** The limit that applies to a request; `undefined` where none does. */
+function limitOf(
+  routes: NonNullable<GuardOptions<object>['routes']>,
+  { method = 'GET', path }: { method?: string; path: string },
+  routing: Routing = exactRouting,
+): number | undefined {
+  const guard = createGuard<object>({ routes }, { where: 'rateLimit', routing })
+  return now(guard.check(exchange({ method, path }))).decision?.outcomes[0]?.limit
+}
+
+const lax: Routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+}
+
+describe('routes', () => {
+  it.each([
+    ['/users/7', 1],
+    ['/users/me', 2],
+    ['/users/', 1],
+    ['/users/7/posts', undefined],
+    ['/files/a/b', 3],
+    ['/users/7?x=/users/me', 1],
+    ['/users/a%2Fb', 1],
+    ['/Users/7', undefined],
+    ['/users/7/', undefined],
+    [`/users/${'x'.repeat(5_000)}`, 1],
+    ['/users/%zz', 1],
+    ['/users/%C3%28', 1],
+    ['/files/%', 3],
+    ['/%', undefined],
+    ['', undefined],
+    ['*', undefined],
+  ])('as the router of a framework would find them: %s', (path, limit) => {
+    const routes = { '/users/:id': of(1), '/users/me': of(2), '/files/*': of(3) }
+
+    expect(limitOf(routes, { path })).toBe(limit)
+  })
+
+  it.each(['/Login', '/login/', '//login', '/LOGIN//'])(
+    '%s is /login where that makes no difference',
+    (path) => {
+      expect(limitOf({ '/login': of(1) }, { path }, lax)).toBe(1)
+      expect(limitOf({ '/login': of(1) }, { path })).toBeUndefined()
+    },
+  )
+
+  it('stand behind a prefix', () => {
+    const routes = { '/': of(1), '/login': of(2), '*': of(3) }
+    const at = (path: string) =>
+      limitOf(routes, { path }, { ...exactRouting, prefix: '/api/:tenant' })
+
+    expect(at('/api/acme/login')).toBe(2)
+    expect([at('/api/acme'), at('/api/acme/')]).toEqual([1, 1])
+    expect(at('/api/acme/x/y')).toBe(3)
+    expect(at('/login')).toBeUndefined()
+  })
+
+  it('without a method hold for methods that the router does not know', () => {
+    expect(limitOf({ '/x': of(1), 'GET /x': of(2) }, { method: 'BREW', path: '/x' })).toBe(1)
+    expect(limitOf({ 'GET /x': of(2) }, { method: 'BREW', path: '/x' })).toBeUndefined()
+  })
+
+  it('never throw, whatever a client asks for', () => {
+    const guard = guardOf({ routes: { '/:a/:b': of(9), 'POST /x/*': of(9), '/y': false } })
+    fc.assert(
+      fc.property(
+        fc.constantFrom('GET', 'POST', 'HEAD', 'BREW', '__proto__'),
+        fc.oneof(
+          fc.string(),
+          fc.webPath(),
+          fc.string().map((text) => `/${text}`),
+        ),
+        (method, path) => {
+          now(guard.check(exchange({ method, path })))
+        },
+      ),
+    )
+  })
+
+  it.each<[string, object, string, RegExp]>([
+    ['nothing', { '': of(1) }, 'SLUICE_ROUTE_INVALID', /routes: '' is no route: .*'POST \/login'/],
+    ['no slash', { login: of(1) }, 'SLUICE_ROUTE_INVALID', /'login'/],
+    ['a method alone', { POST: of(1) }, 'SLUICE_ROUTE_INVALID', /'POST'/],
+    ['lower case', { 'post /x': of(1) }, 'SLUICE_ROUTE_INVALID', /write POST/],
+    [
+      'a method that is none',
+      { 'FETCH /x': of(1) },
+      'SLUICE_ROUTE_INVALID',
+      /'FETCH' is no method/,
+    ],
+    ['HEAD', { 'HEAD /x': of(1) }, 'SLUICE_ROUTE_INVALID', /write GET/],
+    ['braces', { '/x{/:y}': of(1) }, 'SLUICE_ROUTE_INVALID', /\/users\/:id/],
+    ['a wildcard inside', { '/x/*/y': of(1) }, 'SLUICE_ROUTE_INVALID', /Wildcard must be the last/],
+    ['an unsafe pattern', { '/:x((a+)+b)': of(1) }, 'SLUICE_ROUTE_INVALID', /not safe/],
+    [
+      'the same twice',
+      { '/x/:a': of(1), '/x/:b': of(2) },
+      'SLUICE_ROUTE_DUPLICATE',
+      /'\/x\/:b' matches the same requests as '\/x\/:a'/,
+    ],
+    ['an optional twice', { '/x/:a?': of(1), '/x': of(2) }, 'SLUICE_ROUTE_DUPLICATE', /'\/x'/],
+    [
+      'a wrong limit',
+      { 'GET /x': of(-1) },
+      'SLUICE_LIMIT_INVALID',
+      /routes\['GET \/x'\]: limit must be/,
+    ],
+    [
+      'an unknown option',
+      { '/x': { ...of(1), burts: 2 } },
+      'SLUICE_OPTION_UNKNOWN',
+      /routes\['\/x'\].*'burst'/,
+    ],
+    [
+      'true',
+      { '/x': true },
+      'SLUICE_OPTION_INVALID',
+      /routes\['\/x'\] must be options, the name of a policy, or false/,
+    ],
+    [
+      'an unknown name',
+      { '/x': 'expensiv' },
+      'SLUICE_POLICY_UNKNOWN',
+      /names 'expensiv'.*there are api, expensive/,
+    ],
+    [
+      'an unknown name in a list',
+      { '/x': { policies: ['a'] } },
+      'SLUICE_POLICY_UNKNOWN',
+      /routes\['\/x'\]: policies\[0\] names 'a'/,
+    ],
+    [
+      'policies that are no list',
+      { '/x': { policies: 'a' } },
+      'SLUICE_OPTION_INVALID',
+      /policies must be an array/,
+    ],
+    [
+      'an unknown way to combine',
+      { '/x': { ...of(1), combine: 'both' } },
+      'SLUICE_OPTION_INVALID',
+      /combine must be one of 'replace', 'add'/,
+    ],
+    [
+      'nothing to add',
+      { '/x': { cost: 2, combine: 'add' } },
+      'SLUICE_OPTION_INVALID',
+      /nothing to add/,
+    ],
+    ['routes of its own', { '/x': { ...of(1), routes: {} } }, 'SLUICE_OPTION_UNKNOWN', /routes/],
+    [
+      'a name that it is added to',
+      { '/x': { ...of(1), name: 'api', combine: 'add' } },
+      'SLUICE_POLICY_DUPLICATE',
+      /api/,
+    ],
+  ])('cannot be %s', (_, routes, code, message) => {
+    const options = { ...of(5), name: 'api', profiles: { expensive: of(2) }, routes }
+    const error = failure(options)
+
+    expect(error.code).toBe(code)
+    expect(error.message).toMatch(message)
+  })
+
+  it.each([null, [], 'x', 5])('must be an object, not %j', (routes) => {
+    expect(failure({ ...of(5), routes }).message).toMatch(/^routes must be an object/)
+  })
+
+  it.each<[string, unknown, RegExp]>([
+    ['no object', 'x', /^profiles must be an object of policies by name/],
+    ['a policy that is wrong', { heavy: { limit: 5, window: '5' } }, /^profiles\.heavy\.window/],
+    [
+      'a policy with an unknown option',
+      { heavy: { ...of(1), max: 5 } },
+      /^profiles\.heavy: .*'limit'/,
+    ],
+    [
+      'a policy with a name',
+      { heavy: { ...of(1), name: 'x' } },
+      /^profiles\.heavy must be .* without a name/,
+    ],
+    ['a name that is taken', { api: of(1) }, /^profiles\.api has the name of a policy/],
+    ['a name that no header can carry', { 'na\u00efve': of(1) }, /printable ASCII/],
+  ])('profiles cannot be %s', (_, profiles, message) => {
+    expect(failure({ ...of(5), name: 'api', profiles }).message).toMatch(message)
+  })
+
+  it('cannot put a queue beside leases by adding it', () => {
+    const error = failure({
+      algorithm: 'concurrency',
+      limit: 5,
+      routes: { '/x': { ...of(1), algorithm: 'leaky-bucket', combine: 'add' } },
+    })
+
+    expect(error.code).toBe('SLUICE_POLICY_COMBINATION')
+    expect(error.message).toMatch(/^routes\['\/x'\]/)
+  })
+
+  it('hold as many requests as the limiter may, all together', () => {
+    const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
+    const guard = guardOf({ ...queue, maxWaiting: 1, routes: { '/x': queue } })
+    const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
+
+    expect([ask('/'), ask('/x'), ask('/')]).toEqual(['pass', 'pass', 'delay'])
+    expect(guard.waiting).toBe(1)
+    expect(ask('/x')).toBe('reject')
+  })
+})
