@@ -1,8 +1,10 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { accessLists } from './behaviours/access-lists.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
+import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
 import { keys } from './behaviours/keys.ts'
@@ -23,8 +25,10 @@ import { fastifyDriver } from './drivers/fastify-driver.ts'
 
 const behaviours = {
   basics,
+  bypasses,
   requestValues,
   keys,
+  accessLists,
   proxies,
   refusals,
   responseHeaders,

@@ -113,6 +113,23 @@ describe('X-Forwarded-For', () => {
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('fastify({ trustProxy:'))
     warn.mockRestore()
   })
+
+  it('that makes one address of many lists gives one warning that says what to set', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = fastify({ trustProxy: '127.0.0.1' })
+    onTestFinished(() => app.close())
+    await app.register(rateLimitPlugin, { ...two, limit: 10_000 })
+    for (let i = 0; i < 1_001; i += 1) {
+      const headers = { 'x-forwarded-for': `198.51.100.${i % 250}, 10.0.0.1` }
+      await app.inject({ url: '/', headers })
+    }
+
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/fastify\(\{ trustProxy: '<addresses of all proxies/),
+    )
+    expect(String(warn.mock.calls[0])).not.toMatch(/198\.51|10\.0\.0/)
+    warn.mockRestore()
+  })
 })
 
 describe('HTTP/2', () => {

@@ -43,6 +43,7 @@ const routing = {
   caseSensitive: false,
   ignoreTrailingSlash: true,
   ignoreDuplicateSlashes: true,
+  lenient: true,
 }
 
 export interface RateLimit extends RequestHandler {

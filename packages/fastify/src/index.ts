@@ -1,9 +1,9 @@
 export {
+  type AccessListOptions,
   type AdaptiveLimit,
   type AdaptiveOptions,
   type ApiKeyOptions,
   adaptive,
-  all,
   apiKey,
   bearer,
   type CpuOptions,
@@ -17,9 +17,9 @@ export {
   eventLoopDelay,
   eventLoopUtilization,
   type FailureMode,
-  firstOf,
   type Handler,
   header,
+  type Id,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -47,6 +47,7 @@ export {
   tiers,
   unlimited,
 } from '@sluice/http'
+export { all, firstOf, tenant, user } from './keys.ts'
 export { mount } from './mount.ts'
 export type {
   RateLimitHandler,

@@ -5,6 +5,7 @@ import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
 import type { ShedOptions } from './limits/load-shedder.ts'
+import type { ListOptions } from './lists/access-lists.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
 import type { RequestDecision } from './settlement/request-decision.ts'
@@ -21,12 +22,13 @@ export type Message = string | object
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
     IdempotencyOptions<Native>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies'>,
+    ListOptions {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
   /**
    * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves them alone. The most specific one counts.
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
    * @default none
    */
   routes?: Routes<Native, Handler>

@@ -24,6 +24,7 @@ import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-opti
 import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
 import {
@@ -60,6 +61,8 @@ export interface GuardSetup<Native extends object> {
   readonly onMissingKey: MissingKey
   /** Retries that cost nothing; `undefined`: none do. */
   readonly replays: Replays<Native> | undefined
+  /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
+  readonly lists: AccessLists | undefined
   readonly report: Report
   readonly dialects: readonly Dialect[]
   readonly exposeHeaders: boolean
@@ -76,6 +79,8 @@ const guardFields: readonly string[] = [
   'onMissingKey',
   ...idempotencyFields,
   'skip',
+  'allow',
+  'block',
   'shed',
   'headers',
   'exposeHeaders',
@@ -135,6 +140,7 @@ export function setUpGuard<Native extends object, Handler>(
     replays:
       idempotency &&
       new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
+    lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),

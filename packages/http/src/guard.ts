@@ -9,6 +9,7 @@ import {
 import type { GuardOptions } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
 import type { HttpRequest } from './http-request.ts'
+import { readLists } from './lists/access-lists.ts'
 import { type Hold, type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { HttpResponse } from './responses/http-response.ts'
@@ -78,7 +79,7 @@ export function createGuard<Native extends object, Handler = never>(
     throw invalid({ option: place.where }, options, 'an object of options')
   }
   const { routes, profiles, ...own } = options
-  const base = { ...own, store: given(own.store, memoryStore()) }
+  const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined
   const hasNone = mayBeNone && !bringsPolicies(base)

@@ -42,6 +42,7 @@ export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
 export { firstOf } from './keys/first-of.ts'
 export { header } from './keys/header.ts'
+export type { Id } from './keys/id-key.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export {
   defineKey,
@@ -49,7 +50,10 @@ export {
   type ResolvedKey,
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
+export { ProxyWatch } from './keys/proxy-watch.ts'
 export { route } from './keys/route.ts'
+export { tenant } from './keys/tenant.ts'
+export { user } from './keys/user.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
 export type { LimitSource } from './limits/limit-source.ts'
 export type { ShedOptions } from './limits/load-shedder.ts'
@@ -63,6 +67,7 @@ export { type ScheduleOptions, schedule } from './limits/schedule.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
 export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
+export type { AccessListOptions } from './lists/access-list.ts'
 export {
   type Delay,
   type Hold,

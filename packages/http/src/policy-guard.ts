@@ -16,8 +16,9 @@ import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
+import { forbidden } from './lists/forbidden.ts'
 import { type Hold, type Passage, untouched } from './passage.ts'
-import { RequestChecks } from './request-checks.ts'
+import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
@@ -54,7 +55,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place.addedTo)
-  const { limiter } = setup
+  const { limiter, lists } = setup
   const { skip, message, handler, shed } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
@@ -69,8 +70,8 @@ export function createPolicyGuard<Native extends object, Handler>(
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
-    if (!skip) return limit(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+    if (!skip) return enter(exchange)
+    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : enter(exchange)))
   }
 
   /** What is shed is not counted. */
@@ -85,13 +86,23 @@ export function createPolicyGuard<Native extends object, Handler>(
     })
   }
 
-  function count(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+  function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
+      if (checks === 'block') return forbidden(options, exchange.native)
       if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return untouched
       if (setup.replays) return andThen(setup.replays.decide(exchange, checks), answer)
       return andThen(limiter.decide(checks), (decision) => answer({ exchange, decision, checks }))
     })
+  }
+
+  /** By address first, which costs no key. Who is allowed is not shed either. */
+  function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (!lists) return limit(exchange)
+    const access = lists.ofAddress(exchange.request)
+    if (access === 'block') return forbidden(options, exchange.native)
+    if (access === 'unlisted') return limit(exchange)
+    return lists.blockKeys ? count({ ...exchange, access }) : untouched
   }
 
   function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {

@@ -4,7 +4,8 @@ import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
-import { insteadOfKey, type KeyOrMode, type MissingKey } from './keys/missing-key.ts'
+import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
+import type { Access } from './lists/access-lists.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
 import {
   isOnTrial,
@@ -20,6 +21,8 @@ export interface Asking<Native> {
   readonly native: Native
   readonly request: HttpRequest
   readonly scope: Scope
+  /** What the lists say of its address. @default 'unlisted' */
+  readonly access?: Access
 }
 
 /** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
@@ -46,22 +49,36 @@ export class RequestChecks<Native extends object> {
     )
   }
 
-  /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
-  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny'> {
+  /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
+  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
-      if (!isPromise(key)) return this.#fixedChecks(key, asking.scope)
-      return key.then((known) => this.#fixedChecks(known, asking.scope))
+      if (!isPromise(key)) return this.#fixedChecks(key, asking)
+      return key.then((known) => this.#fixedChecks(known, asking))
     }
     const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
     return andThen(keys, (found) => {
+      const access = this.#accessOf(found, asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
       if (found.includes('deny')) return 'deny'
       const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
       return rules.length === 0 ? [] : this.#checks(rules, found, asking)
     })
   }
 
-  #fixedChecks(key: KeyOrMode, place: Scope): readonly RuleCheck<Native>[] | 'deny' {
+  #accessOf(keys: readonly KeyOrMode[], { access = 'unlisted' }: Asking<Native>): Access {
+    return this.#setup.lists?.ofKeys(keys, access) ?? access
+  }
+
+  #fixedChecks(
+    key: KeyOrMode,
+    asking: Asking<Native>,
+  ): readonly RuleCheck<Native>[] | 'deny' | 'block' {
+    const { scope: place } = asking
+    if (this.#setup.lists) {
+      const access = this.#accessOf([key], asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
+    }
     if (typeof key === 'string') return key === 'deny' ? key : []
     return this.#setup.rules.map((rule) => {
       const { policy, cost, scope = place } = rule
@@ -126,30 +143,32 @@ export class RequestChecks<Native extends object> {
     })
   }
 
-  #key(
-    resolver: KeyResolver<Native>,
-    { native, request }: Asking<Native>,
-  ): MaybePromise<KeyOrMode> {
-    const key = resolveKey(resolver, native, request)
-    const { onMissingKey } = this.#setup
-    const mode = onMissingKey !== 'ip' && this.#trialKeys.has(resolver) ? 'skip' : onMissingKey
+  #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
+    const key = resolveKey(resolver, asking.native, asking.request)
     return isPromise(key)
-      ? key.then((known) => orInstead(known, mode, request))
-      : orInstead(key, mode, request)
+      ? key.then((known) =>
+          known === undefined ? this.#without(resolver, asking) : { key: known },
+        )
+      : key === undefined
+        ? this.#without(resolver, asking)
+        : { key }
+  }
+
+  /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
+  #without(
+    resolver: KeyResolver<Native>,
+    { request, access }: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    const { onMissingKey } = this.#setup
+    const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
+    const isAllowed = onMissingKey === 'error' && access === 'allow'
+    return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
   }
 
   #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
     const key = found[this.#keys.indexOf(resolver)]
     return typeof key === 'object' ? key.key : undefined
   }
-}
-
-function orInstead(
-  key: string | undefined,
-  mode: MissingKey,
-  request: HttpRequest,
-): MaybePromise<KeyOrMode> {
-  return key === undefined ? insteadOfKey(mode, request) : { key }
 }
 
 function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {

@@ -23,6 +23,8 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import { tenant } from './keys/tenant.ts'
+import { user } from './keys/user.ts'
 import { checkDefault, checkLargest, declaredLimit } from './limits/limit-option.ts'
 import {
   type FoundLimit,
@@ -101,6 +103,8 @@ const factories: readonly { readonly name: string }[] = [
   header,
   ip,
   route,
+  tenant,
+  user,
 ]
 
 /** Checks who is counted, and for how much. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Decision, MaybePromise } from '@sluice/core'
 import type { GuardOptions, RequestDecision } from '@sluice/http'
 
@@ -56,6 +56,7 @@ export interface AppSetup {
 
 export interface RunningApp {
   readonly port: number
+  readonly server: Server
   close(): Promise<void>
 }
 

@@ -34,6 +34,7 @@ async function start(app: express.Express, setup: AppSetup): Promise<RunningApp>
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
+    server,
     async close() {
       server.close()
       server.closeAllConnections()

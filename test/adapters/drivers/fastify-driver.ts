@@ -30,7 +30,7 @@ async function start(setup: AppSetup): Promise<RunningApp> {
   if (limits.length === 0) await app.register(rateLimitPlugin, { global: false })
   for (const route of routes) addRoute(app, route)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  return { port: Number(new URL(url).port), close: () => app.close() }
+  return { port: Number(new URL(url).port), server: app.server, close: () => app.close() }
 }
 
 function addRoute(app: FastifyInstance, route: Route): void {
