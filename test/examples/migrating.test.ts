@@ -8,7 +8,6 @@ import { bench, majorOf, namesOf, peers } from './peers.ts'
 const awaited: readonly string[] = [
   ...['routes', 'profiles', 'tiers', 'schedule', 'adaptive', 'signal', 'min', 'max'],
   ...['penalty', 'after', 'within', 'for', 'factor'],
-  ...['chargeWhen', 'refundWhen', 'status', 'mode'],
 ]
 
 /** In the column of ours, and no options: a method of stores, and what stands for a thing of the reader's own. */

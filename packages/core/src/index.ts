@@ -7,8 +7,10 @@ export { algorithms } from './algorithms/table.ts'
 export { type Check, Receipt } from './check.ts'
 export type { Decision, DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
+export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
+export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
@@ -23,6 +25,7 @@ export {
   type InvalidEvent,
   notify,
   type Observers,
+  type ShadowEvent,
   type StoreErrorEvent,
 } from './observers.ts'
 export {

@@ -1,17 +1,21 @@
-import type { Check, Receipt } from './check.ts'
-import { type Decision, decisionOf } from './decision.ts'
+import type { Check } from './check.ts'
+import { type Decision, withShadow } from './decision.ts'
 import type { Duration } from './duration.ts'
+import { divideChecks } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
+import { Holdings } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
-import { invalid, knownFields, show, wholeNumber } from './options.ts'
+import { knownFields, show, wholeNumber } from './options.ts'
 import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreHealth } from './resilience/store-health.ts'
-import type { Outcome, StoreOp } from './store.ts'
+import { ShadowRun } from './shadow-run.ts'
+import type { StoreOp } from './store.ts'
+import { askLimited, isLimited } from './unlimited.ts'
 import { warnOnce } from './warn.ts'
 
 export interface CostOptions {
@@ -26,15 +30,16 @@ export interface Limiter {
   readonly penalty: Policy | undefined
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
-  /** Answers as `consume` would, and changes nothing. */
+  /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
   peek(key: string, options?: CostOptions): Promise<Decision>
   /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
   charge(key: string, options?: CostOptions): Promise<Decision>
   /**
    * Gives back what a decision took, as far as it still counts: at most once, and not after a reset or in a later window.
+   * @param policies those that give back what is theirs, of the limiter's or the checks'. @default all
    * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
    */
-  refund(decision: Decision): Promise<boolean>
+  refund(decision: Decision, policies?: readonly Policy[]): Promise<boolean>
   /**
    * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
    * took stays taken.
@@ -58,14 +63,13 @@ export interface Limiter {
    * The checks are trusted: build them from `policies`.
    */
   decide(checks: readonly Check[]): MaybePromise<Decision>
+  /** `charge` for the same callers: takes the units of the checks without asking. */
+  chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
   storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
 }
-
-/** What was taken is given back once, by whichever limiter, and whoever holds copies of the decision. */
-const spent = new WeakSet<Receipt>()
 
 /**
  * Makes a limiter.
@@ -79,15 +83,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
     setUpLimiter(options)
   const access = accessTo(store, fallback)
   const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
+  const holdings = new Holdings(access, caller)
   if (options.onResilience) access.observe(options.onResilience)
 
   function ask(op: AskOp, asked: readonly Check[]): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.
     const checks = op === 'charge' ? asked.filter(isQuota) : asked
-    const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
-    if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-    const decision = access.ask({ op, checks: limited, caller })
-    return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
+    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller }))
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -103,11 +105,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[]): MaybePromise<Decision> {
-    const decision = ask('consume', checks)
-    if (!options.onDecision) return decision
+    const { enforced, shadows } = divideChecks(checks)
+    const decision = ask('consume', enforced)
+    if (shadows.length === 0 && !options.onDecision) return decision
     return andThen(decision, (known) => {
-      notify(options.onDecision, { decision: known, checks })
-      return known
+      const decided = shadows.length === 0 ? known : followed(known, shadows)
+      notify(options.onDecision, { decision: decided, checks: enforced })
+      return decided
     })
   }
 
@@ -117,6 +121,29 @@ export function createLimiter(options: LimiterOptions): Limiter {
     } catch (error) {
       throw storeError(error)
     }
+  }
+
+  /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
+  function followed(decision: Decision, shadows: readonly Check[]): Decision {
+    if (!decision.allowed) return decision
+    const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
+    const decided = withShadow(decision, shadow)
+    if (!options.onShadow) return decided
+    void andThen(shadow.decisions, (decisions) => {
+      const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
+      if (told.length === 0) return
+      notify(options.onShadow, { decision: decided, outcomes: shadow.outcomes, checks: told })
+    })
+    return decided
+  }
+
+  function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
+    const { enforced, shadows } = divideChecks(checks)
+    return andThen(ask('charge', enforced), (decision) => {
+      const charged = { ...decision, allowed: true, retryAfterMs: 0 }
+      if (shadows.length === 0) return charged
+      return withShadow(charged, new ShadowRun(shadows.map((check) => ask('charge', [check]))))
+    })
   }
 
   function checksOf(key: string, costs?: CostOptions): readonly Check[] {
@@ -136,33 +163,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
     penalty,
     decide,
     consume: (key, costs) => promised(() => decide(allChecksOf(key, costs))),
-    peek: (key, costs) => promised(() => ask('peek', allChecksOf(key, costs))),
-    charge: async (key, costs) => ({
-      ...(await ask('charge', checksOf(key, costs))),
-      allowed: true,
-      retryAfterMs: 0,
-    }),
-
-    async refund(decision) {
-      const checks = heldBy(decision)
-      if (checks.length === 0) return false
-      for (const { receipt } of checks) spent.add(receipt)
-      return (await access.settle('refund', decision, checks, caller)) !== undefined
-    },
-
-    async release(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      for (const { receipt } of leases) spent.add(receipt)
-      return (await access.settle('release', decision, leases, caller)) !== undefined
-    },
-
-    async renew(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      const outcomes = await access.settle('renew', decision, leases, caller)
-      return outcomes?.every(({ allowed }) => allowed) ?? false
-    },
+    peek: (key, costs) =>
+      promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
+    charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
+    chargeChecks,
+    refund: (decision, only) => holdings.refund(decision, only),
+    release: (decision) => holdings.release(decision),
+    renew: (decision) => holdings.renew(decision),
 
     async reset(key) {
       await overwrite('reset', allChecksOf(key).filter(isLimited))
@@ -214,48 +221,6 @@ function penaltyMissing(): SluiceError {
 
 function isQuota({ policy }: Check): boolean {
   return policy.algorithm !== 'penalty'
-}
-
-function isLimited({ limit }: Check): boolean {
-  return limit !== Number.POSITIVE_INFINITY
-}
-
-function unlimitedOutcome({ policy, limit }: Check): Outcome {
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining: limit,
-    resetMs: undefined,
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt: undefined,
-  }
-}
-
-/** Puts the outcomes of unlimited policies, which no store was asked about, in their places. */
-function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
-  if (decision.outcomes.length === 0) return decision
-  const limited = decision.outcomes.values()
-  const outcomes = checks.map((check) => {
-    const outcome = isLimited(check) ? limited.next().value : undefined
-    return outcome ?? unlimitedOutcome(check)
-  })
-  return { ...decision, outcomes }
-}
-
-function isLease({ policy }: Check): boolean {
-  return policy.algorithm === 'concurrency'
-}
-
-/** What a decision took and has not given back, with the receipts of it. */
-function heldBy(decision: Decision): readonly (Check & { receipt: Receipt })[] {
-  if (!Array.isArray(decision?.outcomes)) {
-    throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
-  }
-  return decision.outcomes.flatMap(({ receipt }) =>
-    receipt && !spent.has(receipt) ? [{ ...receipt.check, receipt }] : [],
-  )
 }
 
 function storeError(error: unknown): SluiceError {

@@ -67,6 +67,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     countDenied: settings !== undefined,
     hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
     unit: 'requests',
+    enforcedShare: 1,
     failureMode: undefined,
   }
 }

@@ -1,6 +1,7 @@
 import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './algorithm-settings.ts'
 import { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
+import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
@@ -52,6 +53,10 @@ export interface PolicyOptions {
   countDenied?: boolean
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
+  /** `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced. @default 'enforce' */
+  mode?: PolicyMode
+  /** Enforced for this share of the keys only, and in shadow for all others; a key stays where it is. @default all */
+  enforce?: EnforcedShare
   /** What is counted, for clients. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: QuotaUnit
   /**
@@ -79,6 +84,8 @@ export interface Policy extends AlgorithmSettings {
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
+  /** The share of the keys that the policy is enforced for: 1 nearly always, 0 in shadow. */
+  readonly enforcedShare: number
   /** `undefined`: the limiter's. */
   readonly failureMode: FailureMode | undefined
 }
@@ -93,6 +100,8 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
   ...algorithmFields,
   'countDenied',
   'hidden',
+  'mode',
+  'enforce',
   'unit',
 ]
 
@@ -133,6 +142,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
+    enforcedShare: enforcedShare(options, at),
     failureMode:
       options.failureMode === undefined
         ? undefined

@@ -1,6 +1,7 @@
-import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
+import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
 import type { ShedOptions } from './limits/load-shedder.ts'
@@ -8,6 +9,7 @@ import type { ListOptions } from './lists/access-lists.ts'
 import type { GuardPenalty } from './penalty-rule.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object
@@ -20,6 +22,7 @@ export type Message = string | object
  */
 export interface GuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyOptions<Native>>,
+    IdempotencyOptions<Native>,
     Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'>,
     ListOptions {
   /** The quotas of every request: decided together, all or nothing. */
@@ -81,7 +84,7 @@ export interface GuardOptions<Native, Handler = never>
    */
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
-  message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)
+  message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
   /** Replies to a refused request in our stead; status and headers are set already. */
   handler?: Handler
 }

@@ -20,6 +20,8 @@ import {
 import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
 import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
+import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
+import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
@@ -35,6 +37,7 @@ import {
   ruleFields,
   ruleOf,
 } from './rule.ts'
+import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {
@@ -60,12 +63,14 @@ export interface RulesAround<Native> {
 }
 
 /** The checked options of a guard, with the defaults filled in. */
-export interface GuardSetup<Native> {
+export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
   /** That of the penalty is the last. */
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
+  /** Retries that cost nothing; `undefined`: none do. */
+  readonly replays: Replays<Native> | undefined
   /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
   readonly lists: AccessLists | undefined
   readonly report: Report
@@ -82,6 +87,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  ...idempotencyFields,
   'skip',
   'allow',
   'block',
@@ -102,7 +108,7 @@ const guardFields: readonly string[] = [
  * Checks the options of a guard.
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
-export function setUpGuard<Native, Handler>(
+export function setUpGuard<Native extends object, Handler>(
   options: GuardOptions<Native, Handler>,
   { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
   { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
@@ -110,6 +116,7 @@ export function setUpGuard<Native, Handler>(
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
   checkCounting(options, (field) => field)
+  checkSettlement(options, (field) => field)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkRule(policy, at)
   const limiter = createLimiter(
@@ -118,7 +125,12 @@ export function setUpGuard<Native, Handler>(
       listed.map(([policy]) => corePolicy(policy)),
     ),
   )
-  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1, scope }
+  const defaults = {
+    key: options.key ?? ip(),
+    cost: options.cost ?? 1,
+    settlement: settlementOf(options),
+    scope,
+  }
   for (const { name } of limiter.policies) checkName(name)
   if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
@@ -135,6 +147,7 @@ export function setUpGuard<Native, Handler>(
     : penaltyAround
   const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  const idempotency = idempotencyOf(options)
   return {
     limiter,
     rules,
@@ -144,6 +157,9 @@ export function setUpGuard<Native, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    replays:
+      idempotency &&
+      new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
     lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),
@@ -169,12 +185,17 @@ function limiterOptions<Native, Handler>(
   options: GuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const ownFields: readonly string[] = limiterFields
-  const own = Object.fromEntries(
-    Object.entries(options).filter(([field]) => ownFields.includes(field) && field !== 'penalty'),
-  )
+  const own = limiterFieldsOf(options)
   const all = { ...own, ...corePenalty(options) }
   return options.policies === undefined ? { ...all, ...policies[0] } : { ...all, policies }
+}
+
+/** What the options say of the limiter beside its policies and its penalty. */
+function limiterFieldsOf<Native, Handler>(options: GuardOptions<Native, Handler>): LimiterOptions {
+  const fields: readonly string[] = limiterFields
+  return Object.fromEntries(
+    Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),
+  )
 }
 
 function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {

@@ -10,7 +10,7 @@ import type { GuardOptions } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
 import type { HttpRequest } from './http-request.ts'
 import { readLists } from './lists/access-lists.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Hold, type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { HttpResponse } from './responses/http-response.ts'
 import { PolicyCatalogue } from './routes/policy-catalogue.ts'
@@ -29,6 +29,8 @@ export interface Exchange<Native extends object> {
   readonly response: HttpResponse
   /** Where the guard stands; '' for the whole application. */
   readonly scope: Scope
+  /** Has a hold settled when the response is over: at once, if it is. */
+  whenOver(hold: Hold): void
 }
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */

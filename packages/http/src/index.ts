@@ -3,6 +3,7 @@ export {
   createLimiter,
   type Decision,
   type DecisionEvent,
+  type EnforcedShare,
   type FailureMode,
   flag,
   given,
@@ -15,6 +16,7 @@ export {
   type Outcome,
   oneOf,
   type ResilienceEvent,
+  type ShadowEvent,
   SluiceError,
   type Store,
   type StoreErrorEvent,
@@ -96,3 +98,5 @@ export type { RouteOverride } from './routes/route-override.ts'
 export type { Routes } from './routes/route-rules.ts'
 export type { Routing } from './routes/route-table.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
+export type { RequestDecision } from './settlement/request-decision.ts'
+export type { EndedResponse, WhenOver } from './settlement/settlement-options.ts'

@@ -1,5 +1,5 @@
-import type { Decision } from '@sluice/core'
 import type { ResponseField } from './responses/http-response.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What is to be done with a request. */
 export type Verdict<Handler = unknown> = Pass | Delay | Reject<Handler>
@@ -21,7 +21,7 @@ export interface Delay {
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
   /** Why: what a handler of the user's is told. */
-  readonly decision: Decision
+  readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]
   /** What the client reads; `undefined` where a handler of the user's replies instead. */
@@ -38,7 +38,7 @@ export interface RejectBody {
 /** What an adapter holds for one request. */
 export interface Passage<Handler = unknown> {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
-  readonly decision: Decision | undefined
+  readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
   readonly hold: Hold | undefined

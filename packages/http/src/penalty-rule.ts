@@ -1,5 +1,6 @@
 import {
   type AutomaticPenalty,
+  type Check,
   invalid,
   type ManualPenalty,
   type PenaltyOptions,
@@ -47,7 +48,11 @@ export function penaltyRule<Native>(
   { policy, key, scope }: PenaltyDefaults<Native>,
 ): Rule<Native> {
   const own = penalty ? penalty.key : undefined
-  return ruleOf(policy, { ...(own && { key: own }) }, { key, cost: 1, scope })
+  return ruleOf(
+    policy,
+    { ...(own && { key: own }) },
+    { key, cost: 1, settlement: undefined, scope },
+  )
 }
 
 /**
@@ -64,14 +69,17 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   return { options: { ...options, penalty: false }, penalty: around }
 }
 
-/** What a reduced limit denies is our doing: for such a request a penalty denies whom it has blocked, and counts nothing. */
+/** What a reduced limit denies is our doing, and no strike. */
 export function withoutUndueStrikes<Native>(
   checks: readonly RuleCheck<Native>[],
 ): readonly RuleCheck<Native>[] {
   if (!checks.some(({ reduced }) => reduced)) return checks
-  return checks.map((check) =>
-    check.policy.penalty ? { ...check, policy: lenient(check.policy) } : check,
-  )
+  return checks.map((check) => (check.policy.penalty ? withoutStrike(check) : check))
+}
+
+/** A check by which a penalty denies whom it has blocked, and counts nothing. */
+export function withoutStrike<C extends Check>(check: C): C {
+  return { ...check, policy: lenient(check.policy) }
 }
 
 const lenientPolicies = new WeakMap<Policy, Policy>()

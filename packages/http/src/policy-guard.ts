@@ -1,20 +1,30 @@
-import { andThen, type Decision, type Limiter, type MaybePromise, notify } from '@sluice/core'
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  type Limiter,
+  type MaybePromise,
+  notify,
+} from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './guard.ts'
 import type { GuardOptions } from './guard-options.ts'
 import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
+import { allHolds } from './holds/all-holds.ts'
 import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
 import { forbidden } from './lists/forbidden.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Hold, type Passage, untouched } from './passage.ts'
 import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
-import type { RuleCheck } from './rule.ts'
+import { isOnTrial } from './rule.ts'
+import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
+import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 
 /** Where a guard of one list of policies stands. */
 export interface PolicyGuardPlace<Native> extends GuardPlace, RulesAround<Native> {
@@ -53,6 +63,8 @@ export function createPolicyGuard<Native extends object, Handler>(
     limiter,
     setup.rules.map(({ policy }) => policy),
   )
+  const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
+  const hasTrials = setup.rules.some(isOnTrial)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
@@ -68,16 +80,17 @@ export function createPolicyGuard<Native extends object, Handler>(
     return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
       if (!isRefused) return count(exchange)
       notify(options.onDecision, { decision: shedder.refusal, checks: [] })
-      return answer(exchange, shedder.refusal, [])
+      return answer({ exchange, decision: shedder.refusal, checks: [] })
     })
   }
 
   function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
       if (checks === 'block') return forbidden(options, exchange.native)
-      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
+      if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return untouched
-      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
+      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), answer)
+      return andThen(limiter.decide(checks), (decision) => answer({ exchange, decision, checks }))
     })
   }
 
@@ -90,20 +103,23 @@ export function createPolicyGuard<Native extends object, Handler>(
     return lists.blockKeys ? count({ ...exchange, access }) : untouched
   }
 
-  function answer(
-    exchange: Exchange<Native>,
-    decision: Decision,
-    checks: readonly RuleCheck<Native>[],
-  ): MaybePromise<Passage<Handler>> {
+  function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    const { exchange, checks } = decided
     const { native, response } = exchange
+    if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
+    const account = refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+    const decision = new ChargeableDecision(setup, decided, account)
     if (decision.source === 'open') return { ...untouched, decision }
-    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
+    const told = hasTrials ? divideChecks(checks).enforced : checks
+    if (told.length === 0 && decision.allowed)
+      return { ...untouched, decision, hold: heldBy(decision, account) }
     const fields = responseFields(native)
-    fields.ledger.add({ decision, checks, dialects: setup.dialects })
+    fields.ledger.add({ decision, checks: told, dialects: setup.dialects })
     if (setup.hideOnRedirect) fields.hideOnRedirect = true
-    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
+    if (decision.allowed)
+      return admit({ decision, account }, fields.render(response, fieldOptions(decision)))
 
-    const cause = refusalCause(decision, checks)
+    const cause = refusalCause(decision, told)
     const status = refusalStatus(cause, setup.statusCode)
     const violated = fields.ledger.violated()
     const penalties = fields.ledger.violatedPenalties()
@@ -133,23 +149,40 @@ export function createPolicyGuard<Native extends object, Handler>(
     }
   }
 
-  /** No queue stands beside leases, so there is one thing to hold at most. */
-  function admit(decision: Decision, fields: readonly ResponseField[]): Passage<Handler> {
+  function admit(
+    {
+      decision,
+      account,
+    }: { decision: RequestDecision; account: RequestAccount<Native> | undefined },
+    fields: readonly ResponseField[],
+  ): Passage<Handler> {
     const { delayMs } = decision
     if (delayMs === 0) {
-      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
+      return { decision, verdict: { action: 'pass', fields }, hold: heldBy(decision, account) }
     }
+    // No queue stands beside leases, so there are none to keep.
     const waiter = waitingRoom.seat(delayMs)
-    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
+    const verdict = { action: 'delay', fields, turn: waiter.turn } as const
+    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
+  }
+
+  function heldBy(
+    decision: Decision,
+    account: RequestAccount<Native> | undefined,
+  ): Hold | undefined {
+    const lease = leases.keep(decision)
+    return account ? allHolds(lease, account.held()) : lease
   }
 
   /** A refusal is never charged. */
-  function turnAway(
-    exchange: Exchange<Native>,
-    decision: Decision,
-  ): MaybePromise<Passage<Handler>> {
+  function turnAway({
+    exchange,
+    decision,
+    onRefund,
+  }: Decided<Native>): MaybePromise<Passage<Handler>> {
     void limiter.refund(decision)
-    return answer(exchange, turnedAway(decision), [])
+    onRefund?.()
+    return answer({ exchange, decision: turnedAway(decision), checks: [] })
   }
 
   return { setup, limiter, waitingRoom, shedder, check }

@@ -8,7 +8,15 @@ import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
 import type { Access } from './lists/access-lists.ts'
 import { withoutUndueStrikes } from './penalty-rule.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
-import { type LimitInForce, legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
+import {
+  isOnTrial,
+  type LimitInForce,
+  legalCost,
+  legalEnforcement,
+  legalLimit,
+  type Rule,
+  type RuleCheck,
+} from './rule.ts'
 
 export interface Asking<Native> {
   readonly native: Native
@@ -19,12 +27,16 @@ export interface Asking<Native> {
 }
 
 /** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
-export class RequestChecks<Native> {
+export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
   /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
   readonly #onlyKey: KeyResolver<Native> | undefined
+  /** Whether some policy asks the request if it is enforced. */
+  readonly #asksMode: boolean
+  /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
+  readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
 
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
@@ -32,6 +44,10 @@ export class RequestChecks<Native> {
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
     this.#onlyKey =
       this.#keys.length === 1 && setup.rules.every(isFixed) ? this.#keys[0] : undefined
+    this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
+    this.#trialKeys = new Set(
+      this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
+    )
   }
 
   /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
@@ -93,9 +109,9 @@ export class RequestChecks<Native> {
         if (!limitOf) return policy
         return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
       })
-    return andThen(costs, (foundCosts) =>
+    const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
-        const checks = rules.map((rule, index) => {
+        const whole = rules.map((rule, index): RuleCheck<Native> => {
           const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
           const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
@@ -109,27 +125,46 @@ export class RequestChecks<Native> {
             reduced,
           }
         })
-        return withoutUndueStrikes(checks)
+        return withoutUndueStrikes(whole)
       }),
     )
+    return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
+  }
+
+  #withModes(
+    checks: readonly RuleCheck<Native>[],
+    native: Native,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
+    return inOrder(checks, (check) => {
+      const { enforce, policy } = check.rule
+      if (!enforce) return check
+      return andThen(enforce(native), (answer) => ({
+        ...check,
+        shadow: !legalEnforcement(answer, policy, this.#setup.report),
+      }))
+    })
   }
 
   #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
     const key = resolveKey(resolver, asking.native, asking.request)
     return isPromise(key)
-      ? key.then((known) => this.#orInstead(known, asking))
-      : this.#orInstead(key, asking)
+      ? key.then((known) =>
+          known === undefined ? this.#without(resolver, asking) : { key: known },
+        )
+      : key === undefined
+        ? this.#without(resolver, asking)
+        : { key }
   }
 
-  #orInstead(
-    key: string | undefined,
+  /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
+  #without(
+    resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
-    if (key !== undefined) return { key }
     const { onMissingKey } = this.#setup
-    // Whoever passes by its address alone does not need a key.
-    const isNeeded = access !== 'allow' || onMissingKey !== 'error'
-    return insteadOfKey(isNeeded ? onMissingKey : 'skip', request)
+    const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
+    const isAllowed = onMissingKey === 'error' && access === 'allow'
+    return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
   }
 
   #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
@@ -138,6 +173,6 @@ export class RequestChecks<Native> {
   }
 }
 
-function isFixed<Native>({ cost, limitOf }: Rule<Native>): boolean {
-  return typeof cost === 'number' && limitOf === undefined
+function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {
+  return typeof cost === 'number' && limitOf === undefined && enforce === undefined
 }

@@ -4,6 +4,7 @@ import {
   invalid,
   isWholeNumber,
   knownFields,
+  type MaybePromise,
   maxUnits,
   type Policy,
   type PolicyOptions,
@@ -32,6 +33,12 @@ import {
   type LimitFinder,
 } from './limits/limit-source.ts'
 import type { Scope } from './routes/scope.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementFields,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -40,6 +47,10 @@ export interface Rule<Native> {
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
   readonly limitOf: LimitFinder<Native> | undefined
+  /** Where the request decides whether the policy is enforced. */
+  readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
+  /** When what was taken is given back; `undefined`: never. */
+  readonly settlement: RuleSettlement<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
@@ -58,16 +69,28 @@ export interface RuleCheck<Native> extends Check, LimitInForce {
   readonly scope: Scope
 }
 
+/** Whether a policy is not enforced for everybody. */
+export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+  return policy.enforcedShare < 1 || enforce !== undefined
+}
+
 /** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', 'key', 'cost']
+export const ruleFields: readonly string[] = [
+  ...policyFields,
+  'defaultLimit',
+  'key',
+  'cost',
+  ...settlementFields,
+]
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
+  checkSettlement(options, at)
   checkDefault(options, at('defaultLimit'))
 }
 
@@ -104,15 +127,19 @@ export function checkCounting<Native>(
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit: _default, ...rest } = options
-  return { ...rest, limit: declaredLimit(options) }
+  const { key: _key, cost: _cost, defaultLimit: _default, enforce, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const limit = declaredLimit(options)
+  if (enforce === undefined) return { ...core, limit }
+  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
   checkLargest(limit, policy)
   const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
@@ -121,6 +148,8 @@ export function ruleOf<Native>(
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
     limitOf: isFound ? finderOf(limit) : undefined,
+    enforce: typeof enforce === 'function' ? enforce : undefined,
+    settlement: settlementOf(when) ?? defaults.settlement,
     scope: defaults.scope,
   }
 }
@@ -155,4 +184,15 @@ export function legalLimit(
       `defaultLimit (${otherwise}) stood in`,
   )
   return { limit: otherwise }
+}
+
+/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+  if (typeof answer === 'boolean') return answer
+  report(
+    'SLUICE_ANSWER_INVALID',
+    `enforce of '${name}'`,
+    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+  )
+  return true
 }

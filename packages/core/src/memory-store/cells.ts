@@ -1,6 +1,7 @@
 import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
+import { fnv1a } from '../fnv1a.ts'
 import type { Policy } from '../policy.ts'
 import { boundedKey } from './bounded-key.ts'
 import { ShardedMap } from './sharded-map.ts'
@@ -170,7 +171,5 @@ function sharesBuckets({ policy }: Check): boolean {
 
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */
 function overflowKey({ policy, key }: Check): string {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
-  return `${policy.id} ${(hash >>> 0) % overflowBuckets}`
+  return `${policy.id} ${fnv1a(key) % overflowBuckets}`
 }

@@ -1,15 +1,18 @@
-import { andThen, type Decision, type MaybePromise, notify } from '@sluice/core'
+import { andThen, type MaybePromise, notify } from '@sluice/core'
 import type { GuardOptions } from '../guard-options.ts'
 import type { Passage } from '../passage.ts'
 import { refusalBody } from '../responses/refusal.ts'
+import type { RequestDecision } from '../settlement/request-decision.ts'
 
 /** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
-const blocked: Decision = {
+const blocked: RequestDecision = {
   allowed: false,
   outcomes: [],
   retryAfterMs: Number.POSITIVE_INFINITY,
   delayMs: 0,
   source: 'store',
+  // Nothing was asked, so there is nobody to charge.
+  charge: () => undefined,
 }
 
 /**

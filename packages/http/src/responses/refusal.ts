@@ -2,6 +2,7 @@ import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
 import type { LimitInForce } from '../rule.ts'
+import type { RequestDecision } from '../settlement/request-decision.ts'
 import {
   abnormalUsage,
   type Problem,
@@ -16,7 +17,7 @@ export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
   readonly native: Native
-  readonly decision: Decision
+  readonly decision: RequestDecision
   readonly cause: RefusalCause
   readonly status: number
   /** The names of the visible policies that deny. */

@@ -46,7 +46,7 @@ export function wholeOverride<Native, Handler>(
     )
   }
   const inherited = hasPolicies ? withoutPolicies(around) : around
-  const options = { ...inherited, ...own }
+  const options = { ...withoutRival(inherited, own), ...own }
   if (policies === undefined) return { options, isAdded }
   if (!Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
@@ -55,6 +55,16 @@ export function wholeOverride<Native, Handler>(
     typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
   )
   return { options: { ...options, policies: found }, isAdded }
+}
+
+/** Of `chargeWhen` and `refundWhen` one can be said at most: what an override says takes the place of the other. */
+function withoutRival<Native, Handler>(
+  { chargeWhen, refundWhen, ...others }: GuardOptions<Native, Handler>,
+  own: Pick<GuardOptions<Native, Handler>, 'chargeWhen' | 'refundWhen'>,
+): GuardOptions<Native, Handler> {
+  if (own.chargeWhen || own.refundWhen) return others
+  if (chargeWhen) return { ...others, chargeWhen }
+  return refundWhen ? { ...others, refundWhen } : others
 }
 
 function withoutPolicies<Native, Handler>(
