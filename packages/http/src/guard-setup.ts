@@ -18,7 +18,6 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
-import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
 import { Replays } from './idempotency/replays.ts'
@@ -26,17 +25,11 @@ import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
-import {
-  checkCounting,
-  checkRule,
-  corePolicy,
-  type Report,
-  type Rule,
-  ruleFields,
-  ruleOf,
-} from './rule.ts'
+import { checkCounting, checkRule, corePolicy, type Rule, ruleFields, ruleOf } from './rule.ts'
 import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
@@ -109,7 +102,7 @@ const guardFields: readonly string[] = [
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
 export function setUpGuard<Native extends object, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
   { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
@@ -182,7 +175,7 @@ export function setUpGuard<Native extends object, Handler>(
 
 /** The limiter's part of the options, in the form that the user chose, so that its messages name what the user wrote. */
 function limiterOptions<Native, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
   const own = limiterFieldsOf(options)
@@ -191,14 +184,16 @@ function limiterOptions<Native, Handler>(
 }
 
 /** What the options say of the limiter beside its policies and its penalty. */
-function limiterFieldsOf<Native, Handler>(options: GuardOptions<Native, Handler>): LimiterOptions {
+function limiterFieldsOf<Native, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+): LimiterOptions {
   const fields: readonly string[] = limiterFields
   return Object.fromEntries(
     Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),
   )
 }
 
-function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {
+function checkFunctions({ skip, message, handler }: PolicyGuardOptions<never, unknown>): void {
   if (skip !== undefined && typeof skip !== 'function') {
     throw invalid({ option: 'skip' }, skip, 'a function of the request')
   }
@@ -240,7 +235,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   }
 }
 
-function dialects(value: GuardOptions<never>['headers']): readonly Dialect[] {
+function dialects(value: PolicyGuardOptions<never>['headers']): readonly Dialect[] {
   try {
     return checkDialects(given(value, ['draft-11', 'legacy']))
   } catch (cause) {

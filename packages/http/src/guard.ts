@@ -6,13 +6,12 @@ import {
   memoryStore,
   unlimited,
 } from '@sluice/core'
+import type { Exchange } from './exchange.ts'
 import type { GuardOptions } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
-import type { HttpRequest } from './http-request.ts'
 import { readLists } from './lists/access-lists.ts'
-import { type Hold, type Passage, untouched } from './passage.ts'
+import { type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
-import type { HttpResponse } from './responses/http-response.ts'
 import { PolicyCatalogue } from './routes/policy-catalogue.ts'
 import { RouteGuards } from './routes/route-guards.ts'
 import type { RouteOverride } from './routes/route-override.ts'
@@ -20,18 +19,6 @@ import { RouteRules } from './routes/route-rules.ts'
 import type { Routing } from './routes/route-table.ts'
 import type { Scope } from './routes/scope.ts'
 import { bringsPolicies } from './routes/shorthand-fields.ts'
-
-/** One request and its response, as an adapter shows them. */
-export interface Exchange<Native extends object> {
-  /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
-  readonly native: Native
-  readonly request: HttpRequest
-  readonly response: HttpResponse
-  /** Where the guard stands; '' for the whole application. */
-  readonly scope: Scope
-  /** Has a hold settled when the response is over: at once, if it is. */
-  whenOver(hold: Hold): void
-}
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {

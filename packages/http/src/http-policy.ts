@@ -1,16 +1,8 @@
-import type { EnforcedShare, MaybePromise, PolicyOptions, unlimited } from '@sluice/core'
+import type { EnforcedShare, MaybePromise, PolicyOptions } from '@sluice/core'
 import type { KeyResolver } from './keys/key-resolver.ts'
-import type { LimitSource } from './limits/limit-source.ts'
+import type { LimitOption } from './limits/limit-source.ts'
+import type { PerRequest } from './per-request.ts'
 import type { SettlementOptions } from './settlement/settlement-options.ts'
-
-/** A limit as a function of the request yields it. */
-export type LimitValue = number | typeof unlimited
-
-/** A value, or a function of the framework's request that finds it. */
-export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
-
-/** A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
-export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /** A quota of HTTP requests: what it counts may depend on the request. */
 export interface HttpPolicyOptions<Native>

@@ -26,16 +26,13 @@ export {
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
 export { continueWith } from './continue-with.ts'
-export { createGuard, type Exchange, type Guard, type GuardSite } from './guard.ts'
-export type { GuardOptions, Message } from './guard-options.ts'
+export type { Exchange } from './exchange.ts'
+export { createGuard, type Guard, type GuardSite } from './guard.ts'
+export type { GuardOptions } from './guard-options.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
+export type { Hold } from './holds/hold.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
-export type {
-  HttpPolicyOptions,
-  LimitOption,
-  LimitValue,
-  PerRequest,
-} from './http-policy.ts'
+export type { HttpPolicyOptions } from './http-policy.ts'
 export type { HttpRequest } from './http-request.ts'
 export { all } from './keys/all.ts'
 export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
@@ -55,7 +52,7 @@ export { route } from './keys/route.ts'
 export { tenant } from './keys/tenant.ts'
 export { user } from './keys/user.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
-export type { LimitSource } from './limits/limit-source.ts'
+export type { LimitOption, LimitSource, LimitValue } from './limits/limit-source.ts'
 export type { ShedOptions } from './limits/load-shedder.ts'
 export {
   type CpuOptions,
@@ -70,7 +67,6 @@ export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
 export type { AccessListOptions } from './lists/access-list.ts'
 export {
   type Delay,
-  type Hold,
   type Pass,
   type Passage,
   type Reject,
@@ -79,7 +75,9 @@ export {
   type Verdict,
 } from './passage.ts'
 export type { GuardPenalty } from './penalty-rule.ts'
+export type { PerRequest } from './per-request.ts'
 export type { PolicyGuard } from './policy-guard.ts'
+export type { Message } from './policy-guard-options.ts'
 export {
   type HttpResponse,
   type ResponseField,

@@ -1,3 +1,4 @@
+import type { Hold } from './holds/hold.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import type { RequestDecision } from './settlement/request-decision.ts'
 
@@ -42,14 +43,6 @@ export interface Passage<Handler = unknown> {
   readonly verdict: Verdict<Handler>
   /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
   readonly hold: Hold | undefined
-}
-
-/** What a request occupies until its response is over, such as a lease. Only the first call of the two counts. */
-export interface Hold {
-  /** The response was sent, with this status. */
-  finish(status: number): void
-  /** The connection went first. */
-  abort(): void
 }
 
 /** The passage of a request that Sluice has nothing to say about. */

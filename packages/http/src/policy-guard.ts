@@ -7,17 +7,18 @@ import {
   notify,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import type { Exchange } from './guard.ts'
-import type { GuardOptions } from './guard-options.ts'
+import type { Exchange } from './exchange.ts'
 import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
 import { allHolds } from './holds/all-holds.ts'
+import type { Hold } from './holds/hold.ts'
 import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
 import { forbidden } from './lists/forbidden.ts'
-import { type Hold, type Passage, untouched } from './passage.ts'
+import { type Passage, untouched } from './passage.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
 import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
@@ -49,7 +50,7 @@ export interface PolicyGuard<Native extends object, Handler> {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createPolicyGuard<Native extends object, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place)

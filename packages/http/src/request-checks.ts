@@ -1,12 +1,12 @@
 import { andThen, isPromise, type MaybePromise } from '@sluice/core'
 import type { GuardSetup } from './guard-setup.ts'
-import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
 import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
 import type { Access } from './lists/access-lists.ts'
 import { withoutUndueStrikes } from './penalty-rule.ts'
+import type { PerRequest } from './per-request.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
 import {
   isOnTrial,

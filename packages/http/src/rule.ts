@@ -1,6 +1,5 @@
 import {
   type Check,
-  type ErrorCode,
   invalid,
   isWholeNumber,
   knownFields,
@@ -14,7 +13,7 @@ import {
   wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
+import type { HttpPolicyOptions } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -32,6 +31,8 @@ import {
   isLimitSource,
   type LimitFinder,
 } from './limits/limit-source.ts'
+import type { PerRequest } from './per-request.ts'
+import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import {
   checkSettlement,
@@ -73,9 +74,6 @@ export interface RuleCheck<Native> extends Check, LimitInForce {
 export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
-
-/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
-export type Report = (code: ErrorCode, place: string, detail: string) => void
 
 export const ruleFields: readonly string[] = [
   ...policyFields,

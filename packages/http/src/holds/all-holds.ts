@@ -1,4 +1,4 @@
-import type { Hold } from '../passage.ts'
+import type { Hold } from './hold.ts'
 
 /** Several things that a request holds, settled together; `undefined` where there are none. */
 export function allHolds(...holds: readonly (Hold | undefined)[]): Hold | undefined {

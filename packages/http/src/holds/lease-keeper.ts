@@ -1,5 +1,5 @@
 import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
-import type { Hold } from '../passage.ts'
+import type { Hold } from './hold.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */
 const renewalsPerLease = 3

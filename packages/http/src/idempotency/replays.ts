@@ -13,7 +13,7 @@ import {
   type Policy,
   unlimited,
 } from '@sluice/core'
-import type { Exchange } from '../guard.ts'
+import type { Exchange } from '../exchange.ts'
 import { joinKey } from '../keys/join-key.ts'
 import { resolveKey } from '../keys/key-resolver.ts'
 import { withoutStrike } from '../penalty-rule.ts'

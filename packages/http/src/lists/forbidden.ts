@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise, notify } from '@sluice/core'
-import type { GuardOptions } from '../guard-options.ts'
 import type { Passage } from '../passage.ts'
+import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import { refusalBody } from '../responses/refusal.ts'
 import type { RequestDecision } from '../settlement/request-decision.ts'
 
@@ -20,7 +20,7 @@ const blocked: RequestDecision = {
  * applies; a handler, and a message that is found by a function, do.
  */
 export function forbidden<Native, Handler>(
-  { message, handler, onDecision }: GuardOptions<Native, Handler>,
+  { message, handler, onDecision }: PolicyGuardOptions<Native, Handler>,
   native: Native,
 ): MaybePromise<Passage<Handler>> {
   notify(onDecision, { decision: blocked, checks: [] })

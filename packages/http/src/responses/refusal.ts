@@ -1,6 +1,6 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
+import type { Message, PolicyGuardOptions } from '../policy-guard-options.ts'
 import type { LimitInForce } from '../rule.ts'
 import type { RequestDecision } from '../settlement/request-decision.ts'
 import {
@@ -57,7 +57,7 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 
 /** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
-  message: GuardOptions<Native>['message'],
+  message: PolicyGuardOptions<Native>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
 ): MaybePromise<RejectBody> {
   const problem = problemOf({ decision, cause, status, violated, penalties })

@@ -1,7 +1,7 @@
 import { invalid, SluiceError } from '@sluice/core'
-import type { GuardOptions } from '../guard-options.ts'
 import { penaltyOfRoute } from '../penalty-rule.ts'
 import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
+import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import type { Rule } from '../rule.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
 import { type RouteOverride, wholeOverride } from './route-override.ts'
@@ -9,7 +9,7 @@ import type { Scope } from './scope.ts'
 
 /** The options around the overrides of routes, and what was made of them. */
 export interface Surroundings<Native extends object, Handler> {
-  readonly options: GuardOptions<Native, Handler>
+  readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: PolicyGuard<Native, Handler>
   /** Where that guard stands; `undefined` where only each exchange tells. */

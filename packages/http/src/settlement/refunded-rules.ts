@@ -1,6 +1,7 @@
 import { andThen, isPromise, type MaybePromise, show } from '@sluice/core'
 import { inOrder } from '../in-order.ts'
-import type { Report, Rule } from '../rule.ts'
+import type { Report } from '../report.ts'
+import type { Rule } from '../rule.ts'
 import type { RuleSettlement } from './settlement-options.ts'
 
 interface Ended<Native> {

@@ -8,9 +8,10 @@ import {
   show,
   wholeNumber,
 } from '@sluice/core'
-import type { Exchange } from '../guard.ts'
-import type { Hold } from '../passage.ts'
-import type { Report, Rule, RuleCheck } from '../rule.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Hold } from '../holds/hold.ts'
+import type { Report } from '../report.ts'
+import type { Rule, RuleCheck } from '../rule.ts'
 import { refundedRules } from './refunded-rules.ts'
 
 /** What the accounts of one guard have in common. */
