@@ -255,6 +255,14 @@ describe('routes', () => {
     expect(error.message).toMatch(/^routes\['\/x'\]/)
   })
 
+  it('hold as many requests as they say themselves', () => {
+    const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
+    const guard = guardOf({ ...queue, routes: { '/x': { maxWaiting: 0 } } })
+    const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
+
+    expect([ask('/x'), ask('/x')]).toEqual(['pass', 'reject'])
+  })
+
   it('hold as many requests as the limiter may, all together', () => {
     const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
     const guard = guardOf({ ...queue, maxWaiting: 1, routes: { '/x': queue } })

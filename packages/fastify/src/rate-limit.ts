@@ -48,9 +48,8 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     const { rateLimit: own } = exchange.native.routeOptions.config
     if (own === undefined) return guard.check(exchange)
     if (own === false || nearest.get(exchange.native.server) !== guard) return untouched
-    return guard
-      .ofRoute(own, 'config.rateLimit')
-      .check({ ...exchange, scope: scopeOf(exchange.native) })
+    const scope = scopeOf(exchange.native)
+    return guard.ofRoute(own, `config.rateLimit of ${scope}`).check({ ...exchange, scope })
   }
 
   /** Whether the request goes on; if not, it was replied to. */
@@ -92,7 +91,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   fastify.addHook('onRoute', function checkRateLimit(route) {
     const own = route.config?.rateLimit
     if (own === undefined || own === false || nearest.get(this) !== guard) return
-    const { setup } = guard.ofRoute(own, 'config.rateLimit')
+    const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
     if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
   })
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))

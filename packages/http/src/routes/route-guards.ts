@@ -56,7 +56,7 @@ export class RouteGuards<Native extends object, Handler> {
       const { options: whole, isAdded } = wholeOverride(override, around, catalogue)
       const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       const addedTo = isAdded ? this.#addedTo() : undefined
-      const { waitingRoom } = guard
+      const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
       const shedder = options.shed === around.shed ? guard.shedder : undefined
       return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom, shedder })
     } catch (error) {
