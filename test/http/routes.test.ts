@@ -1,4 +1,4 @@
-import { SluiceError } from '@sluice/core'
+import { memoryStore, SluiceError } from '@sluice/core'
 import { createGuard, type GuardOptions, type Routing } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -242,6 +242,21 @@ describe('routes', () => {
     ['a name that no header can carry', { 'na\u00efve': of(1) }, /printable ASCII/],
   ])('profiles cannot be %s', (_, profiles, message) => {
     expect(failure({ ...of(5), name: 'api', profiles }).message).toMatch(message)
+  })
+
+  it('cannot count what they add to, or a penalty around them, in another store', () => {
+    const store = memoryStore()
+    const own = { ...of(9), name: 'own', store }
+    const penalty = { after: 'never' } as const
+
+    expect(failure({ ...of(2), routes: { '/x': { ...own, combine: 'add' } } }).message).toMatch(
+      /^routes\['\/x'\]: store: policies that are added/,
+    )
+    expect(failure({ ...of(2), penalty, routes: { '/x': own } }).message).toMatch(
+      /^routes\['\/x'\]: store: the penalty around/,
+    )
+    guardOf({ ...of(2), penalty, routes: { '/x': { ...own, penalty: false } } })
+    guardOf({ ...of(2), store, penalty, routes: { '/x': { ...own, combine: 'add' } } })
   })
 
   it('cannot put a queue beside leases by adding it', () => {
