@@ -97,6 +97,19 @@ describe('where the plugin applies', () => {
     expect(await statuses(app, 9, '/off')).toEqual(Array(9).fill(200))
   })
 
+  it('registered for two hooks, keeps the limit of the one for routes that have options for the other', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, name: 'by-address' })
+    await app.register(rateLimitPlugin, { limit: 9, window: '1m', hook: 'preHandler' })
+    app.get('/own', { config: { rateLimit: { limit: 8, window: '1m', name: 'own' } } }, hello)
+    app.get('/off', { config: { rateLimit: false } }, hello)
+
+    const answer = await app.inject('/own')
+    expect(answer.headers.ratelimit).toBe('"by-address";r=1;t=60, "own";r=7;t=60')
+    expect(await statuses(app, 2, '/own')).toEqual([200, 429])
+    expect(await statuses(app, 3, '/off')).toEqual([200, 200, 200])
+  })
+
   it('registered in a context and in its child, lets the nearest speak for the options of a route', async () => {
     const app = create()
     await app.register(rateLimitPlugin, { ...two, key: () => 'outer' })

@@ -81,9 +81,15 @@ describe('the options of a route', () => {
     app.get('/before', wrong, hello)
     await app.register(rateLimitPlugin, two)
 
-    expect(() => app.get('/after', wrong, hello)).toThrow(/limit must be a whole number/)
+    expect(() => app.get('/after', wrong, hello)).toThrow(
+      /^config\.rateLimit of GET \/after: limit must be a whole number/,
+    )
     const answer = await app.inject('/before')
-    expect([answer.statusCode, answer.json().code]).toEqual([500, 'SLUICE_LIMIT_INVALID'])
+    expect(answer.json()).toMatchObject({
+      statusCode: 500,
+      code: 'SLUICE_LIMIT_INVALID',
+      message: expect.stringMatching(/^config\.rateLimit of GET \/before: limit must be/),
+    })
   })
 
   it.each([5, [], null, true])('cannot be %s', async (rateLimit) => {
@@ -92,7 +98,7 @@ describe('the options of a route', () => {
 
     const config = { rateLimit: rateLimit as never }
     expect(() => app.get('/', { config }, hello)).toThrow(
-      /config.rateLimit must be options, the name of a policy, or false/,
+      /config\.rateLimit of GET \/ must be options, the name of a policy, or false/,
     )
   })
 })

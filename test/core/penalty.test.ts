@@ -306,6 +306,20 @@ describe('wrong options', () => {
     expect(limiterOf({ ...three, for: '2d' }).penalty?.penalty?.maxMs).toBe(2 * 86_400_000)
   })
 
+  it('one name counts strikes in one time: a shorter one would clear those of a longer one', () => {
+    const store = memoryStore()
+    const make = (penalty: PenaltyOptions) => createLimiter({ store, penalty })
+    const by = { name: 'bans', after: 3, for: '1h' } as const
+    make({ name: 'bans', after: 'never' })
+    make({ ...by, within: '1h' })
+    make({ name: 'bans', after: 'never' })
+    make({ ...by, after: 9, for: '5m', within: '1h' })
+
+    expect(() => make({ ...by, within: '1m' })).toThrow(
+      /'bans' .* penalty within 3600000 ms and as penalty within 60000 ms; use two names, or the same/,
+    )
+  })
+
   it('one name is not a policy and a penalty', () => {
     const store = memoryStore()
     const named = { ...three, name: 'p' }

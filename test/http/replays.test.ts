@@ -87,4 +87,78 @@ describe('a guard with an idempotency key', () => {
 
     expect([await remaining(), await remaining()]).toEqual([7, 6])
   })
+
+  it('takes a request of another cost for another request', () => {
+    const costs = new Map<object, number>()
+    const cost = (native: object) => costs.get(native) ?? 1
+    const guard = guardOf({ ...policy, key: () => 'ada', idempotencyKey: true, cost })
+    const send = (units: number) => {
+      const asked = exchange(withKey('k'))
+      costs.set(asked.native, units)
+      return now(guard.check(asked)).verdict.action
+    }
+
+    expect([send(1), send(8), send(7), send(7)]).toEqual(['pass', 'reject', 'pass', 'pass'])
+  })
+
+  it('keeps what the first attempt took for the retries that went by it', () => {
+    const chargeWhen = (_: object, { status }: { status: number }) => status === 401
+    const guard = guardOf({
+      name: 'logins',
+      limit: 2,
+      window: '1m',
+      key: () => 'ada',
+      idempotencyKey: true,
+      chargeWhen,
+    })
+    const begin = (key: string) => now(guard.check(exchange(withKey(key))))
+    let tried = 0
+    for (let round = 0; round < 10; round += 1) {
+      const own = begin(`k${round}`)
+      for (let retry = 0; retry < 3; retry += 1) {
+        const guess = begin(`k${round}`)
+        if (guess.verdict.action === 'pass') tried += 1
+        guess.hold?.finish(401)
+      }
+      own.hold?.finish(200)
+    }
+
+    expect(tried).toBe(6)
+  })
+
+  it('charges a retry whose first attempt is given back while it asks', async () => {
+    const memory = memoryStore()
+    const store: Store = { apply: async (op, checks) => memory.apply(op, checks) }
+    const refundWhen = (_: object, { status }: { status: number }) => status >= 500
+    const guard = guardOf({ ...policy, store, key: () => 'ada', idempotencyKey: true, refundWhen })
+    for (let lead = 0; lead < 12; lead += 1) {
+      const key = withKey(`k${lead}`)
+      const first = await guard.check(exchange(key))
+      await new Promise(setImmediate)
+      const retry = guard.check(exchange(key))
+      for (let tick = 0; tick < lead; tick += 1) await undefined
+      first.hold?.finish(500)
+      ;(await retry).hold?.finish(200)
+      await new Promise(setImmediate)
+      const { outcomes } = await guard.limiter.peek('ada')
+
+      expect(outcomes[0]?.remaining).toBe(7)
+      await guard.limiter.reset('ada')
+    }
+  })
+
+  it('waits for its turn in a queue, which retries do not jump', () => {
+    const queue = { algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 10 } as const
+    const guard = guardOf({ ...queue, key: () => 'ada', idempotencyKey: true })
+    const delayOf = (key: string) => {
+      const { decision, hold } = now(guard.check(exchange(withKey(key))))
+      hold?.abort()
+      return decision?.delayMs
+    }
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
+    const delays = [delayOf('a'), delayOf('b'), delayOf('b'), delayOf('b')]
+    vi.useRealTimers()
+
+    expect(delays).toEqual([0, 1000, 2000, 3000])
+  })
 })

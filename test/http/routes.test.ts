@@ -1,4 +1,4 @@
-import { SluiceError } from '@sluice/core'
+import { memoryStore, SluiceError } from '@sluice/core'
 import { createGuard, type GuardOptions, type Routing } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -244,6 +244,21 @@ describe('routes', () => {
     expect(failure({ ...of(5), name: 'api', profiles }).message).toMatch(message)
   })
 
+  it('cannot count what they add to, or a penalty around them, in another store', () => {
+    const store = memoryStore()
+    const own = { ...of(9), name: 'own', store }
+    const penalty = { after: 'never' } as const
+
+    expect(failure({ ...of(2), routes: { '/x': { ...own, combine: 'add' } } }).message).toMatch(
+      /^routes\['\/x'\]: store: policies that are added/,
+    )
+    expect(failure({ ...of(2), penalty, routes: { '/x': own } }).message).toMatch(
+      /^routes\['\/x'\]: store: the penalty around/,
+    )
+    guardOf({ ...of(2), penalty, routes: { '/x': { ...own, penalty: false } } })
+    guardOf({ ...of(2), store, penalty, routes: { '/x': { ...own, combine: 'add' } } })
+  })
+
   it('cannot put a queue beside leases by adding it', () => {
     const error = failure({
       algorithm: 'concurrency',
@@ -253,6 +268,14 @@ describe('routes', () => {
 
     expect(error.code).toBe('SLUICE_POLICY_COMBINATION')
     expect(error.message).toMatch(/^routes\['\/x'\]/)
+  })
+
+  it('hold as many requests as they say themselves', () => {
+    const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
+    const guard = guardOf({ ...queue, routes: { '/x': { maxWaiting: 0 } } })
+    const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
+
+    expect([ask('/x'), ask('/x')]).toEqual(['pass', 'reject'])
   })
 
   it('hold as many requests as the limiter may, all together', () => {

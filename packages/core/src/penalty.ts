@@ -5,7 +5,7 @@ import { escapeName, type Policy, policyName, windowMsOf } from './policy.ts'
 
 interface NamedPenalty {
   /**
-   * What clients are told that they have violated. A named penalty is one wherever its name is used on one store: whoever is blocked in one
+   * What clients are told that they have violated. A named penalty is one wherever its name is used on one store, with one `within`: whoever is blocked in one
    * place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */

@@ -3,7 +3,7 @@ import type { Policy } from './policy.ts'
 import type { Store } from './store.ts'
 
 interface Registered {
-  readonly shape: string
+  shape: string
   uses: number
 }
 
@@ -27,13 +27,14 @@ export function registerPolicies(store: Store, policies: readonly Policy[]): rea
 function register(policy: Policy, registry: Map<string, Registered>): Policy {
   const known = registry.get(policy.id) ?? { shape: shapeOf(policy), uses: 0 }
   registry.set(policy.id, known)
+  if (known.shape === manualPenalty) known.shape = shapeOf(policy)
   known.uses += 1
   return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }
 }
 
 function checkName(policy: Policy, registry: Map<string, Registered>): void {
   const known = registry.get(policy.id)
-  if (known === undefined || known.shape === shapeOf(policy)) return
+  if (known === undefined || areOne(known.shape, shapeOf(policy))) return
   throw new SluiceError(
     'SLUICE_POLICY_CONFLICT',
     `policies: the name '${policy.name}' is one quota on this store, but is defined as ${known.shape} and as ` +
@@ -41,10 +42,17 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
   )
 }
 
+const manualPenalty = 'penalty by hand'
+
+/** One process can block by hand what another one blocks by itself; but a shorter window would clear the strikes of a longer one. */
+function areOne(one: string, other: string): boolean {
+  const isByHand = one === manualPenalty || other === manualPenalty
+  return one === other || (isByHand && one.startsWith('penalty ') && other.startsWith('penalty '))
+}
+
 /** All that must agree wherever a name is used. The limit may differ: it travels with every check. */
-function shapeOf({ algorithm, windowMs, resolutionMs, clockAligned }: Policy): string {
-  // Its numbers travel with every check, so that one process can block by hand what another one blocks by itself.
-  if (algorithm === 'penalty') return 'a penalty'
+function shapeOf({ algorithm, windowMs, resolutionMs, clockAligned, countDenied }: Policy): string {
+  if (algorithm === 'penalty') return countDenied ? `penalty within ${windowMs} ms` : manualPenalty
   const details = [
     resolutionMs > 1 ? ` at ${resolutionMs} ms` : '',
     clockAligned ? ' aligned to the clock' : '',

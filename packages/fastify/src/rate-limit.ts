@@ -30,8 +30,13 @@ import { ReplyView, RequestView, routingOf, scopeOf } from './request-view.ts'
 
 type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
 
-/** The guard of the last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
-const nearest = new WeakMap<FastifyInstance, PluginGuard>()
+/** The last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
+interface Nearest {
+  readonly guard: PluginGuard
+  readonly hook: (typeof hooks)[number]
+}
+
+const nearest = new WeakMap<FastifyInstance, Nearest>()
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
   const { hook: wanted, global, ...limits } = options
@@ -47,10 +52,13 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   function check(exchange: Exchange<FastifyRequest>): MaybePromise<Passage<RateLimitHandler>> {
     const { rateLimit: own } = exchange.native.routeOptions.config
     if (own === undefined) return guard.check(exchange)
-    if (own === false || nearest.get(exchange.native.server) !== guard) return untouched
-    return guard
-      .ofRoute(own, 'config.rateLimit')
-      .check({ ...exchange, scope: scopeOf(exchange.native) })
+    if (own === false) return untouched
+    const answering = nearest.get(exchange.native.server)
+    // What stands in front of authentication, or behind it, is no other limit for the same.
+    if (answering && answering.hook !== hook) return guard.check(exchange)
+    if (answering?.guard !== guard) return untouched
+    const scope = scopeOf(exchange.native)
+    return guard.ofRoute(own, `config.rateLimit of ${scope}`).check({ ...exchange, scope })
   }
 
   /** Whether the request goes on; if not, it was replied to. */
@@ -85,14 +93,14 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
 
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
 
-  nearest.set(fastify, guard)
+  nearest.set(fastify, { guard, hook })
   fastify.addHook('onRegister', (child) => {
-    nearest.set(child, guard)
+    nearest.set(child, { guard, hook })
   })
   fastify.addHook('onRoute', function checkRateLimit(route) {
     const own = route.config?.rateLimit
-    if (own === undefined || own === false || nearest.get(this) !== guard) return
-    const { setup } = guard.ofRoute(own, 'config.rateLimit')
+    if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
+    const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
     if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
   })
   if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))

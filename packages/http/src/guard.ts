@@ -23,7 +23,7 @@ import { bringsPolicies } from './routes/shorthand-fields.ts'
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
-  /** How many requests are held now. */
+  /** How many requests are held now, not counting those of routes with a `maxWaiting` of their own. */
   readonly waiting: number
   /** Whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean

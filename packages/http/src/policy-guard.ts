@@ -179,10 +179,9 @@ export function createPolicyGuard<Native extends object, Handler>(
   function turnAway({
     exchange,
     decision,
-    onRefund,
+    mayGiveBack = () => true,
   }: Decided<Native>): MaybePromise<Passage<Handler>> {
-    void limiter.refund(decision)
-    onRefund?.()
+    void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
     return answer({ exchange, decision: turnedAway(decision), checks: [] })
   }
 

@@ -6,7 +6,7 @@ import type { KeyResolver } from '../keys/key-resolver.ts'
 export interface IdempotencyOptions<Native> {
   /**
    * What a client sends again with a retry, so that both are charged once: `true` for the header Idempotency-Key, or a resolver. A retry has
-   * the key, the method, the path and the identity of the request before it. `false`: none, for a route.
+   * the key, the method, the path, the cost and the identity of the request before it. `false`: none, for a route.
    * @default none: every request is charged
    */
   idempotencyKey?: boolean | KeyResolver<Native>

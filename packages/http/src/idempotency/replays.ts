@@ -86,28 +86,45 @@ export class Replays<Native extends object> {
       exchange,
       checks,
       decision: known,
-      onRefund: undefined,
+      mayGiveBack: undefined,
     }))
   }
 
-  /** A first attempt. Nobody waits for its mark, and what gives it back takes the mark off. */
+  /** A first attempt. Nobody waits for its mark. */
   #marked(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
     return andThen(this.#charged(asked), (decided) => {
       if (!decided.decision.allowed) return decided
       const charged = this.#marks.chargeChecks([mark])
-      const onRefund = (): void => void andThen(charged, (known) => this.#marks.refund(known))
-      return { ...decided, onRefund }
+      const mayGiveBack = (): MaybePromise<boolean> =>
+        andThen(charged, (known) => this.#takenOff(mark, known))
+      return { ...decided, mayGiveBack }
+    })
+  }
+
+  /** Takes a mark off, unless retries went by it: what the first attempt took stands for them, or nobody would have paid for any. */
+  #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
+    void this.#marks.refund(charged)
+    return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [left] }) => {
+      if (!isMarked(left)) return true
+      return andThen(this.#marks.chargeChecks([mark]), () => false)
     })
   }
 
   #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
     const checks = asked.checks.map(free)
     return andThen(this.#marks.decide([...checks, mark]), (decision) => {
-      if (decision.outcomes.at(-1)?.allowed === false) return this.#charged(asked)
+      const seen = decision.outcomes.at(-1)
+      if (seen?.allowed === false) return this.#charged(asked)
+      if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
       const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
       return { ...asked, checks, decision: this.#tell(told, checks) }
     })
+  }
+
+  /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
+  #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
+    return this.#marks.refund(taken).then(() => this.#marked(asked, mark))
   }
 
   #tell(decision: Decision, checks: readonly Check[]): Decision {
@@ -117,17 +134,30 @@ export class Replays<Native extends object> {
 
   #markOf({ exchange: { request }, checks }: Asked<Native>, key: string): Check {
     const identities = new Set(checks.map((check) => check.key))
-    const parts = [request.method, request.path, key, ...identities]
+    // A request that asks for more is another one, or a cheap one would pay for dear ones.
+    const costs = checks.map(({ cost }) => cost).join()
+    const parts = [request.method, request.path, key, costs, ...identities]
     return { policy: this.#mark, key: joinKey('@retry/', parts), cost: 1, limit: this.#mark.limit }
   }
 }
 
 type Asked<Native extends object> = Pick<Decided<Native>, 'exchange' | 'checks'>
 
-/** A retry takes nothing again; but while it runs it is in flight like any other request, and who is blocked stays blocked. */
+/**
+ * A retry takes nothing again; but it waits in a queue and is in flight like any other request, since those keep the pace, and who is blocked
+ * stays blocked.
+ */
 function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
   if (check.policy.algorithm === 'penalty') return withoutStrike(check)
-  return check.policy.algorithm === 'concurrency' ? check : { ...check, cost: 0 }
+  return keepsPace(check) ? check : { ...check, cost: 0 }
+}
+
+function keepsPace({ policy: { algorithm } }: Check): boolean {
+  return algorithm === 'concurrency' || algorithm === 'leaky-bucket'
+}
+
+function isFirst(seen: Outcome | undefined): boolean {
+  return seen?.remaining === (seen?.limit ?? 0) - 1
 }
 
 /** With the limit that was applied: a process that decides without the store has a share of the mark too. */

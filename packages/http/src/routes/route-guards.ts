@@ -55,8 +55,9 @@ export class RouteGuards<Native extends object, Handler> {
     try {
       const { options: whole, isAdded } = wholeOverride(override, around, catalogue)
       const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
+      if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
       const addedTo = isAdded ? this.#addedTo() : undefined
-      const { waitingRoom } = guard
+      const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
       const shedder = options.shed === around.shed ? guard.shedder : undefined
       return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom, shedder })
     } catch (error) {
@@ -78,4 +79,14 @@ export class RouteGuards<Native extends object, Handler> {
       .filter((rule) => rule !== penalty)
       .map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
   }
+}
+
+/** In two stores one quota would be two, and a block would hold in one of them. */
+function otherStore(isAdded: boolean): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    isAdded
+      ? `store: policies that are added to others are counted with them; leave store or combine out`
+      : `store: the penalty around the route is in force in its own store alone; leave store out, or give the route a penalty of its own, or false`,
+  )
 }

@@ -3,6 +3,7 @@ import {
   type Decision,
   invalid,
   type Limiter,
+  type MaybePromise,
   type Policy,
   SluiceError,
   show,
@@ -27,8 +28,8 @@ export interface Decided<Native extends object> {
   readonly decision: Decision
   /** All that was asked, those in shadow too. */
   readonly checks: readonly RuleCheck<Native>[]
-  /** Called when anything of it is given back. */
-  readonly onRefund?: (() => void) | undefined
+  /** Asked once, before anything of it is given back. @default true */
+  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
 }
 
 /** What one request took: settled once, when its response is over; what is added later is charged at once. */
@@ -88,16 +89,21 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#settle([])
   }
 
-  #settle(refunded: readonly Rule<Native>[]): void {
+  #settle(due: readonly Rule<Native>[]): void {
+    const { mayGiveBack } = this.#request
+    if (due.length === 0 || !mayGiveBack) this.#close(due)
+    else void andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+  }
+
+  #close(refunded: readonly Rule<Native>[]): void {
     this.#isSettled = true
     this.#refunded = refunded
-    const { decision, onRefund } = this.#request
+    const { decision } = this.#request
     if (refunded.length > 0) {
       void this.#place.limiter.refund(
         decision,
         refunded.map(({ policy }) => policy),
       )
-      onRefund?.()
     }
     this.#chargeLate()
   }
