@@ -1,6 +1,7 @@
 import type { NamedPolicy } from './answer.ts'
 import type { CallInfo } from './call.ts'
 import { Gate } from './gate.ts'
+import type { Waiting } from './pause.ts'
 
 /** Bounds of what is remembered for one key; the oldest is forgotten first. */
 const maxRoutes = 1000
@@ -15,6 +16,8 @@ export class GateKeeper {
   readonly #pace: boolean
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
+  /** Routes of which nothing is known yet, with the calls that wait for the answer to the first call. */
+  readonly #scouted = new Map<string, Waiting>()
 
   constructor(options: { pace: boolean }) {
     this.#pace = options.pace
@@ -41,8 +44,8 @@ export class GateKeeper {
 
   /** Notes which policies an answer to the call has named, and what is left of them. */
   learn(call: CallInfo, policies: readonly NamedPolicy[], nowMs: number): void {
-    if (policies.length === 0) return
     const route = routeOf(call)
+    if (policies.length === 0 && this.#routes.has(route)) return
     const ids = new Set(policies.map(({ name }) => `policy ${name}`))
     remember(this.#routes, { id: route, value: ids, max: maxRoutes })
     for (const policy of policies) {
@@ -50,6 +53,24 @@ export class GateKeeper {
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.learn(policy, nowMs)
     }
+  }
+
+  /**
+   * Who waits for the first answer on a route of which nothing is known, to join them. `undefined` for the call that is to
+   * bring that answer, which must call `endScouting`, and where an answer is known.
+   */
+  waitingForScout(call: CallInfo): Waiting | undefined {
+    const route = routeOf(call)
+    const waiting = this.#scouted.get(route)
+    if (waiting === undefined && !this.#routes.has(route)) this.#scouted.set(route, new Set())
+    return waiting
+  }
+
+  endScouting(call: CallInfo): void {
+    const route = routeOf(call)
+    const waiting = this.#scouted.get(route) ?? []
+    this.#scouted.delete(route)
+    for (const wake of [...waiting]) wake()
   }
 
   #gate(id: string, name: string | undefined): Gate {

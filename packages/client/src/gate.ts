@@ -1,3 +1,5 @@
+import { air } from './air.ts'
+import { Pace } from './pace.ts'
 import type { Waiting } from './pause.ts'
 
 export interface Closing {
@@ -24,9 +26,6 @@ const unknownSpacingMs = 50
 /** A window of a day would space calls by minutes, although the day's quota may be there all at once. */
 const maxSpacingMs = 1000
 
-/** Timers and networks squeeze calls together; this much air keeps a steady stream within its limit. */
-const air = 1.1
-
 /** What a refusal of a call that was let through widens the distance by, and each call after it narrows again. */
 const widening = 1.5
 const narrowing = 0.98
@@ -44,19 +43,19 @@ export class Gate {
   readonly name: string | undefined
   /** Where the policy was seen. */
   readonly routes: Set<string> = new Set()
-  readonly #pace: boolean
-  #quota: Quota = {}
+  readonly #pace: Pace | undefined
+  #limit: number | undefined
+  #windowMs: number | undefined
   #toldMs = 0
   #opensMs = 0
   #nextMs = 0
   #spacedUntilMs = 0
-  #paceMs = 0
   /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
   #strain = 1
 
-  constructor(name: string | undefined, options: { pace: boolean }) {
+  constructor(name: string | undefined, { pace }: { pace: boolean }) {
     this.name = name
-    this.#pace = options.pace
+    if (pace) this.#pace = new Pace()
   }
 
   /** When the next call may go. */
@@ -71,10 +70,17 @@ export class Gate {
   /** Takes the next slot, also for a call that another gate holds for longer: it must not hold up those behind it. */
   take(nowMs: number): void {
     const slotMs = this.slotMs(nowMs)
-    this.#nextMs = slotMs + this.#spacingMs(slotMs)
+    const spacingMs = slotMs < this.#spacedUntilMs ? this.#spacingMs() : 0
+    const pacedMs = this.#pace?.take(slotMs, this.#spacingMs()) ?? 0
+    this.#nextMs = Math.max(pacedMs, slotMs + spacingMs)
     this.#strain = Math.max(1, this.#strain * narrowing)
     // As long as calls come faster than they may go, the distance between them is kept.
-    if (slotMs > nowMs) this.#spaceUntil(slotMs)
+    if (spacingMs > 0 && slotMs > nowMs) this.#spaceUntil(slotMs)
+  }
+
+  /** Must follow each `take`, once the call is answered or waits no more. */
+  settle(): void {
+    this.#pace?.settle()
   }
 
   close({ toldMs, sentMs, nowMs, jitterMs }: Closing): void {
@@ -84,39 +90,30 @@ export class Gate {
     if (!isNews && toldMs <= this.#toldMs) return
     const addedMs = isNews ? jitterMs() : this.#opensMs - this.#toldMs
     this.#toldMs = toldMs
-    this.#shut(toldMs + addedMs)
-  }
-
-  /** Notes what is left of the policy, for the distance between calls. */
-  learn(quota: Quota, nowMs: number): void {
-    this.#quota = { ...this.#quota, ...known(quota) }
-    const { limit, remaining, resetMs } = quota
-    if (!this.#pace || remaining === undefined || resetMs === undefined) return
-    if (remaining === 0 && nowMs + resetMs > this.#opensMs) this.#shut(nowMs + resetMs)
-    const isNear = limit === undefined || remaining <= limit / 2
-    this.#paceMs = isNear ? resetMs / Math.max(1, remaining) : 0
-  }
-
-  #shut(untilMs: number): void {
-    this.#opensMs = untilMs
-    this.#nextMs = untilMs
-    this.#spaceUntil(untilMs)
+    this.#opensMs = toldMs + addedMs
+    this.#nextMs = this.#opensMs
+    this.#spaceUntil(this.#opensMs)
     for (const wake of [...this.waiting]) wake()
   }
 
+  /** Notes what an answer says. */
+  learn(quota: Quota, nowMs: number): void {
+    this.#limit = quota.limit ?? this.#limit
+    this.#windowMs = quota.windowMs ?? this.#windowMs
+    const nextMs = this.#pace?.learn(quota, nowMs)
+    if (nextMs === undefined) return
+    const isPlenty = nextMs <= nowMs
+    if (!isPlenty) this.#nextMs = Math.max(this.#nextMs, nextMs)
+    else if (nowMs >= this.#spacedUntilMs) this.#nextMs = 0
+  }
+
   #spaceUntil(atMs: number): void {
-    this.#spacedUntilMs = atMs + (this.#quota.windowMs ?? unknownWindowMs)
+    this.#spacedUntilMs = atMs + (this.#windowMs ?? unknownWindowMs)
   }
 
-  #spacingMs(atMs: number): number {
-    if (atMs >= this.#spacedUntilMs) return this.#paceMs
-    const { limit, windowMs } = this.#quota
-    const evenMs = limit && windowMs ? (windowMs / limit) * air : unknownSpacingMs
-    const recoveryMs = Math.min(maxSpacingMs, evenMs * this.#strain)
-    return Math.max(this.#paceMs, recoveryMs)
+  #spacingMs(): number {
+    const evenMs =
+      this.#limit && this.#windowMs ? (this.#windowMs / this.#limit) * air : unknownSpacingMs
+    return Math.min(maxSpacingMs, evenMs * this.#strain)
   }
-}
-
-function known(quota: Quota): Quota {
-  return Object.fromEntries(Object.entries(quota).filter(([, value]) => value !== undefined))
 }

@@ -20,7 +20,8 @@ export interface SessionParts {
 interface Wait {
   readonly reason: WaitEvent['reason']
   readonly waitMs: number
-  readonly gates: readonly Gate[]
+  /** What is waited at. */
+  readonly gates: readonly Pick<Gate, 'waiting' | 'name'>[]
 }
 
 interface Answered {
@@ -39,6 +40,8 @@ export class Session {
   readonly #isRepeatable: boolean
   #waitLeftMs: number
   #tries = 0
+  #isScout = false
+  #taken: readonly Gate[] = []
   /** The last answer. Its body is kept until another request is certain. */
   #response: Response | undefined
 
@@ -52,6 +55,15 @@ export class Session {
   }
 
   async run(): Promise<Response> {
+    try {
+      return await this.#untilFinal()
+    } finally {
+      this.#settle()
+    }
+  }
+
+  async #untilFinal(): Promise<Response> {
+    if (this.#settings.pace) await this.#followScout()
     for (let reason: Wait['reason'] = 'held'; ; ) {
       const tooLongMs = await this.#passGates(reason)
       if (tooLongMs !== undefined) {
@@ -79,7 +91,7 @@ export class Session {
       const gates = this.keeper.gatesOf(this.call)
       const waitMs = Math.max(nowMs, ...gates.map((gate) => gate.slotMs(nowMs))) - nowMs
       if (!this.#mayWait(waitMs)) return waitMs
-      for (const gate of gates) gate.take(nowMs)
+      this.#take(gates, nowMs)
       if (waitMs === 0) return undefined
       const ended = await this.#wait({ reason, waitMs, gates })
       // What was learned meanwhile may have put another gate in the way.
@@ -92,6 +104,35 @@ export class Session {
     return this.keeper.gatesOf(this.call).every((gate) => gate.isOpen(nowMs))
   }
 
+  /** Waits for the answer to the call that is first on its route, since nothing is known before. */
+  async #followScout(): Promise<void> {
+    const waiting = this.keeper.waitingForScout(this.call)
+    this.#isScout = waiting === undefined
+    if (waiting === undefined) return
+    const waitMs = Math.min(this.#settings.maxWaitMs, this.#waitLeftMs)
+    const ended = await this.#wait({
+      reason: 'held',
+      waitMs,
+      gates: [{ waiting, name: undefined }],
+    })
+    // The scout may have failed, and brought no answer.
+    if (ended === 'woken') await this.#followScout()
+  }
+
+  #take(gates: readonly Gate[], nowMs: number): void {
+    for (const gate of this.#taken) gate.settle()
+    for (const gate of gates) gate.take(nowMs)
+    this.#taken = gates
+  }
+
+  /** Hands in what the call has of its gates, and what it has learned for the next ones. */
+  #settle(answer?: Answer): void {
+    this.#take([], 0)
+    if (answer !== undefined) this.keeper.learn(this.call, answer.policies, clockMs())
+    if (this.#isScout) this.keeper.endScouting(this.call)
+    this.#isScout = false
+  }
+
   async #request(): Promise<Result> {
     this.#dropResponse()
     this.#tries += 1
@@ -102,12 +143,13 @@ export class Session {
     try {
       response = await send(...this.call.argumentsFor({ mayFollow }))
     } catch (error) {
+      this.#settle()
       if (this.call.signal?.aborted || !mayFollow) throw error
       return { response: undefined, error }
     }
     this.#response = response
     const answer = await readAnswer(response, this.call)
-    this.keeper.learn(this.call, answer.policies, clockMs())
+    this.#settle(answer)
     if (answer.toldMs !== undefined && isShared(response.status)) this.#closeGates(answer, sentMs)
     return { response, answer }
   }
@@ -144,9 +186,7 @@ export class Session {
 
   async #wait({ reason, waitMs, gates }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
-    const policies = gates
-      .filter((gate) => gate.slotMs(nowMs) > nowMs)
-      .flatMap(({ name }) => name ?? [])
+    const policies = gates.flatMap(({ name }) => name ?? [])
     this.#settings.onWait?.({ ...this.#soFar(), reason, waitMs, policies })
     const waiting = gates.map((gate) => gate.waiting)
     try {
