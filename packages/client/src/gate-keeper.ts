@@ -1,4 +1,4 @@
-import type { NamedPolicy } from './answer.ts'
+import type { Answer } from './answer.ts'
 import type { CallInfo } from './call.ts'
 import { Gate } from './gate.ts'
 import type { Waiting } from './pause.ts'
@@ -42,8 +42,8 @@ export class GateKeeper {
     return this.#gate(`policy ${name}`, name)
   }
 
-  /** Notes which policies an answer to the call has named, and what is left of them. */
-  learn(call: CallInfo, policies: readonly NamedPolicy[], nowMs: number): void {
+  /** Notes which policies an answer to the call has named, and what is left of them where it was no refusal that told when. */
+  learn(call: CallInfo, { policies, toldMs }: Answer, nowMs: number): void {
     const route = routeOf(call)
     if (policies.length === 0 && this.#routes.has(route)) return
     const ids = new Set(policies.map(({ name }) => `policy ${name}`))
@@ -51,7 +51,8 @@ export class GateKeeper {
     for (const policy of policies) {
       const gate = this.policyGate(policy.name)
       if (gate.routes.size < 2) gate.routes.add(route)
-      gate.learn(policy, nowMs)
+      gate.measure(policy)
+      if (toldMs === undefined) gate.learn(policy, nowMs)
     }
   }
 

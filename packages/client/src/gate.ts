@@ -26,7 +26,7 @@ const unknownSpacingMs = 50
 /** A window of a day would space calls by minutes, although the day's quota may be there all at once. */
 const maxSpacingMs = 1000
 
-/** What a refusal of a call that was let through widens the distance by, and each call after it narrows again. */
+/** What a refusal of a call that was let through widens the distance by, and each call that is served narrows again. */
 const widening = 1.5
 const narrowing = 0.98
 
@@ -73,9 +73,13 @@ export class Gate {
     const spacingMs = slotMs < this.#spacedUntilMs ? this.#spacingMs() : 0
     const pacedMs = this.#pace?.take(slotMs, this.#spacingMs()) ?? 0
     this.#nextMs = Math.max(pacedMs, slotMs + spacingMs)
-    this.#strain = Math.max(1, this.#strain * narrowing)
     // As long as calls come faster than they may go, the distance between them is kept.
     if (spacingMs > 0 && slotMs > nowMs) this.#spaceUntil(slotMs)
+  }
+
+  /** Notes that a call was let through and served. */
+  relax(): void {
+    this.#strain = Math.max(1, this.#strain * narrowing)
   }
 
   /** Must follow each `take`, once the call is answered or waits no more. */
@@ -92,14 +96,19 @@ export class Gate {
     this.#toldMs = toldMs
     this.#opensMs = toldMs + addedMs
     this.#nextMs = this.#opensMs
+    this.#pace?.spend(this.#opensMs)
     this.#spaceUntil(this.#opensMs)
     for (const wake of [...this.waiting]) wake()
   }
 
-  /** Notes what an answer says. */
+  /** Notes what an answer says of the size of the policy. */
+  measure({ limit, windowMs }: Quota): void {
+    this.#limit = limit ?? this.#limit
+    this.#windowMs = windowMs ?? this.#windowMs
+  }
+
+  /** Notes what an answer says is left of the policy. */
   learn(quota: Quota, nowMs: number): void {
-    this.#limit = quota.limit ?? this.#limit
-    this.#windowMs = quota.windowMs ?? this.#windowMs
     const nextMs = this.#pace?.learn(quota, nowMs)
     if (nextMs === undefined) return
     const isPlenty = nextMs <= nowMs
@@ -107,8 +116,9 @@ export class Gate {
     else if (nowMs >= this.#spacedUntilMs) this.#nextMs = 0
   }
 
+  /** For a window, and at least until the slot after the next. */
   #spaceUntil(atMs: number): void {
-    this.#spacedUntilMs = atMs + (this.#windowMs ?? unknownWindowMs)
+    this.#spacedUntilMs = atMs + (this.#windowMs ?? unknownWindowMs) + this.#spacingMs()
   }
 
   #spacingMs(): number {

@@ -37,6 +37,12 @@ export class Pace {
     return this.#left > 0 ? undefined : this.#resetMs
   }
 
+  /** Notes that nothing is left until `untilMs`. */
+  spend(untilMs: number): void {
+    this.#left = 0
+    this.#resetMs = untilMs
+  }
+
   #isPlenty(): boolean {
     return this.#left > this.#limit / 2
   }

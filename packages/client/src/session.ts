@@ -127,8 +127,11 @@ export class Session {
 
   /** Hands in what the call has of its gates, and what it has learned for the next ones. */
   #settle(answer?: Answer): void {
+    if (answer !== undefined && answer.toldMs === undefined) {
+      for (const gate of this.#taken) gate.relax()
+    }
     this.#take([], 0)
-    if (answer !== undefined) this.keeper.learn(this.call, answer.policies, clockMs())
+    if (answer !== undefined) this.keeper.learn(this.call, answer, clockMs())
     if (this.#isScout) this.keeper.endScouting(this.call)
     this.#isScout = false
   }
