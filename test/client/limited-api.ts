@@ -36,7 +36,7 @@ export function limitedApi({
   const arrivals: Arrival[] = []
   const latency = () => new Promise<void>((resolve) => setTimeout(resolve, latencyMs))
 
-  async function answer(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  async function answer(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
     const request = new Request(input instanceof Request ? input : String(input), init)
     request.signal.throwIfAborted()
     await latency()
@@ -68,7 +68,9 @@ function headersOf({ allowed, outcomes }: Decision, dialects: readonly Dialect[]
     windowMs: outcome.policy.windowMs,
   }))
   return new Headers(
-    formatHeaders(states, { dialects, rejected: !allowed }).map(([name, value]) => [name, value]),
+    formatHeaders(states, { dialects, nowMs: Date.now(), rejected: !allowed }).map(
+      ([name, value]) => [name, value],
+    ),
   )
 }
 

@@ -8,7 +8,7 @@ import type { GiveUpEvent, WaitEvent } from './events.ts'
 import type { Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
 import { heldBack } from './held-back.ts'
-import { pause } from './pause.ts'
+import { pause, type Waiting } from './pause.ts'
 import { isRetried, isShared } from './statuses.ts'
 
 export interface SessionParts {
@@ -20,9 +20,14 @@ export interface SessionParts {
 interface Wait {
   readonly reason: WaitEvent['reason']
   readonly waitMs: number
-  /** What is waited at. */
-  readonly gates: readonly Pick<Gate, 'waiting' | 'name'>[]
+  /** Names of the policies that are waited for. */
+  readonly policies: readonly string[]
+  /** Where the call may be woken. */
+  readonly at: readonly Waiting[]
 }
+
+/** A wait of one call that concerns no other. */
+const alone = { policies: [], at: [] } as const
 
 interface Answered {
   readonly response: Response
@@ -91,9 +96,15 @@ export class Session {
       const gates = this.keeper.gatesOf(this.call)
       const waitMs = Math.max(nowMs, ...gates.map((gate) => gate.slotMs(nowMs))) - nowMs
       if (!this.#mayWait(waitMs)) return waitMs
+      const inTheWay = gates.filter((gate) => gate.slotMs(nowMs) > nowMs)
       this.#take(gates, nowMs)
       if (waitMs === 0) return undefined
-      const ended = await this.#wait({ reason, waitMs, gates })
+      const ended = await this.#wait({
+        reason,
+        waitMs,
+        policies: inTheWay.flatMap(({ name }) => name ?? []),
+        at: gates.map(({ waiting }) => waiting),
+      })
       // What was learned meanwhile may have put another gate in the way.
       if (ended === 'over' && this.#areGatesOpen()) return undefined
     }
@@ -110,11 +121,7 @@ export class Session {
     this.#isScout = waiting === undefined
     if (waiting === undefined) return
     const waitMs = Math.min(this.#settings.maxWaitMs, this.#waitLeftMs)
-    const ended = await this.#wait({
-      reason: 'held',
-      waitMs,
-      gates: [{ waiting, name: undefined }],
-    })
+    const ended = await this.#wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
     // The scout may have failed, and brought no answer.
     if (ended === 'woken') await this.#followScout()
   }
@@ -167,11 +174,11 @@ export class Session {
   #ownWait(result: Result): Wait {
     const toldMs = result.response === undefined ? undefined : result.answer.toldMs
     if (toldMs === undefined) {
-      return { reason: 'backoff', waitMs: backoffMs(this.#tries, this.#settings), gates: [] }
+      return { reason: 'backoff', waitMs: backoffMs(this.#tries, this.#settings), ...alone }
     }
     const isAtGates = result.response !== undefined && isShared(result.response.status)
     const waitMs = isAtGates ? 0 : toldMs + jitterMs(toldMs, this.#tries, this.#settings)
-    return { reason: 'told', waitMs, gates: [] }
+    return { reason: 'told', waitMs, ...alone }
   }
 
   /** Whether the answer suggests another request, and one may be made. */
@@ -187,13 +194,11 @@ export class Session {
     return waitMs <= this.#settings.maxWaitMs && waitMs <= this.#waitLeftMs
   }
 
-  async #wait({ reason, waitMs, gates }: Wait): Promise<'over' | 'woken'> {
+  async #wait({ at, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
-    const policies = gates.flatMap(({ name }) => name ?? [])
-    this.#settings.onWait?.({ ...this.#soFar(), reason, waitMs, policies })
-    const waiting = gates.map((gate) => gate.waiting)
+    this.#settings.onWait?.({ ...this.#soFar(), ...event })
     try {
-      return await pause(nowMs + waitMs, this.call.signal, waiting)
+      return await pause(nowMs + event.waitMs, this.call.signal, at)
     } catch (error) {
       this.#dropResponse()
       throw error
