@@ -1,5 +1,6 @@
 import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { describe, expect, it } from 'vitest'
+import { readText } from '../support/workspace.ts'
 
 describe('an option that is wrong', () => {
   it.each<[unknown, string]>([
@@ -42,5 +43,23 @@ describe('an option that is wrong', () => {
     await expect(waitFor(response, { interval: 1 } as object)).rejects.toThrow(
       "no option 'interval'",
     )
+  })
+})
+
+describe('the documentation', () => {
+  const docs = readText('docs/clients.md')
+
+  it.each([
+    ['createFetch', () => createFetch({ unknown: 1 } as ClientOptions)],
+    ['waitFor', () => waitFor(new Response(), { unknown: 1 } as object)],
+  ])('has a row for each option of %s, and no other', async (name, call) => {
+    const error: unknown = await Promise.resolve()
+      .then(call)
+      .catch((reason) => reason)
+    const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
+    const section = docs.slice(docs.indexOf(`\`${name}(`, docs.indexOf('## Options')))
+    const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''
+    const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, option]) => option)
+    expect(rows.sort()).toEqual(options.sort())
   })
 })
