@@ -21,8 +21,8 @@ export interface LimitedApiOptions {
   readonly dialects?: readonly Dialect[]
   /** How long a request, and its answer, are under way, in ms. @default 5 */
   readonly latencyMs?: number
-  /** Whether refusals carry Retry-After. @default true */
-  readonly tellsRetryAfter?: boolean
+  /** How much longer it takes at most, in ms. @default 0 */
+  readonly spreadMs?: number
 }
 
 /** An API with real limiters, by `Authorization`, at the other end of a faked network. */
@@ -30,11 +30,12 @@ export function limitedApi({
   policiesOf,
   dialects = ['draft-11', 'legacy'],
   latencyMs = 5,
-  tellsRetryAfter = true,
+  spreadMs = 0,
 }: LimitedApiOptions): LimitedApi {
   const store = memoryStore()
   const arrivals: Arrival[] = []
-  const latency = () => new Promise<void>((resolve) => setTimeout(resolve, latencyMs))
+  const latency = () =>
+    new Promise<void>((resolve) => setTimeout(resolve, latencyMs + Math.random() * spreadMs))
 
   async function answer(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
     const request = new Request(input instanceof Request ? input : String(input), init)
@@ -45,7 +46,6 @@ export function limitedApi({
     const limiter = createLimiter({ policies, store })
     const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`)
     const headers = headersOf(decision, dialects)
-    if (!tellsRetryAfter) headers.delete('Retry-After')
     const status = decision.allowed ? 200 : 429
     const atMs = performance.now()
     const toldMs = atMs + Math.ceil(decision.retryAfterMs / 1000) * 1000

@@ -49,13 +49,11 @@ describe('an option that is wrong', () => {
 describe('the documentation', () => {
   const docs = readText('docs/clients.md')
 
-  it.each([
+  it.each<[string, () => unknown]>([
     ['createFetch', () => createFetch({ unknown: 1 } as ClientOptions)],
     ['waitFor', () => waitFor(new Response(), { unknown: 1 } as object)],
   ])('has a row for each option of %s, and no other', async (name, call) => {
-    const error: unknown = await Promise.resolve()
-      .then(call)
-      .catch((reason) => reason)
+    const error: unknown = await new Promise((resolve) => resolve(call())).catch((reason) => reason)
     const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
     const section = docs.slice(docs.indexOf(`\`${name}(`, docs.indexOf('## Options')))
     const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''

@@ -9,7 +9,7 @@ export interface ScriptedAnswer {
   readonly body?: string
 }
 
-export interface Sent {
+interface Sent {
   /** Milliseconds on the faked clock, from 0. */
   readonly atMs: number
   readonly url: string

@@ -27,6 +27,14 @@ describe('parallel calls', () => {
     expect(returning.at(-1)?.atMs).toBeLessThan((api.arrivals[0]?.atMs ?? 0) + 5000)
   })
 
+  it('come no faster when refusals of one herd arrive one after the other', async () => {
+    const api = limitedApi({ policiesOf: () => [burst], latencyMs: 40, spreadMs: 200 })
+    await callMany(createFetch({ fetch: api.fetch }), 200)
+    const returning = api.arrivals.slice(200)
+    expect(busiestSecond(returning.map(({ atMs }) => atMs))).toBeLessThanOrEqual(55)
+    expect(api.arrivals.length).toBeLessThanOrEqual(352)
+  })
+
   it('are told by the refusal of one: whoever comes later is not sent first', async () => {
     const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
     const fetch = createFetch({ fetch: api.fetch })

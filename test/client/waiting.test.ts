@@ -106,6 +106,12 @@ describe('a client that is refused', () => {
     expect(api.times()).toEqual([0, 3000])
   })
 
+  it('takes a 403 that happens to use up a quota as an answer', async () => {
+    const api = scriptedApi({ status: 403, headers: { RateLimit: '"a";r=0;t=30' } }, {})
+    expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(403)
+    expect(api.sent).toHaveLength(1)
+  })
+
   it('understands a 403 of GitHub whose quota is spent', async () => {
     const headers = {
       'x-ratelimit-limit': '5000',

@@ -11,7 +11,7 @@ export interface Answer {
   readonly violated: readonly string[]
 }
 
-export type NamedPolicy = ParsedPolicy & { readonly name: string }
+type NamedPolicy = ParsedPolicy & { readonly name: string }
 
 /** Larger bodies are no problem documents. */
 const maxProblemBytes = 65_536
@@ -21,7 +21,7 @@ export async function readAnswer(response: Response, call: Call): Promise<Answer
   const { headers, status } = response
   const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })
   const policies = isOfCall(response, call) ? parsed.map(named) : []
-  const isRefusal = status === 429 || ((status === 403 || status === 503) && isSpent(policies))
+  const isRefusal = status === 429 || (isSpent(policies) && (status === 503 || isGitHubs(response)))
   const toldMs =
     status < 400 ? undefined : (retryAfterMs ?? (isRefusal ? resetOf(policies) : undefined))
   if (toldMs === undefined) return { policies, toldMs, violated: [] }
@@ -30,6 +30,11 @@ export async function readAnswer(response: Response, call: Call): Promise<Answer
     listed.length > 0 ? listed.includes(name) : remaining === 0,
   )
   return { policies, toldMs, violated: candidates.map(({ name }) => name) }
+}
+
+/** GitHub refuses with 403, too. Where more than the legacy fields are sent, a 403 says "forbidden" and nothing else. */
+function isGitHubs({ status, headers }: Response): boolean {
+  return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
 }
 
 /** A stored answer tells of other calls (draft-11 §7.3), and one after a redirect to another origin of that one's limits. */

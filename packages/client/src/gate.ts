@@ -87,18 +87,32 @@ export class Gate {
     this.#pace?.settle()
   }
 
-  close({ toldMs, sentMs, nowMs, jitterMs }: Closing): void {
+  close(closing: Closing): void {
     // Refusals of requests that were under way when the gate closed are no news; only the latest time counts.
-    const isNews = sentMs >= this.#opensMs
-    if (isNews) this.#strain = nowMs < this.#spacedUntilMs ? this.#strain * widening : 1
-    if (!isNews && toldMs <= this.#toldMs) return
-    const addedMs = isNews ? jitterMs() : this.#opensMs - this.#toldMs
+    if (closing.sentMs < this.#opensMs) {
+      this.#stayClosed(closing.toldMs)
+      return
+    }
+    const { toldMs, nowMs } = closing
+    this.#strain = nowMs < this.#spacedUntilMs ? this.#strain * widening : 1
     this.#toldMs = toldMs
-    this.#opensMs = toldMs + addedMs
+    this.#opensMs = toldMs + closing.jitterMs()
     this.#nextMs = this.#opensMs
-    this.#pace?.spend(this.#opensMs)
+    // The slots that reached further are given up.
+    this.#spacedUntilMs = 0
     this.#spaceUntil(this.#opensMs)
+    this.#pace?.spend(this.#opensMs)
     for (const wake of [...this.waiting]) wake()
+  }
+
+  /** Slots before the new time are given up when they come: to wake all calls for each refusal of a herd would take long. */
+  #stayClosed(toldMs: number): void {
+    if (toldMs <= this.#toldMs) return
+    this.#opensMs += toldMs - this.#toldMs
+    this.#toldMs = toldMs
+    this.#nextMs = Math.max(this.#nextMs, this.#opensMs)
+    this.#spaceUntil(this.#opensMs)
+    this.#pace?.spend(this.#opensMs)
   }
 
   /** Notes what an answer says of the size of the policy. */
@@ -118,7 +132,8 @@ export class Gate {
 
   /** For a window, and at least until the slot after the next. */
   #spaceUntil(atMs: number): void {
-    this.#spacedUntilMs = atMs + (this.#windowMs ?? unknownWindowMs) + this.#spacingMs()
+    const untilMs = atMs + (this.#windowMs ?? unknownWindowMs) + this.#spacingMs()
+    this.#spacedUntilMs = Math.max(this.#spacedUntilMs, untilMs)
   }
 
   #spacingMs(): number {
