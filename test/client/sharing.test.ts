@@ -48,14 +48,29 @@ describe('parallel calls', () => {
     expect(new Set(rest).size).toBe(3)
   })
 
-  it('are counted apart by Authorization, by key, and by origin', async () => {
+  it('wait together whichever client they were made with', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
+    await settled(createFetch({ fetch: api.fetch })(`${origin}/items`))
+    expect(api.times()[1]).toBeGreaterThanOrEqual(10_000)
+  })
+
+  it('are counted apart by what sends them', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
+    await createFetch({ fetch: (...call) => api.fetch(...call) })(`${origin}/items`)
+    expect(api.times()).toEqual([0, 0])
+  })
+
+  it('are counted apart by who is asking, and by origin', async () => {
     const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
     await fetch(`${origin}/items`, { headers: { Authorization: 'Bearer a' } })
     await fetch(`${origin}/items`, { headers: { 'X-API-Key': 'a' } })
+    await fetch(`${origin}/items`, { headers: { Cookie: 'session=a' } })
     await fetch('https://other.example.com/items')
-    expect(api.times()).toEqual([0, 0, 0, 0])
+    expect(api.times()).toEqual([0, 0, 0, 0, 0])
   })
 
   it('are counted together, or not at all, as `key` says', async () => {

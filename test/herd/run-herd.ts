@@ -33,10 +33,11 @@ export async function runHerd(
     const origin = `http://127.0.0.1:${port}`
     await fetch(`${origin}/arrivals`)
     const watch = watched()
-    const clientOf = contender.clientOf(watch.send)
     const startMs = performance.now()
     await Promise.all(
-      Array.from({ length: clients }, async () => (await clientOf()(`${origin}/items`)).text()),
+      Array.from({ length: clients }, async () =>
+        (await contender.clientOf(watch.send)(`${origin}/items`)).text(),
+      ),
     )
     const tookMs = performance.now() - startMs
     const arrivals: Arrival[] = JSON.parse(await (await fetch(`${origin}/arrivals`)).text())

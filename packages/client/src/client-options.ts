@@ -39,7 +39,7 @@ export interface ClientOptions {
   pace?: boolean
   /**
    * Who is asking: calls with the same text share what one of them is told, `undefined` shares nothing.
-   * @default the origin with the `Authorization` and `X-API-Key` of the call
+   * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: (call: CallInfo) => string | undefined
   /** Is told of every wait, before it. */
@@ -116,5 +116,6 @@ function isErrorStatus(item: unknown): boolean {
 
 /** Two users of one process have two quotas. */
 function defaultKey({ url, headers }: CallInfo): string {
-  return JSON.stringify([url.origin, headers.get('Authorization'), headers.get('X-API-Key')])
+  const identity = ['Authorization', 'X-API-Key', 'Cookie'].map((name) => headers.get(name))
+  return JSON.stringify([url.origin, ...identity])
 }

@@ -30,8 +30,11 @@ const maxSpacingMs = 1000
 const widening = 1.5
 const narrowing = 0.98
 
-/** How long calls are spaced after a gate has opened, where no window is known. */
+const maxStrain = 32
+
+/** How long calls are spaced after a gate has opened, where no window is known, and at most. */
 const unknownWindowMs = 10_000
+const maxSpacedMs = 60_000
 
 /**
  * The way to what one policy limits. It closes when a request was refused, and then lets waiting calls through one by one:
@@ -94,7 +97,8 @@ export class Gate {
       return
     }
     const { toldMs, nowMs } = closing
-    this.#strain = nowMs < this.#spacedUntilMs ? this.#strain * widening : 1
+    const isStrained = nowMs < this.#spacedUntilMs
+    this.#strain = isStrained ? Math.min(maxStrain, this.#strain * widening) : 1
     this.#toldMs = toldMs
     this.#opensMs = toldMs + closing.jitterMs()
     this.#nextMs = this.#opensMs
@@ -132,7 +136,8 @@ export class Gate {
 
   /** For a window, and at least until the slot after the next. */
   #spaceUntil(atMs: number): void {
-    const untilMs = atMs + (this.#windowMs ?? unknownWindowMs) + this.#spacingMs()
+    const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
+    const untilMs = atMs + windowMs + this.#spacingMs()
     this.#spacedUntilMs = Math.max(this.#spacedUntilMs, untilMs)
   }
 

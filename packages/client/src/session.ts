@@ -4,6 +4,7 @@ import type { Call } from './call.ts'
 import type { Settings } from './client-options.ts'
 import { clockMs } from './clock.ts'
 import { closeGates } from './close-gates.ts'
+import type { Fetch } from './create-fetch.ts'
 import type { GiveUpEvent, WaitEvent } from './events.ts'
 import type { Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
@@ -15,6 +16,7 @@ export interface SessionParts {
   readonly call: Call
   readonly settings: Settings
   readonly keeper: GateKeeper
+  readonly send: Fetch
 }
 
 interface Wait {
@@ -42,6 +44,7 @@ export class Session {
   readonly call: Call
   readonly keeper: GateKeeper
   readonly #settings: Settings
+  readonly #send: Fetch
   readonly #isRepeatable: boolean
   #waitLeftMs: number
   #tries = 0
@@ -50,7 +53,8 @@ export class Session {
   /** The last answer. Its body is kept until another request is certain. */
   #response: Response | undefined
 
-  constructor({ call, settings, keeper }: SessionParts) {
+  constructor({ call, settings, keeper, send }: SessionParts) {
+    this.#send = send
     this.call = call
     this.#settings = settings
     this.keeper = keeper
@@ -148,7 +152,8 @@ export class Session {
     this.#tries += 1
     const sentMs = clockMs()
     const mayFollow = this.#isRepeatable && this.#tries <= this.#settings.retries
-    const send = this.#settings.fetch ?? globalThis.fetch
+    // Browsers refuse to call their `fetch` as a method.
+    const send = this.#send
     let response: Response
     try {
       response = await send(...this.call.argumentsFor({ mayFollow }))
