@@ -1,25 +1,38 @@
-import { andThen, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  type Limiter,
+  type MaybePromise,
+  notify,
+} from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import type { Exchange } from './guard.ts'
-import type { GuardOptions } from './guard-options.ts'
-import { type GuardPlace, type GuardSetup, setUpGuard } from './guard-setup.ts'
+import type { Exchange } from './exchange.ts'
+import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
+import { allHolds } from './holds/all-holds.ts'
+import type { Hold } from './holds/hold.ts'
 import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
+import { LoadShedder } from './limits/load-shedder.ts'
+import { forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
-import { RequestChecks } from './request-checks.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
-import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
+import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
-import type { Rule, RuleCheck } from './rule.ts'
+import { isOnTrial } from './rule.ts'
+import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
+import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 
 /** Where a guard of one list of policies stands. */
-export interface PolicyGuardPlace<Native> extends GuardPlace {
-  /** Rules that are decided with those of the options: what they are added to. */
-  readonly addedTo?: readonly Rule<Native>[] | undefined
+export interface PolicyGuardPlace<Native> extends GuardPlace, RulesAround<Native> {
   /** Where its requests wait. @default a room of its own */
   readonly waitingRoom?: WaitingRoom | undefined
+  /** Refuses requests when there is too much to do. @default one of its own, if the options say so */
+  readonly shedder?: LoadShedder<Native> | undefined
 }
 
 /** Decides one list of policies for every request that it is given. */
@@ -27,6 +40,7 @@ export interface PolicyGuard<Native extends object, Handler> {
   readonly setup: GuardSetup<Native>
   readonly limiter: Limiter
   readonly waitingRoom: WaitingRoom
+  readonly shedder: LoadShedder<Native> | undefined
   /** @throws or rejects with what a function of the user throws */
   check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
 }
@@ -36,49 +50,82 @@ export interface PolicyGuard<Native extends object, Handler> {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createPolicyGuard<Native extends object, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
-  const setup = setUpGuard(options, place, place.addedTo)
-  const { limiter } = setup
-  const { skip, message, handler } = options
+  const setup = setUpGuard(options, place, place)
+  const { limiter, lists } = setup
+  const { skip, message, handler, shed } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
+  const shedder = place.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
+  const limit = shedder ? (exchange: Exchange<Native>) => shedOr(shedder, exchange) : count
   const leases = new LeaseKeeper(
     limiter,
     setup.rules.map(({ policy }) => policy),
   )
+  const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
+  const hasTrials = setup.rules.some(isOnTrial)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
-    if (!skip) return limit(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+    if (!skip) return enter(exchange)
+    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : enter(exchange)))
   }
 
-  function limit(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    return andThen(requestChecks.of(exchange), (checks) => {
-      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
-      if (checks.length === 0) return untouched
-      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
+  /** What is shed is not counted. */
+  function shedOr(
+    shedder: LoadShedder<Native>,
+    exchange: Exchange<Native>,
+  ): MaybePromise<Passage<Handler>> {
+    return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
+      if (!isRefused) return count(exchange)
+      notify(options.onDecision, { decision: shedder.refusal, checks: [] })
+      return answer({ exchange, decision: shedder.refusal, checks: [] })
     })
   }
 
-  function answer(
-    exchange: Exchange<Native>,
-    decision: Decision,
-    checks: readonly RuleCheck<Native>[],
-  ): MaybePromise<Passage<Handler>> {
-    const { native, response } = exchange
-    if (decision.source === 'open') return { ...untouched, decision }
-    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
-    const fields = responseFields(native)
-    fields.ledger.add({ decision, checks, dialects: setup.dialects })
-    if (setup.hideOnRedirect) fields.hideOnRedirect = true
-    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
+  function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
+    return andThen(requestChecks.of(exchange), (checks) => {
+      if (checks === 'block') return forbidden(options, exchange.native)
+      if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
+      if (checks.length === 0) return untouched
+      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), answer)
+      return andThen(limiter.decide(checks), (decision) => answer({ exchange, decision, checks }))
+    })
+  }
 
-    const status = refusalStatus(decision, setup.statusCode)
+  /** By address first, which costs no key. Who is allowed is not shed either. */
+  function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (!lists) return limit(exchange)
+    const access = lists.ofAddress(exchange.request)
+    if (access === 'block') return forbidden(options, exchange.native)
+    if (access === 'unlisted') return limit(exchange)
+    return lists.blockKeys ? count({ ...exchange, access }) : untouched
+  }
+
+  function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    const { exchange, checks } = decided
+    const { native, response } = exchange
+    if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
+    const account = refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+    const decision = new ChargeableDecision(setup, decided, account)
+    if (decision.source === 'open') return { ...untouched, decision }
+    const told = hasTrials ? divideChecks(checks).enforced : checks
+    if (told.length === 0 && decision.allowed)
+      return { ...untouched, decision, hold: heldBy(decision, account) }
+    const fields = responseFields(native)
+    fields.ledger.add({ decision, checks: told, dialects: setup.dialects })
+    if (setup.hideOnRedirect) fields.hideOnRedirect = true
+    if (decision.allowed)
+      return admit({ decision, account }, fields.render(response, fieldOptions(decision)))
+
+    const cause = refusalCause(decision, told)
+    const status = refusalStatus(cause, setup.statusCode)
     const violated = fields.ledger.violated()
-    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
+    const penalties = fields.ledger.violatedPenalties()
+    const refusal = { native, decision, cause, status, violated, penalties }
+    const body = handler ? undefined : refusalBody(message, refusal)
     return andThen(body, (known) => ({
       decision,
       verdict: {
@@ -103,26 +150,43 @@ export function createPolicyGuard<Native extends object, Handler>(
     }
   }
 
-  /** No queue stands beside leases, so there is one thing to hold at most. */
-  function admit(decision: Decision, fields: readonly ResponseField[]): Passage<Handler> {
+  function admit(
+    {
+      decision,
+      account,
+    }: { decision: RequestDecision; account: RequestAccount<Native> | undefined },
+    fields: readonly ResponseField[],
+  ): Passage<Handler> {
     const { delayMs } = decision
     if (delayMs === 0) {
-      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
+      return { decision, verdict: { action: 'pass', fields }, hold: heldBy(decision, account) }
     }
+    // No queue stands beside leases, so there are none to keep.
     const waiter = waitingRoom.seat(delayMs)
-    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
+    const verdict = { action: 'delay', fields, turn: waiter.turn } as const
+    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
+  }
+
+  function heldBy(
+    decision: Decision,
+    account: RequestAccount<Native> | undefined,
+  ): Hold | undefined {
+    const lease = leases.keep(decision)
+    return account ? allHolds(lease, account.held()) : lease
   }
 
   /** A refusal is never charged. */
-  function turnAway(
-    exchange: Exchange<Native>,
-    decision: Decision,
-  ): MaybePromise<Passage<Handler>> {
+  function turnAway({
+    exchange,
+    decision,
+    onRefund,
+  }: Decided<Native>): MaybePromise<Passage<Handler>> {
     void limiter.refund(decision)
-    return answer(exchange, turnedAway(decision), [])
+    onRefund?.()
+    return answer({ exchange, decision: turnedAway(decision), checks: [] })
   }
 
-  return { setup, limiter, waitingRoom, check }
+  return { setup, limiter, waitingRoom, shedder, check }
 }
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */

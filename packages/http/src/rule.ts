@@ -1,6 +1,5 @@
 import {
   type Check,
-  type ErrorCode,
   invalid,
   isWholeNumber,
   knownFields,
@@ -12,8 +11,9 @@ import {
   show,
   unlimited,
   wholeNumber,
+  withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions, LimitValue, PerRequest } from './http-policy.ts'
+import type { HttpPolicyOptions } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -22,7 +22,24 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import { tenant } from './keys/tenant.ts'
+import { user } from './keys/user.ts'
+import { checkDefault, checkLargest, declaredLimit } from './limits/limit-option.ts'
+import {
+  type FoundLimit,
+  finderOf,
+  isLimitSource,
+  type LimitFinder,
+} from './limits/limit-source.ts'
+import type { PerRequest } from './per-request.ts'
+import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementFields,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -30,37 +47,49 @@ export interface Rule<Native> {
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
-  readonly limitOf: ((native: Native) => MaybePromise<LimitValue>) | undefined
+  readonly limitOf: LimitFinder<Native> | undefined
+  /** Where the request decides whether the policy is enforced. */
+  readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
+  /** When what was taken is given back; `undefined`: never. */
+  readonly settlement: RuleSettlement<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
 
+/** How much is allowed to a request. */
+export interface LimitInForce {
+  /** `Infinity` for `unlimited`. */
+  readonly limit: number
+  /** Whether it is lower now than it would be in quiet times. @default false */
+  readonly reduced?: boolean
+}
+
 /** A check of a request, and the rule that it comes from. */
-export interface RuleCheck<Native> extends Check {
+export interface RuleCheck<Native> extends Check, LimitInForce {
   readonly rule: Rule<Native>
   readonly scope: Scope
 }
 
-/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
-export type Report = (code: ErrorCode, place: string, detail: string) => void
+/** Whether a policy is not enforced for everybody. */
+export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+  return policy.enforcedShare < 1 || enforce !== undefined
+}
 
-export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', 'key', 'cost']
+export const ruleFields: readonly string[] = [
+  ...policyFields,
+  'defaultLimit',
+  'key',
+  'cost',
+  ...settlementFields,
+]
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
-  const { limit, defaultLimit } = options
-  if (typeof limit !== 'function') {
-    if (defaultLimit === undefined) return
-    const legal = 'left out unless limit is a function'
-    throw invalid({ option: at('defaultLimit') }, defaultLimit, legal)
-  }
-  if (isWholeNumber(defaultLimit, { min: 0 })) return
-  const place = { option: at('defaultLimit'), code: 'SLUICE_LIMIT_INVALID' } as const
-  const legal = 'a whole number ≥ 0 beside a limit function, for when that yields none'
-  throw invalid(place, defaultLimit, legal)
+  checkSettlement(options, at)
+  checkDefault(options, at('defaultLimit'))
 }
 
 /** They make resolvers, and are none. */
@@ -72,6 +101,8 @@ const factories: readonly { readonly name: string }[] = [
   header,
   ip,
   route,
+  tenant,
+  user,
 ]
 
 /** Checks who is counted, and for how much. */
@@ -94,21 +125,29 @@ export function checkCounting<Native>(
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit = 0, limit, ...rest } = options
-  return { ...rest, limit: typeof limit === 'function' ? defaultLimit : limit }
+  const { key: _key, cost: _cost, defaultLimit: _default, enforce, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const limit = declaredLimit(options)
+  if (enforce === undefined) return { ...core, limit }
+  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
+  checkLargest(limit, policy)
+  const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
   return {
     policy,
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
-    limitOf: typeof limit === 'function' ? limit : undefined,
+    limitOf: isFound ? finderOf(limit) : undefined,
+    enforce: typeof enforce === 'function' ? enforce : undefined,
+    settlement: settlementOf(when) ?? defaults.settlement,
     scope: defaults.scope,
   }
 }
@@ -124,20 +163,34 @@ export function legalCost(cost: unknown, report: Report): number {
   return 1
 }
 
-/** The limit in force: `Infinity` for `unlimited`, the declared default where a function yields what is no limit. */
+/** The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or what is no limit. */
 export function legalLimit(
-  limit: unknown,
-  { limit: otherwise, name, windowMs }: Policy,
+  found: FoundLimit,
+  { limit: otherwise, headroom, name, windowMs }: Policy,
   report: Report,
-): number {
-  if (limit === unlimited) return Number.POSITIVE_INFINITY
+): LimitInForce {
+  if (found === 'default') return { limit: otherwise }
+  const { value, reduced } = found
+  if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced }
   const max = maxUnits(windowMs)
-  if (isWholeNumber(limit, { min: 0, max })) return limit
+  if (isWholeNumber(value, { min: 0, max }))
+    return { limit: withoutHeadroom(value, headroom), reduced }
   report(
     'SLUICE_LIMIT_INVALID',
     `limit of '${name}'`,
-    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(limit)}; ` +
+    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(value)}; ` +
       `defaultLimit (${otherwise}) stood in`,
   )
-  return otherwise
+  return { limit: otherwise }
+}
+
+/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+  if (typeof answer === 'boolean') return answer
+  report(
+    'SLUICE_ANSWER_INVALID',
+    `enforce of '${name}'`,
+    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+  )
+  return true
 }
