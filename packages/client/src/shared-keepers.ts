@@ -6,7 +6,7 @@ import { GateKeeper, remember } from './gate-keeper.ts'
 const maxKeys = 1000
 
 /** Says which calls are of one key. */
-export type KeyFunction = (call: Call) => string | undefined
+type KeyFunction = (call: Call) => string | undefined
 
 /**
  * What all clients of a process were told: by what sends their requests, since another function may lead to another server
