@@ -21,6 +21,8 @@ export interface LimitedApiOptions {
   readonly dialects?: readonly Dialect[]
   /** How long a request, and its answer, are under way, in ms. @default 5 */
   readonly latencyMs?: number
+  /** What each request costs. @default 1 */
+  readonly cost?: number
   /** How much longer it takes at most, in ms. @default 0 */
   readonly spreadMs?: number
 }
@@ -31,6 +33,7 @@ export function limitedApi({
   dialects = ['draft-11', 'legacy'],
   latencyMs = 5,
   spreadMs = 0,
+  cost = 1,
 }: LimitedApiOptions): LimitedApi {
   const store = memoryStore()
   const arrivals: Arrival[] = []
@@ -44,7 +47,9 @@ export function limitedApi({
     const { pathname: path } = new URL(request.url)
     const policies = [...policiesOf(path)]
     const limiter = createLimiter({ policies, store })
-    const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`)
+    const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`, {
+      cost,
+    })
     const headers = headersOf(decision, dialects)
     const status = decision.allowed ? 200 : 429
     const atMs = performance.now()

@@ -28,10 +28,12 @@ export interface ScriptedApi {
 export function scriptedApi(...script: Script[]): ScriptedApi {
   const startMs = performance.now()
   const sent: Sent[] = []
+  let asked = 0
   const answer: typeof fetch = async (input, init) => {
     const request = new Request(input instanceof Request ? input : String(input), init)
     request.signal.throwIfAborted()
-    const scripted = script[Math.min(sent.length, script.length - 1)] ?? {}
+    const scripted = script[Math.min(asked, script.length - 1)] ?? {}
+    asked += 1
     const atMs = performance.now() - startMs
     sent.push({ atMs, url: request.url, method: request.method, body: await request.text() })
     if (scripted instanceof Error) throw scripted

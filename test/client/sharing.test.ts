@@ -48,6 +48,21 @@ describe('parallel calls', () => {
     expect(new Set(rest).size).toBe(3)
   })
 
+  it('go by the latest of what they were told', async () => {
+    const told = (seconds: string) => ({ status: 429, headers: { 'Retry-After': seconds } })
+    const api = scriptedApi(told('1'), told('9'), told('2'), {})
+    await callMany(createFetch({ fetch: api.fetch }), 3)
+    expect(Math.min(...api.times().slice(3))).toBeGreaterThanOrEqual(9000)
+  })
+
+  it('go slower when they are refused again', async () => {
+    // Each call costs five of the fifty units that the policy shows, so that ten a second get through.
+    const api = limitedApi({ policiesOf: () => [burst], cost: 5 })
+    await callMany(createFetch({ fetch: api.fetch, retries: 30 }), 60)
+    const refused = api.arrivals.slice(60).filter(({ status }) => status === 429)
+    expect(refused.length).toBeLessThan(10)
+  })
+
   it('wait together whichever client they were made with', async () => {
     const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
     await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
@@ -112,6 +127,24 @@ describe('policies', () => {
     expect(performance.now() - startMs).toBe(10)
     await settled(fetch(`${origin}/login`))
     expect(performance.now() - startMs).toBeGreaterThan(49_000)
+  })
+
+  it('that refuse together hold each for as long as it says itself', async () => {
+    const refusal = { 'Retry-After': '40', RateLimit: '"a";r=0;t=40, "b";r=0;t=5' }
+    const api = scriptedApi(
+      { headers: { RateLimit: '"b";r=1;t=5' } },
+      { status: 429, headers: refusal },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/cheap`)
+    await fetch(`${origin}/costly`)
+    await settled(fetch(`${origin}/cheap`))
+    await settled(fetch(`${origin}/costly`))
+    const [, , cheap = 0, costly] = api.times()
+    expect(cheap).toBeGreaterThanOrEqual(5000)
+    expect(cheap).toBeLessThan(10_000)
+    expect(costly).toBeGreaterThanOrEqual(40_000)
   })
 
   it('of several routes hold a route that was never asked', async () => {
@@ -185,6 +218,19 @@ describe('pacing', () => {
       expect(api.arrivals).toHaveLength(200)
     },
   )
+
+  it('counts calls that have no answer yet', async () => {
+    const api = limitedApi({ policiesOf: () => [slow], latencyMs: 400 })
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    const calls = [fetch(`${origin}/items`)]
+    await vi.advanceTimersByTimeAsync(1000)
+    for (let call = 0; call < 14; call++) {
+      calls.push(fetch(`${origin}/items`))
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    await settled(Promise.all(calls))
+    expect(api.arrivals.map(({ status }) => status)).not.toContain(429)
+  })
 
   it('does not slow down the first half of a quota', async () => {
     const api = limitedApi({ policiesOf: () => [slow] })

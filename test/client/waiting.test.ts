@@ -36,6 +36,16 @@ describe('a client that is refused', () => {
     expect(api.times()).toEqual([0, expectedMs])
   })
 
+  it('is never early, though timers are', async () => {
+    const faked = globalThis.setTimeout
+    const early = (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3))
+    vi.stubGlobal('setTimeout', early)
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '7' } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    vi.stubGlobal('setTimeout', faked)
+    expect(api.times()).toEqual([0, 7000])
+  })
+
   it('goes by the clock of the server', async () => {
     const served = { Date: new Date(now - 3_600_000).toUTCString() }
     const reset = new Date(now - 3_600_000 + 5000).toUTCString()
@@ -81,6 +91,13 @@ describe('a client that is refused', () => {
     const api = scriptedApi({ status: 429, headers: { 'Retry-After': seconds } }, {})
     await settled(createFetch({ fetch: api.fetch })(url))
     expect(api.times()).toEqual([0, expectedMs])
+  })
+
+  it('adds no more jitter than maxWaitMs leaves', async () => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    await settled(createFetch({ fetch: api.fetch, maxWaitMs: 50_100 })(url))
+    expect(api.times()).toEqual([0, 50_100])
   })
 
   it('doubles the jitter with each further refusal', async () => {
