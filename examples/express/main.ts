@@ -8,6 +8,12 @@ const url = process.env.REDIS_URL
 const shared = url ? { store: redisStore(new Redis(url)) } : {}
 const app = express()
 
+// Pages of any origin may read the answers; `exposeHeaders` below lets them see the headers that tell how long to wait.
+app.use((_request, response, next) => {
+  response.set('Access-Control-Allow-Origin', '*')
+  next()
+})
+
 // Everything: 100 requests a minute for each address.
 app.use(rateLimit({ ...shared, limit: 100, window: '1m' }))
 
@@ -20,6 +26,7 @@ app.post('/login', rateLimit({ ...shared, limit: 5, window: '1m' }), (_request, 
 const api = rateLimit({
   ...shared,
   key: firstOf(apiKey(), ip()),
+  exposeHeaders: true,
   cost: (request) => (request.path === '/api/search' ? 5 : 1),
   policies: [
     { name: 'burst', limit: 10, window: '1s' },

@@ -6,6 +6,7 @@ import type { Manifest } from '../support/workspace.ts'
 export const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
   headers: [],
+  client: ['headers'],
   redis: ['core'],
   http: ['core', 'headers'],
   express: ['http'],
@@ -13,7 +14,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */
-const withoutNode: ReadonlySet<string> = new Set(['core', 'headers'])
+const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client'])
 
 const SCOPE = '@sluice/'
 

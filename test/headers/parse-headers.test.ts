@@ -181,6 +181,12 @@ describe('the legacy fields', () => {
     expect(resetMs(value)).toBeUndefined()
   })
 
+  it('have the name of what is limited, as GitHub sends it', () => {
+    const source = { 'x-ratelimit-remaining': '0', 'x-ratelimit-resource': 'search' }
+    expect(parseHeaders(source).policies).toEqual([{ name: 'search', remaining: 0 }])
+    expect(parseHeaders({ 'x-ratelimit-resource': 'search' }).policies).toEqual([])
+  })
+
   it('floor numbers with a fraction, as Reddit sends them', () => {
     expect(parseHeaders({ 'x-ratelimit-remaining': '98.7' }).policies).toEqual([
       { name: undefined, remaining: 98 },

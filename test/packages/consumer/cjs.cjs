@@ -1,4 +1,5 @@
 const assert = require('node:assert/strict')
+const { createFetch, waitFor } = require('@sluice/client')
 const { createLimiter, memoryStore } = require('@sluice/core')
 const { rateLimit } = require('@sluice/express')
 const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
@@ -15,6 +16,7 @@ async function main() {
   assert.equal(fastifyPlugin, rateLimitPlugin)
   assert.equal(typeof redisStore, 'function')
   assert.notDeepEqual(Object.keys(headers), [])
+  assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
   assert.notDeepEqual(Object.keys(http), [])
 
   const limiter = createLimiter({

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createFetch, waitFor } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
@@ -12,6 +13,7 @@ import proveLimits from './prove-limits.cjs'
 assert.equal(fastifyPlugin, rateLimitPlugin)
 assert.equal(typeof redisStore, 'function')
 assert.notDeepEqual(Object.keys(headers), [])
+assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
 assert.notDeepEqual(Object.keys(http), [])
 
 const limiter = createLimiter({

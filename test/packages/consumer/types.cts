@@ -1,3 +1,4 @@
+import { createFetch } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
@@ -8,4 +9,10 @@ import express = require('express')
 const app = express()
 app.use(rateLimit({ limit: 100, window: '1m' }))
 
-export const seen: readonly unknown[] = [createLimiter, memoryStore, rateLimitPlugin, redisStore]
+export const seen: readonly unknown[] = [
+  createFetch,
+  createLimiter,
+  memoryStore,
+  rateLimitPlugin,
+  redisStore,
+]

@@ -1,3 +1,4 @@
+import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { apiKey, rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
@@ -43,9 +44,15 @@ await limiter.peek('user:42')
 await limiter.refund(decision)
 await limiter.reset('user:42')
 
+const clientOptions: ClientOptions = { retries: 2, onWait: ({ waitMs }) => console.log(waitMs) }
+const patient: typeof fetch = createFetch(clientOptions)
+const finished: Response = await waitFor(await patient('https://api.example.com/jobs'), {
+  fetch: patient,
+})
+
 // @ts-expect-error A limit is a number or a function, never a text.
 rateLimit({ limit: '100', window: '1m' })
 // @ts-expect-error An option that does not exist is found by the compiler.
 rateLimit({ limit: 100, window: '1m', windowMs: 1000 })
 
-export const seen: readonly unknown[] = [decision.allowed, decision.retryAfterMs, waits]
+export const seen: readonly unknown[] = [decision.allowed, decision.retryAfterMs, waits, finished]

@@ -16,7 +16,8 @@ const prefixes = ['X-RateLimit-', 'X-Rate-Limit-']
 
 /**
  * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The reset is read as a delta
- * (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord) or an ISO 8601 instant (Atlassian).
+ * (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord) or an ISO 8601 instant (Atlassian). GitHub
+ * names what is limited in `-Resource`.
  */
 export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   for (const prefix of prefixes) {
@@ -24,7 +25,8 @@ export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | u
     const remaining = decimal(field(`${prefix}Remaining`))
     const resetMs = parseReset(field(`${prefix}Reset`), nowMs)
     if (limit === undefined && remaining === undefined && resetMs === undefined) continue
-    return { name: undefined, limit: whole(limit), remaining: whole(remaining), resetMs }
+    const name = field(`${prefix}Resource`)?.trim() || undefined
+    return { name, limit: whole(limit), remaining: whole(remaining), resetMs }
   }
   return undefined
 }

@@ -1,0 +1,52 @@
+/** What is known of a call before it is sent. */
+export interface CallInfo {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Headers
+}
+
+export interface Call extends CallInfo {
+  readonly signal: AbortSignal | undefined
+  /** Whether its body, if any, can be sent more than once. */
+  readonly hasRepeatableBody: boolean
+  /** The arguments of `fetch` for one request; `mayFollow` says whether another one may have to be made later. */
+  argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<typeof fetch>
+}
+
+type Input = Parameters<typeof fetch>[0]
+
+/** Reads the arguments of `fetch`; throws what `fetch` would reject with when they are no request. */
+export function readCall(input: Input, init: RequestInit | undefined): Call {
+  const request = isRequest(input) ? input : undefined
+  // A Request resolves `/path` against the page, knows that Node has no such thing, and checks the rest.
+  const { url, method, headers } = new Request(request?.url ?? String(input), {
+    method: init?.method ?? request?.method ?? 'GET',
+    headers: init?.headers ?? request?.headers ?? [],
+  })
+  return {
+    url: new URL(url),
+    method,
+    headers,
+    signal: init?.signal ?? request?.signal ?? undefined,
+    hasRepeatableBody: isRepeatable(init?.body, method),
+    // The body of a Request is used up with the first request, so all but the last one send a copy.
+    argumentsFor: ({ mayFollow }) => [
+      mayFollow && request !== undefined && request.body !== null ? request.clone() : input,
+      init,
+    ],
+  }
+}
+
+function isRequest(input: Input): input is Request {
+  return typeof input === 'object' && 'url' in input
+}
+
+/** A stream is gone once it was sent; keeping a copy of all of it is the caller's decision. */
+function isRepeatable(body: unknown, method: string): boolean {
+  if (body === undefined || body === null) return true
+  // An error of the caller, which is no different the next time.
+  if (method === 'GET' || method === 'HEAD') return false
+  if (typeof body !== 'object') return true
+  // Node's fetch takes any async iterable, and so sends it as a stream; Blob and FormData are none.
+  return !(body instanceof ReadableStream || Symbol.asyncIterator in body)
+}

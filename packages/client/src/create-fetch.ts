@@ -1,0 +1,24 @@
+import { readCall } from './call.ts'
+import { type ClientOptions, readOptions } from './client-options.ts'
+import { Session } from './session.ts'
+import { keeperOf } from './shared-keepers.ts'
+
+export type Fetch = typeof globalThis.fetch
+
+/**
+ * A `fetch` that waits as it is told, and sends again what may be sent again. The calls of a process share what they are
+ * told. It answers what the last try was answered, refusals included, and rejects only where `fetch` would.
+ *
+ * @example
+ * const fetch = createFetch()
+ * const response = await fetch('https://api.example.com/items')
+ */
+export function createFetch(options: ClientOptions = {}): Fetch {
+  const settings = readOptions(options)
+  return async function patientFetch(input, init) {
+    const call = readCall(input, init)
+    const send = settings.fetch ?? globalThis.fetch
+    const keeper = keeperOf(call, { ...settings, send })
+    return new Session({ call, settings, keeper, send }).run()
+  }
+}

@@ -1,0 +1,6 @@
+export type { CallInfo } from './call.ts'
+export type { ClientOptions } from './client-options.ts'
+export { createFetch, type Fetch } from './create-fetch.ts'
+export type { GiveUpEvent, WaitEvent } from './events.ts'
+export { StillPendingError } from './still-pending-error.ts'
+export { type WaitForOptions, waitFor } from './wait-for.ts'

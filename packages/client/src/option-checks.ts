@@ -1,0 +1,65 @@
+/** Throws when `options` is no object, or has a field outside of `known`. */
+export function knownFields(options: unknown, where: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
+  }
+  const unknown = Object.keys(options).find((field) => !known.includes(field))
+  if (unknown === undefined) return
+  throw new TypeError(
+    `${where}: there is no option '${unknown}'; the options are ${known.join(', ')}`,
+  )
+}
+
+/** A number of milliseconds that may be `Infinity`, for bounds. */
+export function bound(value: number | undefined, option: string, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (typeof value === 'number' && value >= 0) return value
+  throw invalid(option, value, 'a number of milliseconds, 0 or more, or Infinity')
+}
+
+export function duration(value: number | undefined, option: string, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (Number.isFinite(value) && value >= 0) return value
+  throw invalid(option, value, 'a number of milliseconds, 0 or more')
+}
+
+export function count(value: number | undefined, option: string, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw invalid(option, value, 'a whole number, 0 or more')
+}
+
+export function flag(value: boolean | undefined, option: string, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise
+  if (typeof value === 'boolean') return value
+  throw invalid(option, value, 'true or false')
+}
+
+/** A function, or `undefined` where the option was left out. */
+export function optionalFunction<T>(value: T, option: string): T {
+  if (value === undefined || typeof value === 'function') return value
+  throw invalid(option, value, 'a function')
+}
+
+export function list<T>(
+  value: readonly T[] | undefined,
+  option: { readonly name: string; readonly legal: string; isLegal(item: unknown): boolean },
+  otherwise: readonly T[],
+): readonly T[] {
+  if (value === undefined) return otherwise
+  if (!Array.isArray(value)) throw invalid(option.name, value, `an array of ${option.legal}`)
+  const wrong = value.findIndex((item) => !option.isLegal(item))
+  if (wrong === -1) return value
+  throw invalid(`${option.name}[${wrong}]`, value[wrong], `one of ${option.legal}`)
+}
+
+function invalid(option: string, value: unknown, legal: string): TypeError {
+  return new TypeError(`${option} must be ${legal}, but is ${show(value)}`)
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.slice(0, 40)}'`
+  if (typeof value === 'function') return 'a function'
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+}

@@ -1,0 +1,90 @@
+import { createLimiter, type Decision, memoryStore, type PolicyOptions } from '@sluice/core'
+import { type Dialect, formatHeaders } from '@sluice/headers'
+
+export interface Arrival {
+  /** Milliseconds on the client's clock. */
+  readonly atMs: number
+  readonly path: string
+  readonly status: number
+  /** When a client that was refused may come back, as it was told in whole seconds. */
+  readonly toldMs: number
+}
+
+export interface LimitedApi {
+  readonly fetch: typeof fetch
+  readonly arrivals: Arrival[]
+}
+
+export interface LimitedApiOptions {
+  /** The policies of a path. Those of one name are one. */
+  policiesOf(path: string): readonly PolicyOptions[]
+  readonly dialects?: readonly Dialect[]
+  /** How long a request, and its answer, are under way, in ms. @default 5 */
+  readonly latencyMs?: number
+  /** What each request costs. @default 1 */
+  readonly cost?: number
+  /** How much longer it takes at most, in ms. @default 0 */
+  readonly spreadMs?: number
+}
+
+/** An API with real limiters, by `Authorization`, at the other end of a faked network. */
+export function limitedApi({
+  policiesOf,
+  dialects = ['draft-11', 'legacy'],
+  latencyMs = 5,
+  spreadMs = 0,
+  cost = 1,
+}: LimitedApiOptions): LimitedApi {
+  const store = memoryStore()
+  const arrivals: Arrival[] = []
+  const latency = () =>
+    new Promise<void>((resolve) => setTimeout(resolve, latencyMs + Math.random() * spreadMs))
+
+  async function answer(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+    const request = new Request(input instanceof Request ? input : String(input), init)
+    request.signal.throwIfAborted()
+    await latency()
+    const { pathname: path } = new URL(request.url)
+    const policies = [...policiesOf(path)]
+    const limiter = createLimiter({ policies, store })
+    const decision = await limiter.consume(`client ${request.headers.get('Authorization')}`, {
+      cost,
+    })
+    const headers = headersOf(decision, dialects)
+    const status = decision.allowed ? 200 : 429
+    const atMs = performance.now()
+    const toldMs = atMs + Math.ceil(decision.retryAfterMs / 1000) * 1000
+    arrivals.push({ atMs, path, status, toldMs })
+    await latency()
+    return new Response('', { status, headers })
+  }
+
+  return { fetch: answer, arrivals }
+}
+
+function headersOf({ allowed, outcomes }: Decision, dialects: readonly Dialect[]): Headers {
+  const states = outcomes.map((outcome) => ({
+    name: outcome.policy.name,
+    limit: outcome.limit,
+    remaining: outcome.remaining,
+    resetMs: outcome.resetMs,
+    retryAfterMs: outcome.retryAfterMs,
+    denied: !outcome.allowed,
+    windowMs: outcome.policy.windowMs,
+  }))
+  return new Headers(
+    formatHeaders(states, { dialects, nowMs: Date.now(), rejected: !allowed }).map(
+      ([name, value]) => [name, value],
+    ),
+  )
+}
+
+/** The most arrivals in any rolling second. */
+export function busiestSecond(timesMs: readonly number[]): number {
+  const sorted = [...timesMs].sort((a, b) => a - b)
+  let from = 0
+  return sorted.reduce((most, time, index) => {
+    while ((sorted[from] ?? time) <= time - 1000) from += 1
+    return Math.max(most, index - from + 1)
+  }, 0)
+}

@@ -1,0 +1,63 @@
+import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
+import { describe, expect, it } from 'vitest'
+import { readText } from '../support/workspace.ts'
+
+describe('an option that is wrong', () => {
+  it.each<[unknown, string]>([
+    [null, 'createFetch takes an object of options, but got null'],
+    [{ retrys: 2 }, "there is no option 'retrys'; the options are fetch, retries,"],
+    [{ retries: -1 }, 'retries must be a whole number, 0 or more, but is -1'],
+    [{ retries: 1.5 }, 'retries must be a whole number, 0 or more, but is 1.5'],
+    [{ retries: '3' }, "retries must be a whole number, 0 or more, but is '3'"],
+    [
+      { maxWaitMs: Number.NaN },
+      'maxWaitMs must be a number of milliseconds, 0 or more, or Infinity',
+    ],
+    [
+      { maxTotalWaitMs: '1m' },
+      "maxTotalWaitMs must be a number of milliseconds, 0 or more, or Infinity, but is '1m'",
+    ],
+    [
+      { backoffMs: Number.POSITIVE_INFINITY },
+      'backoffMs must be a number of milliseconds, 0 or more, but is Infinity',
+    ],
+    [{ jitterMs: null }, 'jitterMs must be a number of milliseconds, 0 or more, but is null'],
+    [{ methods: 'POST' }, "methods must be an array of the names of methods, but is 'POST'"],
+    [{ methods: ['GET', ''] }, "methods[1] must be one of the names of methods, but is ''"],
+    [
+      { statuses: [429, 200] },
+      'statuses[1] must be one of the statuses from 400 to 599, but is 200',
+    ],
+    [{ pace: 1 }, 'pace must be true or false, but is 1'],
+    [{ fetch: {} }, 'fetch must be a function, but is an object'],
+    [{ onWait: 'log' }, "onWait must be a function, but is 'log'"],
+    [{ key: 'me' }, "key must be a function, but is 'me'"],
+  ])('is refused when the client is made: %j', (options, message) => {
+    expect(() => createFetch(options as ClientOptions)).toThrow(TypeError)
+    expect(() => createFetch(options as ClientOptions)).toThrow(message)
+  })
+
+  it('is refused by waitFor', async () => {
+    const response = new Response()
+    await expect(waitFor(response, { maxWaitMs: -1 })).rejects.toThrow('maxWaitMs must be')
+    await expect(waitFor(response, { interval: 1 } as object)).rejects.toThrow(
+      "no option 'interval'",
+    )
+  })
+})
+
+describe('the documentation', () => {
+  const docs = readText('docs/clients.md')
+
+  it.each<[string, () => unknown]>([
+    ['createFetch', () => createFetch({ unknown: 1 } as ClientOptions)],
+    ['waitFor', () => waitFor(new Response(), { unknown: 1 } as object)],
+  ])('has a row for each option of %s, and no other', async (name, call) => {
+    const error: unknown = await new Promise((resolve) => resolve(call())).catch((reason) => reason)
+    const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
+    const section = docs.slice(docs.indexOf(`\`${name}(`, docs.indexOf('## Options')))
+    const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''
+    const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, option]) => option)
+    expect(rows.sort()).toEqual(options.sort())
+  })
+})

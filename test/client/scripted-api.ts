@@ -1,0 +1,69 @@
+import { vi } from 'vitest'
+
+/** An answer of the scripted API: a status with headers and a body, or an error to reject with. */
+export type Script = ScriptedAnswer | Error
+
+export interface ScriptedAnswer {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+interface Sent {
+  /** Milliseconds on the faked clock, from 0. */
+  readonly atMs: number
+  readonly url: string
+  readonly method: string
+  readonly body: string
+}
+
+export interface ScriptedApi {
+  readonly fetch: typeof fetch
+  readonly sent: Sent[]
+  /** When each request was sent, in milliseconds. */
+  times(): number[]
+}
+
+/** A `fetch` that gives the answers of a script in turn, the last one for ever, and writes down what was sent when. */
+export function scriptedApi(...script: Script[]): ScriptedApi {
+  const startMs = performance.now()
+  const sent: Sent[] = []
+  let asked = 0
+  const answer: typeof fetch = async (input, init) => {
+    const request = new Request(input instanceof Request ? input : String(input), init)
+    request.signal.throwIfAborted()
+    const scripted = script[Math.min(asked, script.length - 1)] ?? {}
+    asked += 1
+    const atMs = performance.now() - startMs
+    sent.push({ atMs, url: request.url, method: request.method, body: await request.text() })
+    if (scripted instanceof Error) throw scripted
+    const { status = 200, headers = {}, body = '' } = scripted
+    const hasBody = ![204, 304].includes(status)
+    const length = { 'Content-Length': String(body.length) }
+    return new Response(hasBody ? body : null, { status, headers: { ...length, ...headers } })
+  }
+  return { fetch: answer, sent, times: () => sent.map(({ atMs }) => atMs) }
+}
+
+/** Fakes every clock that the client reads. */
+export function fakeTime(): void {
+  vi.useFakeTimers({
+    toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'],
+    now: Date.UTC(2026, 10, 21, 12),
+  })
+}
+
+/** Runs all timers until a promise has settled. */
+export async function settled<T>(promise: Promise<T>): Promise<T> {
+  let done = false
+  const mark = (): void => {
+    done = true
+  }
+  promise.then(mark, mark)
+  for (let round = 0; round < 10_000 && !done; round++) {
+    await vi.advanceTimersToNextTimerAsync()
+  }
+  return promise
+}
+
+export const url = 'https://api.example.com/items'

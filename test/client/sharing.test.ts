@@ -1,0 +1,264 @@
+import { createFetch, type WaitEvent } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { busiestSecond, limitedApi } from './limited-api.ts'
+import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+
+beforeEach(fakeTime)
+afterEach(() => vi.useRealTimers())
+
+const origin = 'https://api.example.com'
+const burst = { name: 'burst', limit: 50, window: '1s' } as const
+
+/** Calls one path often, all at once. */
+function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items') {
+  return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
+}
+
+describe('parallel calls', () => {
+  it('wait together, and resume one by one', async () => {
+    const api = limitedApi({ policiesOf: () => [burst] })
+    const responses = await callMany(createFetch({ fetch: api.fetch }), 200)
+    expect(responses.every(({ ok }) => ok)).toBe(true)
+    expect(api.arrivals).toHaveLength(350)
+
+    const returning = api.arrivals.slice(200)
+    expect(returning.every(({ status }) => status === 200)).toBe(true)
+    expect(busiestSecond(returning.map(({ atMs }) => atMs))).toBeLessThanOrEqual(50)
+    expect(returning.at(-1)?.atMs).toBeLessThan((api.arrivals[0]?.atMs ?? 0) + 5000)
+  })
+
+  it('come no faster when refusals of one herd arrive one after the other', async () => {
+    const api = limitedApi({ policiesOf: () => [burst], latencyMs: 40, spreadMs: 200 })
+    await callMany(createFetch({ fetch: api.fetch }), 200)
+    const returning = api.arrivals.slice(200)
+    expect(busiestSecond(returning.map(({ atMs }) => atMs))).toBeLessThanOrEqual(55)
+    expect(api.arrivals.length).toBeLessThanOrEqual(352)
+  })
+
+  it('are told by the refusal of one: whoever comes later is not sent first', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    const fetch = createFetch({ fetch: api.fetch })
+    const first = fetch(`${origin}/items`)
+    await vi.advanceTimersByTimeAsync(1000)
+    await settled(Promise.all([first, fetch(`${origin}/items`), fetch(`${origin}/items`)]))
+    const [refused, ...rest] = api.times()
+    expect(refused).toBe(0)
+    expect(rest).toHaveLength(3)
+    expect(Math.min(...rest)).toBeGreaterThanOrEqual(10_000)
+    expect(new Set(rest).size).toBe(3)
+  })
+
+  it('go by the latest of what they were told', async () => {
+    const told = (seconds: string) => ({ status: 429, headers: { 'Retry-After': seconds } })
+    const api = scriptedApi(told('1'), told('9'), told('2'), {})
+    await callMany(createFetch({ fetch: api.fetch }), 3)
+    expect(Math.min(...api.times().slice(3))).toBeGreaterThanOrEqual(9000)
+  })
+
+  it('go slower when they are refused again', async () => {
+    // Each call costs five of the fifty units that the policy shows, so that ten a second get through.
+    const api = limitedApi({ policiesOf: () => [burst], cost: 5, latencyMs: 50 })
+    const patience = { retries: 30, maxTotalWaitMs: 600_000 }
+    await callMany(createFetch({ fetch: api.fetch, ...patience }), 200)
+    const refused = api.arrivals.slice(200).filter(({ status }) => status === 429)
+    // 20; at an even distance of 22 ms it would be 90.
+    expect(refused.length).toBeLessThan(40)
+  })
+
+  it('wait together whichever client they were made with', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
+    await settled(createFetch({ fetch: api.fetch })(`${origin}/items`))
+    expect(api.times()[1]).toBeGreaterThanOrEqual(10_000)
+  })
+
+  it('are counted apart by what sends them', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '10' } }, {})
+    await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
+    await createFetch({ fetch: (...call) => api.fetch(...call) })(`${origin}/items`)
+    expect(api.times()).toEqual([0, 0])
+  })
+
+  it('are counted apart by who is asking, and by origin', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/items`)
+    await fetch(`${origin}/items`, { headers: { Authorization: 'Bearer a' } })
+    await fetch(`${origin}/items`, { headers: { 'X-API-Key': 'a' } })
+    await fetch(`${origin}/items`, { headers: { Cookie: 'session=a' } })
+    await fetch('https://other.example.com/items')
+    expect(api.times()).toEqual([0, 0, 0, 0, 0])
+  })
+
+  it('are counted together, or not at all, as `key` says', async () => {
+    const refusal = { status: 429, headers: { 'Retry-After': '50' } }
+    const together = scriptedApi(refusal, {})
+    const one = createFetch({ fetch: together.fetch, retries: 0, key: () => 'one' })
+    await one(`${origin}/items`)
+    await settled(one(`${origin}/items`, { headers: { Authorization: 'Bearer a' } }))
+    expect(together.times()[1]).toBeGreaterThanOrEqual(50_000)
+
+    const apart = scriptedApi(refusal, {})
+    const alone = createFetch({ fetch: apart.fetch, retries: 0, key: () => undefined })
+    await alone(`${origin}/items`)
+    await alone(`${origin}/items`)
+    expect(apart.times()).toEqual([0, 0])
+  })
+
+  it('are answered from what is known, without a request, when the line is too long', async () => {
+    const api = limitedApi({ policiesOf: () => [{ name: 'slow', limit: 1, window: '2s' }] })
+    const responses = await callMany(createFetch({ fetch: api.fetch, maxWaitMs: 5000 }), 20)
+    expect(responses.filter(({ ok }) => ok).length).toBeGreaterThan(1)
+    expect(responses.filter(({ ok }) => !ok).length).toBeGreaterThan(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('policies', () => {
+  const login = { name: 'login', limit: 1, window: '50s' } as const
+  const site = { name: 'site', limit: 3, window: '20s' } as const
+
+  it('hold the routes that they limit, and no other', async () => {
+    const api = limitedApi({ policiesOf: (path) => (path === '/login' ? [site, login] : [site]) })
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await settled(fetch(`${origin}/login`))
+    const refused = await settled(fetch(`${origin}/login`))
+    expect(refused.status).toBe(429)
+    const startMs = performance.now()
+    await settled(fetch(`${origin}/items`))
+    expect(performance.now() - startMs).toBe(10)
+    await settled(fetch(`${origin}/login`))
+    expect(performance.now() - startMs).toBeGreaterThan(49_000)
+  })
+
+  it('that refuse together hold each for as long as it says itself', async () => {
+    const refusal = { 'Retry-After': '40', RateLimit: '"a";r=0;t=40, "b";r=0;t=5' }
+    const api = scriptedApi(
+      { headers: { RateLimit: '"b";r=1;t=5' } },
+      { status: 429, headers: refusal },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/cheap`)
+    await fetch(`${origin}/costly`)
+    await settled(fetch(`${origin}/cheap`))
+    await settled(fetch(`${origin}/costly`))
+    const [, , cheap = 0, costly] = api.times()
+    expect(cheap).toBeGreaterThanOrEqual(5000)
+    expect(cheap).toBeLessThan(10_000)
+    expect(costly).toBeGreaterThanOrEqual(40_000)
+  })
+
+  it('of several routes hold a route that was never asked', async () => {
+    const api = limitedApi({ policiesOf: () => [site] })
+    const events: WaitEvent[] = []
+    const onWait = (event: WaitEvent) => events.push(event)
+    const fetch = createFetch({ fetch: api.fetch, retries: 0, onWait })
+    for (const path of ['/a', '/b', '/c', '/d']) await settled(fetch(origin + path))
+    expect(api.arrivals.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    await settled(fetch(`${origin}/e`))
+    expect(api.arrivals.at(-1)?.status).toBe(200)
+    expect(events).toMatchObject([{ reason: 'held', tries: 0, policies: ['site'] }])
+  })
+
+  it('that are named by the problem document alone are the ones that hold', async () => {
+    const problem = { type: 'about:blank', status: 429, 'violated-policies': ['b'] }
+    const api = scriptedApi(
+      { headers: { RateLimit: '"a";r=9;t=9' } },
+      {
+        status: 429,
+        headers: {
+          'Retry-After': '30',
+          RateLimit: '"a";r=8;t=9, "b";r=3;t=30',
+          'Content-Type': 'application/problem+json; charset=utf-8',
+        },
+        body: JSON.stringify(problem),
+      },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/plain`)
+    const refused = await fetch(`${origin}/costly`)
+    expect(await refused.json()).toEqual(problem)
+    await fetch(`${origin}/plain`)
+    await settled(fetch(`${origin}/costly`))
+    const [, , plain, costly] = api.times()
+    expect(plain).toBe(0)
+    expect(costly).toBeGreaterThanOrEqual(30_000)
+  })
+
+  it('without a name hold the route, and paths that differ in a number are one', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/users/42`)
+    await fetch(`${origin}/users`)
+    await settled(fetch(`${origin}/users/43`))
+    const [, other, same] = api.times()
+    expect(other).toBe(0)
+    expect(same).toBeGreaterThanOrEqual(30_000)
+  })
+})
+
+describe('pacing', () => {
+  const slow = { name: 'slow', limit: 10, window: '10s' } as const
+
+  it.each(['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const)(
+    'keeps a client that calls without pause from being refused: %s',
+    async (algorithm) => {
+      const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm }] })
+      const fetch = createFetch({ fetch: api.fetch, pace: true })
+      for (let call = 0; call < 40; call++) await settled(fetch(`${origin}/items`))
+      expect(api.arrivals.filter(({ status }) => status === 429)).toEqual([])
+    },
+  )
+
+  it.each(['sliding-log', 'token-bucket'] as const)(
+    'keeps parallel calls from being refused: %s',
+    async (algorithm) => {
+      const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
+      await callMany(createFetch({ fetch: api.fetch, pace: true }), 200)
+      expect(api.arrivals).toHaveLength(200)
+    },
+  )
+
+  it('counts calls that have no answer yet', async () => {
+    const api = limitedApi({ policiesOf: () => [slow], latencyMs: 1000 })
+    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 600_000 })
+    const calls = [fetch(`${origin}/items`)]
+    await vi.advanceTimersByTimeAsync(2500)
+    for (let call = 0; call < 40; call++) {
+      calls.push(fetch(`${origin}/items`))
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    await settled(Promise.all(calls))
+    expect(api.arrivals.map(({ status }) => status)).not.toContain(429)
+  })
+
+  it('does not slow down the first half of a quota', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    const startMs = performance.now()
+    for (let call = 0; call < 5; call++) await settled(fetch(`${origin}/items`))
+    expect(performance.now() - startMs).toBe(50)
+  })
+
+  it('is off unless asked for: calls go until they are refused', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    await callMany(createFetch({ fetch: api.fetch }), 11)
+    expect(api.arrivals.map(({ status }) => status).indexOf(429)).toBe(10)
+  })
+
+  it('goes on when the first call on a route fails', async () => {
+    const api = scriptedApi(new TypeError('one'), new TypeError('two'), {})
+    const fetch = createFetch({ fetch: api.fetch, pace: true, retries: 0 })
+    const calls = Promise.allSettled([1, 2, 3, 4].map(() => fetch(`${origin}/items`)))
+    const results = await settled(calls)
+    expect(results.map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

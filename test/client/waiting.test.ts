@@ -1,0 +1,206 @@
+import { createFetch, type WaitEvent } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fakeTime, type ScriptedAnswer, scriptedApi, settled, url } from './scripted-api.ts'
+
+beforeEach(() => {
+  fakeTime()
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const now = Date.UTC(2026, 10, 21, 12)
+const epoch = (ms: number): string => String((now + ms) / 1000)
+
+describe('a client that is refused', () => {
+  it.each<[string, Record<string, string>, number]>([
+    ['Retry-After in seconds', { 'Retry-After': '7' }, 7000],
+    ['Retry-After as a date', { 'Retry-After': new Date(now + 9000).toUTCString() }, 9000],
+    ['the later of two Retry-After lines', { 'Retry-After': '2, 5' }, 5000],
+    ['draft-11', { RateLimit: '"a";r=0;t=4' }, 4000],
+    ['draft-11, the policy that is spent', { RateLimit: '"a";r=0;t=4, "b";r=9;t=50' }, 4000],
+    ['draft-11, the later of two', { RateLimit: '"a";r=0;t=4, "b";r=0;t=50' }, 50_000],
+    ['draft-7', { RateLimit: 'limit=5, remaining=0, reset=3' }, 3000],
+    ['draft-6', { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '6' }, 6000],
+    ['an epoch', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': epoch(8000) }, 8000],
+    ['a delta', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '8' }, 8000],
+    ['Retry-After before t', { 'Retry-After': '2', RateLimit: '"a";r=0;t=30' }, 2000],
+    ['Retry-After after t', { 'Retry-After': '30', RateLimit: '"a";r=0;t=2' }, 30_000],
+  ])('waits as told by %s', async (_, headers, expectedMs) => {
+    const api = scriptedApi({ status: 429, headers }, {})
+    const response = await settled(createFetch({ fetch: api.fetch })(url))
+    expect(response.status).toBe(200)
+    expect(api.times()).toEqual([0, expectedMs])
+  })
+
+  it('is never early, though timers are', async () => {
+    const faked = globalThis.setTimeout
+    const early = (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3))
+    vi.stubGlobal('setTimeout', early)
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '7' } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    vi.stubGlobal('setTimeout', faked)
+    expect(api.times()).toEqual([0, 7000])
+  })
+
+  it('goes by the clock of the server', async () => {
+    const served = { Date: new Date(now - 3_600_000).toUTCString() }
+    const reset = new Date(now - 3_600_000 + 5000).toUTCString()
+    const api = scriptedApi({ status: 429, headers: { ...served, 'Retry-After': reset } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, 5000])
+  })
+
+  it.each([
+    ['408', { status: 408 }],
+    ['425', { status: 425 }],
+    ['429', { status: 429 }],
+    ['500', { status: 500 }],
+    ['502', { status: 502 }],
+    ['503', { status: 503 }],
+    ['504', { status: 504 }],
+    ['a network that fails', new TypeError('fetch failed')],
+    [
+      '500 with the quota of a request that counted',
+      { status: 500, headers: { RateLimit: '"a";r=5;t=60' } },
+    ],
+  ])('backs off with full jitter when told nothing: %s', async (_, answer) => {
+    vi.mocked(Math.random).mockReturnValue(0.5)
+    const api = scriptedApi(answer, answer, answer, {})
+    await settled(createFetch({ fetch: api.fetch, backoffMs: 1000 })(url))
+    expect(api.times()).toEqual([0, 500, 1500, 3500])
+  })
+
+  it('backs off by no more than maxBackoffMs', async () => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const api = scriptedApi({ status: 500 })
+    const options = { backoffMs: 1000, maxBackoffMs: 1500, retries: 3 }
+    await settled(createFetch({ fetch: api.fetch, ...options })(url))
+    expect(api.times()).toEqual([0, 1000, 2500, 4000])
+  })
+
+  it.each([
+    ['at least 250 ms', '1', 1250],
+    ['a tenth of a long wait', '50', 55_000],
+    ['on a wait of nothing as well', '0', 250],
+  ])('adds jitter: %s', async (_, seconds, expectedMs) => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': seconds } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, expectedMs])
+  })
+
+  it('adds no more jitter than maxWaitMs leaves', async () => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    await settled(createFetch({ fetch: api.fetch, maxWaitMs: 50_100 })(url))
+    expect(api.times()).toEqual([0, 50_100])
+  })
+
+  it('doubles the jitter with each further refusal', async () => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const refusal = { status: 429, headers: { 'Retry-After': '1' } }
+    const api = scriptedApi(refusal, refusal, refusal, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, 1250, 2750, 4750])
+  })
+
+  it.each([400, 401, 403, 404, 409, 410, 413, 422, 501])(
+    'takes %i as an answer',
+    async (status) => {
+      const api = scriptedApi({ status }, {})
+      expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(status)
+      expect(api.sent).toHaveLength(1)
+    },
+  )
+
+  it.each([403, 409, 413])('comes back after %i when told when', async (status) => {
+    const api = scriptedApi({ status, headers: { 'Retry-After': '3' } }, {})
+    expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(200)
+    expect(api.times()).toEqual([0, 3000])
+  })
+
+  it('takes a 403 that happens to use up a quota as an answer', async () => {
+    const api = scriptedApi({ status: 403, headers: { RateLimit: '"a";r=0;t=30' } }, {})
+    expect((await settled(createFetch({ fetch: api.fetch })(url))).status).toBe(403)
+    expect(api.sent).toHaveLength(1)
+  })
+
+  it('understands a 403 of GitHub whose quota is spent', async () => {
+    const headers = {
+      'x-ratelimit-limit': '5000',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': epoch(20_000),
+      'x-ratelimit-resource': 'core',
+    }
+    const events: WaitEvent[] = []
+    const api = scriptedApi({ status: 403, headers }, {})
+    const fetch = createFetch({ fetch: api.fetch, onWait: (event) => events.push(event) })
+    await settled(fetch(url))
+    expect(api.times()).toEqual([0, 20_000])
+    expect(events).toMatchObject([{ reason: 'told', waitMs: 20_000, policies: ['core'], tries: 1 }])
+  })
+
+  it('waits longer than a timer can', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3000000' } }, {})
+    const options = {
+      maxWaitMs: Number.POSITIVE_INFINITY,
+      maxTotalWaitMs: Number.POSITIVE_INFINITY,
+    }
+    await settled(createFetch({ fetch: api.fetch, ...options })(url))
+    expect(api.times()).toEqual([0, 3_000_000_000])
+  })
+
+  it('is told nothing by an answer from a cache', async () => {
+    const api = scriptedApi({ status: 429, headers: { Age: '10', RateLimit: '"a";r=0;t=30' } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, 0])
+  })
+})
+
+describe('the answer', () => {
+  const refusal: ScriptedAnswer = { status: 429, headers: { 'Retry-After': '5' }, body: 'slowly' }
+
+  it.each([
+    ['the wait is longer than maxWaitMs', { maxWaitMs: 4999 }, 1, 'wait', 5000],
+    ['it would take longer than maxTotalWaitMs', { maxTotalWaitMs: 12_000 }, 3, 'wait', 5000],
+    ['the retries are used up', { retries: 2 }, 3, 'tries', undefined],
+    ['there are no retries', { retries: 0 }, 1, 'tries', undefined],
+  ])('is the last refusal, unread, when %s', async (_, options, count, reason, waitMs) => {
+    const onGiveUp = vi.fn()
+    const api = scriptedApi(refusal)
+    const response = await settled(createFetch({ fetch: api.fetch, onGiveUp, ...options })(url))
+    expect([response.status, await response.text()]).toEqual([429, 'slowly'])
+    expect(api.sent).toHaveLength(count)
+    expect(onGiveUp).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ reason, waitMs, tries: count, response }),
+    )
+  })
+
+  it('is the error of the last try when the network fails', async () => {
+    const api = scriptedApi(new TypeError('one'), new TypeError('two'))
+    await expect(settled(createFetch({ fetch: api.fetch, retries: 1 })(url))).rejects.toThrow('two')
+  })
+
+  it('is a refusal of our own, and nothing is sent, while the server is to be left alone for too long', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3600' }, body: 'banned' }, {})
+    const fetch = createFetch({ fetch: api.fetch })
+    expect(await (await fetch(url)).text()).toBe('banned')
+    await vi.advanceTimersByTimeAsync(600_000)
+
+    const response = await fetch(url)
+    expect(api.sent).toHaveLength(1)
+    expect(response.status).toBe(429)
+    expect(response.headers.get('Retry-After')).toBe('3000')
+    expect(await response.json()).toMatchObject({
+      status: 429,
+      detail: expect.stringMatching(/^Not sent/),
+    })
+
+    await vi.advanceTimersByTimeAsync(3_000_000)
+    expect((await fetch(url)).status).toBe(200)
+  })
+})
