@@ -4,6 +4,7 @@ const { rateLimit } = require('@sluice/express')
 const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
 const headers = require('@sluice/headers')
 const http = require('@sluice/http')
+const { memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
 const express = require('express')
 const fastify = require('fastify')
@@ -16,6 +17,7 @@ async function main() {
   assert.equal(typeof redisStore, 'function')
   assert.notDeepEqual(Object.keys(headers), [])
   assert.notDeepEqual(Object.keys(http), [])
+  assert.equal((await memoryBroker().depth()).depth, 0)
 
   const limiter = createLimiter({
     policies: [{ name: 'default', limit: 1, window: '1m' }],

@@ -4,6 +4,7 @@ import { rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
 import * as headers from '@sluice/headers'
 import * as http from '@sluice/http'
+import { memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
@@ -13,6 +14,7 @@ assert.equal(fastifyPlugin, rateLimitPlugin)
 assert.equal(typeof redisStore, 'function')
 assert.notDeepEqual(Object.keys(headers), [])
 assert.notDeepEqual(Object.keys(http), [])
+assert.equal((await memoryBroker().depth()).depth, 0)
 
 const limiter = createLimiter({
   policies: [{ name: 'default', limit: 1, window: '1m' }],

@@ -1,6 +1,7 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { apiKey, rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
@@ -42,6 +43,11 @@ const waits: (number | undefined)[] = decision.outcomes.map((outcome) => outcome
 await limiter.peek('user:42')
 await limiter.refund(decision)
 await limiter.reset('user:42')
+
+export const brokers: readonly Broker[] = [
+  memoryBroker(),
+  bullmqBroker({ connection: 'redis://localhost' }),
+]
 
 // @ts-expect-error A limit is a number or a function, never a text.
 rateLimit({ limit: '100', window: '1m' })
