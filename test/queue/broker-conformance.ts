@@ -1,32 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import type {
-  Broker,
-  BrokerWorker,
-  EnqueueTerms,
-  Job,
-  NewJob,
-  RunJob,
-  Settlement,
-} from '@sluice/queue'
+import type { Broker, BrokerWorker, Job, NewJob, RunJob, Settlement } from '@sluice/queue'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import type { BrokerDriver } from './broker-drivers.ts'
-
-const roomy: EnqueueTerms = {
-  maxDepth: 1_000,
-  maxDepthPerIdentity: 1_000,
-  retentionMs: 60_000,
-}
-
-function newJob(fields: Partial<NewJob> = {}): NewJob {
-  return {
-    id: randomUUID(),
-    identity: 'user:1',
-    payload: { page: 1 },
-    enqueuedAt: Date.now(),
-    ...fields,
-  }
-}
+import { newJob, roomy } from './new-job.ts'
 
 /** What every broker must do. */
 export function describeBroker(driver: BrokerDriver): void {

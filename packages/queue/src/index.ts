@@ -14,3 +14,20 @@ export type {
 export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export type {
+  JobDead,
+  JobEnded,
+  JobExpired,
+  QueueEvent,
+  QueueObserver,
+  RunDone,
+  RunRetried,
+  RunStarted,
+} from './queue-event.ts'
+export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
+export {
+  type CloseOptions,
+  createWorker,
+  type Worker,
+  type WorkerOptions,
+} from './worker/worker.ts'
