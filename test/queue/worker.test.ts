@@ -60,7 +60,7 @@ describe('a worker', () => {
   }
 
   const typesOf = (id: string): string[] =>
-    events.flatMap((event) => (event.id === id ? [event.type] : []))
+    events.flatMap((event) => ('id' in event && event.id === id ? [event.type] : []))
 
   it('gives the handler the job, and keeps what it returns', async () => {
     const id = await enqueue({ payload: { page: 7 } })

@@ -44,6 +44,7 @@ export {
   defineKey,
   type KeyResolver,
   type ResolvedKey,
+  resolveKey,
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
 export { route } from './keys/route.ts'

@@ -14,10 +14,19 @@ export type {
 export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export {
+  createQueue,
+  type EnqueueResult,
+  type JobRequest,
+  type Queue,
+  type QueueOptions,
+} from './queue.ts'
 export type {
   JobDead,
   JobEnded,
+  JobEnqueued,
   JobExpired,
+  JobRefused,
   QueueEvent,
   QueueObserver,
   RunDone,

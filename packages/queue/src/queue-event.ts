@@ -2,6 +2,8 @@ import { notify } from '@sluice/core'
 
 /** What happens to jobs, for logs and metrics. Identities and payloads are in none of it. Times are milliseconds. */
 export type QueueEvent = { readonly queue: string } & (
+  | JobEnqueued
+  | JobRefused
   | RunStarted
   | RunDone
   | RunRetried
@@ -9,6 +11,18 @@ export type QueueEvent = { readonly queue: string } & (
   | JobExpired
   | JobEnded
 )
+
+/** A job was accepted. */
+export interface JobEnqueued {
+  readonly type: 'enqueued'
+  readonly id: string
+}
+
+/** There was no room for a job. */
+export interface JobRefused {
+  readonly type: 'refused'
+  readonly bound: 'queue' | 'identity'
+}
 
 /** A handler is called. */
 export interface RunStarted {
