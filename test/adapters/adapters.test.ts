@@ -1,6 +1,7 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { admission } from './behaviours/admission.ts'
 import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
@@ -31,6 +32,7 @@ const behaviours = {
   contractVectors,
   queues,
   leases,
+  admission,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

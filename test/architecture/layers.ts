@@ -10,7 +10,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'headers'],
   express: ['http'],
   fastify: ['http'],
-  queue: ['core', 'http'],
+  queue: ['core', 'headers', 'http'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -1,5 +1,11 @@
 import { METHODS } from 'node:http'
-import { type HttpRequest, routeScope, type Scope, warnOnce } from '@sluice/http'
+import {
+  type HttpRequest,
+  type RequestContent,
+  routeScope,
+  type Scope,
+  warnOnce,
+} from '@sluice/http'
 import type { Request, RequestHandler } from 'express'
 
 /** What Sluice sees of an Express request. */
@@ -27,6 +33,14 @@ export class RequestView implements HttpRequest {
   get ip(): string | undefined {
     warnAboutProxy(this.#native)
     return this.#native.ip
+  }
+
+  get content(): RequestContent {
+    return {
+      url: this.#native.originalUrl,
+      parsed: this.#native.body,
+      stream: this.#native,
+    }
   }
 
   header(name: string): string | undefined {

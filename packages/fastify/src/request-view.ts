@@ -1,6 +1,7 @@
 import {
   type HttpRequest,
   type HttpResponse,
+  type RequestContent,
   type Routing,
   routeScope,
   type Scope,
@@ -31,6 +32,14 @@ export class RequestView implements HttpRequest {
   get ip(): string | undefined {
     warnAboutProxy(this.#native)
     return this.#native.ip
+  }
+
+  get content(): RequestContent {
+    return {
+      url: this.#native.url,
+      parsed: this.#native.body,
+      stream: this.#native.raw,
+    }
   }
 
   header(name: string): string | undefined {

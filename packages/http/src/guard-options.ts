@@ -1,5 +1,6 @@
 import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
+import type { Admission } from './admission.ts'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
@@ -35,6 +36,8 @@ export interface GuardOptions<Native, Handler = never>
   key?: KeyResolver<Native>
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
+  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
+  admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
   cost?: PerRequest<Native, number>
   /** Requests that pass uncounted, without headers. @default none */

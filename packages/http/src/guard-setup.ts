@@ -69,6 +69,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  'admission',
   'skip',
   'headers',
   'exposeHeaders',
@@ -149,7 +150,10 @@ function limiterOptions<Native, Handler>(
   return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
 }
 
-function checkFunctions({ skip, message, handler }: GuardOptions<never, unknown>): void {
+function checkFunctions({ admission, skip, message, handler }: GuardOptions<never, unknown>): void {
+  if (admission !== undefined && typeof admission?.take !== 'function') {
+    throw invalid({ option: 'admission' }, admission, 'what createAdmission({ queue, … }) makes')
+  }
   if (skip !== undefined && typeof skip !== 'function') {
     throw invalid({ option: 'skip' }, skip, 'a function of the request')
   }

@@ -23,6 +23,7 @@ export {
   warnOnce,
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
+export type { Admission, RequestContent, Taken } from './admission.ts'
 export { continueWith } from './continue-with.ts'
 export { createGuard, type Exchange, type Guard, type GuardSite } from './guard.ts'
 export type { GuardOptions, Message } from './guard-options.ts'
@@ -49,6 +50,7 @@ export {
 export type { MissingKey } from './keys/missing-key.ts'
 export { route } from './keys/route.ts'
 export {
+  type Answer,
   type Delay,
   type Hold,
   type Pass,

@@ -13,6 +13,7 @@ import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
 import type { Rule, RuleCheck } from './rule.ts'
+import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
 
 /** Where a guard of one list of policies stands. */
 export interface PolicyGuardPlace<Native> extends GuardPlace {
@@ -41,7 +42,7 @@ export function createPolicyGuard<Native extends object, Handler>(
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place.addedTo)
   const { limiter } = setup
-  const { skip, message, handler } = options
+  const { admission, skip, message, handler } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
   const leases = new LeaseKeeper(
@@ -49,18 +50,39 @@ export function createPolicyGuard<Native extends object, Handler>(
     setup.rules.map(({ policy }) => policy),
   )
 
+  const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
+    ...{ admission, limiter, leases },
+    answer: (exchange, { decision, checks }) => answer(exchange, decision, checks),
+    limitFields(exchange, { decision, checks }) {
+      if (decision.outcomes.length === 0) return []
+      const fields = responseFields(exchange.native)
+      fields.ledger.add({ decision, checks, dialects: setup.dialects })
+      return fields.render(exchange.response, { ...fieldOptions(decision), ...noRefusal })
+    },
+  }
+
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
     if (!skip) return limit(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : limit(exchange)))
+    return andThen(skip(exchange.native), (skipped) =>
+      skipped ? leave(exchange) : limit(exchange),
+    )
   }
 
   function limit(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
       if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
-      if (checks.length === 0) return untouched
-      return andThen(limiter.decide(checks), (decision) => answer(exchange, decision, checks))
+      if (checks.length === 0) return leave(exchange)
+      return andThen(limiter.decide(checks), (decision) =>
+        takeOver
+          ? takenOrAnswered(exchange, { decision, checks }, takeOver)
+          : answer(exchange, decision, checks),
+      )
     })
+  }
+
+  function leave(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    return admission ? takenUnlimited(exchange, admission, untouched) : untouched
   }
 
   function answer(
@@ -124,6 +146,8 @@ export function createPolicyGuard<Native extends object, Handler>(
 
   return { setup, limiter, waitingRoom, check }
 }
+
+const noRefusal = { rejected: false, retryAfter: undefined } as const
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */
 function isPreflight(request: HttpRequest): boolean {

@@ -13,6 +13,14 @@ export type {
 } from './broker.ts'
 export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
+export {
+  type AdmissionOptions,
+  createAdmission,
+  type IdempotencyOptions,
+} from './http/admission.ts'
+export type { Admit } from './http/admission-setup.ts'
+export type { RequestEnvelope } from './http/envelope.ts'
+export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
 export {
   createQueue,

@@ -38,3 +38,8 @@ export interface JobStatus {
   /** Why the last run failed. */
   readonly error?: string | undefined
 }
+
+/** Whether a job has not ended. */
+export function isOpen({ state }: { readonly state: JobState }): boolean {
+  return state === 'pending' || state === 'running'
+}

@@ -5,7 +5,7 @@ import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
 import { DepthGauge, drainMs } from './drain.ts'
 import { resolveIdentity } from './identity.ts'
-import type { JobStatus } from './job.ts'
+import { isOpen, type JobStatus } from './job.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
 import { setUpQueue } from './queue-setup.ts'
 
@@ -138,9 +138,8 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       const until = Date.now() + timeoutMs
       for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, slowestLookMs)) {
         const found = await status(id, identity)
-        const isOpen = found?.state === 'pending' || found?.state === 'running'
         const leftMs = until - Date.now()
-        if (!isOpen || leftMs <= 0) return found
+        if (!found || !isOpen(found) || leftMs <= 0) return found
         await sleep(Math.min(lookMs, leftMs))
       }
     },

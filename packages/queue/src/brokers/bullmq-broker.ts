@@ -11,7 +11,7 @@ import type {
   RunJob,
   WorkOptions,
 } from '../broker.ts'
-import type { JobStatus, NewJob } from '../job.ts'
+import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { readJob, statusOf, writeJob } from './bullmq-job.ts'
 import { BullmqPlaces } from './bullmq-places.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
@@ -133,7 +133,7 @@ class BullmqBroker implements Broker {
       const job = await queue.getJob(id)
       if (!job) return (await places.cancelledRecord(id)) === undefined ? 'unknown' : 'cancelled'
       const before = statusOf(job, await job.getState())
-      if (before.state !== 'pending' && before.state !== 'running') {
+      if (!isOpen(before)) {
         return before.state === 'cancelled' ? 'cancelled' : 'finished'
       }
       // The mark is there first: a worker that takes the job meanwhile finds it.
@@ -144,7 +144,7 @@ class BullmqBroker implements Broker {
         return 'cancelled'
       }
       const after = statusOf(job, await job.getState())
-      if (after.state === 'pending' || after.state === 'running') return 'cancelling'
+      if (isOpen(after)) return 'cancelling'
       await places.unmarkCancelled(id)
       return 'finished'
     })

@@ -19,10 +19,6 @@ export interface Entry {
   readonly fingerprint: string | undefined
 }
 
-export function isOpen({ state }: Entry): boolean {
-  return state === 'pending' || state === 'running'
-}
-
 /** Jobs by id, in the order in which they came. */
 export class JobTable {
   readonly #all = new Map<string, Entry>()

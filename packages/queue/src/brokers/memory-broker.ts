@@ -10,9 +10,9 @@ import type {
   Settlement,
   WorkOptions,
 } from '../broker.ts'
-import type { JobStatus, NewJob } from '../job.ts'
+import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { Flow } from './flow.ts'
-import { type Entry, isOpen, JobTable } from './job-table.ts'
+import { type Entry, JobTable } from './job-table.ts'
 import { MemoryWorker } from './memory-worker.ts'
 
 export interface MemoryBrokerOptions {
