@@ -6,6 +6,7 @@ import { basics } from './behaviours/basics.ts'
 import { chains } from './behaviours/chains.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { movingLimits } from './behaviours/moving-limits.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -33,6 +34,7 @@ const behaviours = {
   queues,
   leases,
   admission,
+  movingLimits,
 }
 
 describeAdapter(expressDriver('Express 4', express4), behaviours)

@@ -1,12 +1,12 @@
 import type { Outcome } from './store.ts'
 
-/** Who decided: the store; or, when it failed, the failure mode. */
-export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed'
+/** Who decided: the store; or, when it failed, the failure mode; or, since there is too much to do, nobody was asked ('shed'). */
+export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed' | 'shed'
 
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
-  /** One per policy, in the order of configuration; none when nothing was asked (`open`, `closed`). */
+  /** One per policy, in the order of configuration; none when nothing was asked (`open`, `closed`, `shed`). */
   readonly outcomes: readonly Outcome[]
   /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number

@@ -3,6 +3,7 @@ import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
+import { headroomOf, withoutHeadroom } from './headroom.ts'
 import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
@@ -20,6 +21,12 @@ export interface PolicyOptions {
   name?: string
   /** Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or `unlimited`. */
   limit: number | typeof unlimited
+  /**
+   * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and says so. For the quota of an upstream
+   * that others use too, or that counts a little differently.
+   * @default 0
+   */
+  headroom?: number
   /** Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but `concurrency` need one. */
   window?: Duration
   /** How the units of a window are counted. @default 'sliding-log' */
@@ -62,8 +69,10 @@ export interface Policy extends AlgorithmSettings {
   readonly name: string
   /** Whether the user named it, and so shares it. */
   readonly named: boolean
-  /** Units per window, or in flight; `Infinity` for `unlimited`. */
+  /** Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. */
   readonly limit: number
+  /** The share of the declared limit that is left free; of limits that come with a check too. */
+  readonly headroom: number
   /** For `concurrency`, how long a lease runs. */
   readonly windowMs: number
   readonly algorithm: AlgorithmName
@@ -78,6 +87,7 @@ export interface Policy extends AlgorithmSettings {
 export const policyFields: readonly (keyof PolicyOptions)[] = [
   'name',
   'limit',
+  'headroom',
   'window',
   'algorithm',
   ...algorithmFields,
@@ -94,7 +104,8 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
 export function definePolicy(options: PolicyOptions, where: string): Policy {
   knownFields(options, where || 'policy', [...policyFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
-  const limit = policyLimit(options.limit, at('limit'))
+  const headroom = headroomOf(options.headroom, at('headroom'))
+  const limit = withoutHeadroom(policyLimit(options.limit, at('limit')), headroom)
   const algorithm = oneOf(
     given(options.algorithm, 'sliding-log'),
     { option: at('algorithm') },
@@ -111,6 +122,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
     name: name ?? 'default',
     named: name !== undefined,
     limit,
+    headroom,
     windowMs,
     algorithm,
     ...settings,

@@ -4,6 +4,7 @@ import type { Admission } from './admission.ts'
 import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
+import type { ShedOptions } from './limits/load-shedder.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
 
@@ -65,7 +66,13 @@ export interface GuardOptions<Native, Handler = never>
    * @default 10_000
    */
   maxWaiting?: number
-  /** The status of a refused request, 400 to 599. A store that failed, or a full waiting room, is always 503. @default 429 */
+  /** Refuses the less important classes of requests first, with 503 and uncounted, while there is too much to do. @default none */
+  shed?: ShedOptions<Native>
+  /**
+   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a store that failed, a full waiting room, a
+   * limit that is reduced for now.
+   * @default 429
+   */
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
   message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)

@@ -71,6 +71,7 @@ const guardFields: readonly string[] = [
   'onMissingKey',
   'admission',
   'skip',
+  'shed',
   'headers',
   'exposeHeaders',
   'hideOnRedirect',
@@ -190,7 +191,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
     else
       warnOnce(
-        `${place} yielded a value that is not legal; its default stood in (onInvalid tells more)`,
+        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
       )
   }
 }

@@ -31,6 +31,7 @@ export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
 export type {
   HttpPolicyOptions,
+  LimitOption,
   LimitValue,
   PerRequest,
 } from './http-policy.ts'
@@ -49,6 +50,19 @@ export {
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
 export { route } from './keys/route.ts'
+export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
+export type { LimitSource } from './limits/limit-source.ts'
+export type { ShedOptions } from './limits/load-shedder.ts'
+export {
+  type CpuOptions,
+  cpu,
+  eventLoopDelay,
+  eventLoopUtilization,
+} from './limits/process-signals.ts'
+export { type ScheduleOptions, schedule } from './limits/schedule.ts'
+export type { Signal, SignalOptions } from './limits/signal.ts'
+export { type TierTable, tiers } from './limits/tiers.ts'
+export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
 export {
   type Answer,
   type Delay,
@@ -71,6 +85,7 @@ export {
   plainProblem,
   problemMediaType,
   quotaExceeded,
+  reducedCapacity,
 } from './responses/problem.ts'
 export { fieldsOnHead } from './responses/response-fields.ts'
 export type { Profiles } from './routes/policy-catalogue.ts'

@@ -1,4 +1,4 @@
-import { andThen, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
+import { andThen, type Decision, type Limiter, type MaybePromise, notify } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './guard.ts'
 import type { GuardOptions } from './guard-options.ts'
@@ -7,10 +7,11 @@ import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
+import { LoadShedder } from './limits/load-shedder.ts'
 import { type Passage, untouched } from './passage.ts'
 import { RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
-import { refusalBody, refusalStatus, turnedAway } from './responses/refusal.ts'
+import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
 import type { Rule, RuleCheck } from './rule.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
@@ -21,6 +22,8 @@ export interface PolicyGuardPlace<Native> extends GuardPlace {
   readonly addedTo?: readonly Rule<Native>[] | undefined
   /** Where its requests wait. @default a room of its own */
   readonly waitingRoom?: WaitingRoom | undefined
+  /** Refuses requests when there is too much to do. @default one of its own, if the options say so */
+  readonly shedder?: LoadShedder<Native> | undefined
 }
 
 /** Decides one list of policies for every request that it is given. */
@@ -28,6 +31,7 @@ export interface PolicyGuard<Native extends object, Handler> {
   readonly setup: GuardSetup<Native>
   readonly limiter: Limiter
   readonly waitingRoom: WaitingRoom
+  readonly shedder: LoadShedder<Native> | undefined
   /** @throws or rejects with what a function of the user throws */
   check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
 }
@@ -42,9 +46,11 @@ export function createPolicyGuard<Native extends object, Handler>(
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place.addedTo)
   const { limiter } = setup
-  const { admission, skip, message, handler } = options
+  const { admission, skip, message, handler, shed } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
+  const shedder = place.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
+  const limit = shedder ? (exchange: Exchange<Native>) => shedOr(shedder, exchange) : count
   const leases = new LeaseKeeper(
     limiter,
     setup.rules.map(({ policy }) => policy),
@@ -69,7 +75,19 @@ export function createPolicyGuard<Native extends object, Handler>(
     )
   }
 
-  function limit(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+  /** What is shed is not counted. */
+  function shedOr(
+    shedder: LoadShedder<Native>,
+    exchange: Exchange<Native>,
+  ): MaybePromise<Passage<Handler>> {
+    return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
+      if (!isRefused) return count(exchange)
+      notify(options.onDecision, { decision: shedder.refusal, checks: [] })
+      return answer(exchange, shedder.refusal, [])
+    })
+  }
+
+  function count(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
       if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
       if (checks.length === 0) return leave(exchange)
@@ -98,9 +116,12 @@ export function createPolicyGuard<Native extends object, Handler>(
     if (setup.hideOnRedirect) fields.hideOnRedirect = true
     if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
 
-    const status = refusalStatus(decision, setup.statusCode)
+    const cause = refusalCause(decision, checks)
+    const status = refusalStatus(cause, setup.statusCode)
     const violated = fields.ledger.violated()
-    const body = handler ? undefined : refusalBody(message, { native, decision, status, violated })
+    const body = handler
+      ? undefined
+      : refusalBody(message, { native, decision, cause, status, violated })
     return andThen(body, (known) => ({
       decision,
       verdict: {
@@ -144,7 +165,7 @@ export function createPolicyGuard<Native extends object, Handler>(
     return answer(exchange, turnedAway(decision), [])
   }
 
-  return { setup, limiter, waitingRoom, check }
+  return { setup, limiter, waitingRoom, shedder, check }
 }
 
 const noRefusal = { rejected: false, retryAfter: undefined } as const

@@ -6,7 +6,7 @@ import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
 import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
-import { legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
+import { type LimitInForce, legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
 
 export interface Asking<Native> {
   readonly native: Native
@@ -70,23 +70,25 @@ export class RequestChecks<Native> {
       if (typeof cost !== 'function') return cost
       return andThen(cost(native), (value) => legalCost(value, report))
     })
-    const limits = (): MaybePromise<readonly number[]> =>
-      inOrder(rules, ({ policy, limitOf }) => {
-        if (!limitOf) return policy.limit
-        return andThen(limitOf(native), (value) => legalLimit(value, policy, report))
+    const limits = (): MaybePromise<readonly LimitInForce[]> =>
+      inOrder<Rule<Native>, LimitInForce>(rules, ({ policy, limitOf }) => {
+        if (!limitOf) return policy
+        return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
       })
     return andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) =>
         rules.map((rule, index) => {
           const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
+          const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
-            limit: foundLimits[index] ?? policy.limit,
+            limit,
             rule,
             scope,
+            reduced,
           }
         }),
       ),

@@ -4,7 +4,6 @@ import {
   invalid,
   isWholeNumber,
   knownFields,
-  type MaybePromise,
   maxUnits,
   type Policy,
   type PolicyOptions,
@@ -12,8 +11,9 @@ import {
   show,
   unlimited,
   wholeNumber,
+  withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions, LimitValue, PerRequest } from './http-policy.ts'
+import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -22,6 +22,13 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import { checkDefault, checkLargest, declaredLimit } from './limits/limit-option.ts'
+import {
+  type FoundLimit,
+  finderOf,
+  isLimitSource,
+  type LimitFinder,
+} from './limits/limit-source.ts'
 import type { Scope } from './routes/scope.ts'
 
 /** A policy, and how a request becomes a check of it. */
@@ -30,13 +37,21 @@ export interface Rule<Native> {
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
-  readonly limitOf: ((native: Native) => MaybePromise<LimitValue>) | undefined
+  readonly limitOf: LimitFinder<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
 
+/** How much is allowed to a request. */
+export interface LimitInForce {
+  /** `Infinity` for `unlimited`. */
+  readonly limit: number
+  /** Whether it is lower now than it would be in quiet times. @default false */
+  readonly reduced?: boolean
+}
+
 /** A check of a request, and the rule that it comes from. */
-export interface RuleCheck<Native> extends Check {
+export interface RuleCheck<Native> extends Check, LimitInForce {
   readonly rule: Rule<Native>
   readonly scope: Scope
 }
@@ -51,16 +66,7 @@ export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: str
   knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
-  const { limit, defaultLimit } = options
-  if (typeof limit !== 'function') {
-    if (defaultLimit === undefined) return
-    const legal = 'left out unless limit is a function'
-    throw invalid({ option: at('defaultLimit') }, defaultLimit, legal)
-  }
-  if (isWholeNumber(defaultLimit, { min: 0 })) return
-  const place = { option: at('defaultLimit'), code: 'SLUICE_LIMIT_INVALID' } as const
-  const legal = 'a whole number ≥ 0 beside a limit function, for when that yields none'
-  throw invalid(place, defaultLimit, legal)
+  checkDefault(options, at('defaultLimit'))
 }
 
 /** They make resolvers, and are none. */
@@ -94,8 +100,8 @@ export function checkCounting<Native>(
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit = 0, limit, ...rest } = options
-  return { ...rest, limit: typeof limit === 'function' ? defaultLimit : limit }
+  const { key: _key, cost: _cost, defaultLimit: _default, ...rest } = options
+  return { ...rest, limit: declaredLimit(options) }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
@@ -104,11 +110,13 @@ export function ruleOf<Native>(
   { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
   defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
 ): Rule<Native> {
+  checkLargest(limit, policy)
+  const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
   return {
     policy,
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
-    limitOf: typeof limit === 'function' ? limit : undefined,
+    limitOf: isFound ? finderOf(limit) : undefined,
     scope: defaults.scope,
   }
 }
@@ -124,20 +132,23 @@ export function legalCost(cost: unknown, report: Report): number {
   return 1
 }
 
-/** The limit in force: `Infinity` for `unlimited`, the declared default where a function yields what is no limit. */
+/** The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or what is no limit. */
 export function legalLimit(
-  limit: unknown,
-  { limit: otherwise, name, windowMs }: Policy,
+  found: FoundLimit,
+  { limit: otherwise, headroom, name, windowMs }: Policy,
   report: Report,
-): number {
-  if (limit === unlimited) return Number.POSITIVE_INFINITY
+): LimitInForce {
+  if (found === 'default') return { limit: otherwise }
+  const { value, reduced } = found
+  if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced }
   const max = maxUnits(windowMs)
-  if (isWholeNumber(limit, { min: 0, max })) return limit
+  if (isWholeNumber(value, { min: 0, max }))
+    return { limit: withoutHeadroom(value, headroom), reduced }
   report(
     'SLUICE_LIMIT_INVALID',
     `limit of '${name}'`,
-    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(limit)}; ` +
+    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(value)}; ` +
       `defaultLimit (${otherwise}) stood in`,
   )
-  return otherwise
+  return { limit: otherwise }
 }

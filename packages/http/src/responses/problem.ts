@@ -29,6 +29,19 @@ export function quotaExceeded(violated: readonly string[], status = 429): Proble
   }
 }
 
+/**
+ * The body of a request that would be within its quota in quiet times (draft-11 §5): over the reduced limits of these policies, or
+ * refused before any was asked.
+ */
+export function reducedCapacity(violated: readonly string[]): Problem {
+  const problem = {
+    type: `${registry}#temporary-reduced-capacity`,
+    title: 'Temporary Reduced Capacity',
+    status: 503,
+  }
+  return violated.length === 0 ? problem : { ...problem, 'violated-policies': violated }
+}
+
 /** A problem that the status says all about (RFC 9457 §4.2.1). */
 export function plainProblem(status: number): Problem {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status }

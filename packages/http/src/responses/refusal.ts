@@ -1,11 +1,22 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
 import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
-import { type Problem, plainProblem, problemMediaType, quotaExceeded } from './problem.ts'
+import type { LimitInForce } from '../rule.ts'
+import {
+  type Problem,
+  plainProblem,
+  problemMediaType,
+  quotaExceeded,
+  reducedCapacity,
+} from './problem.ts'
+
+/** Why a request is refused: it took too much, the process has too much to do, or something of ours failed. */
+export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
   readonly native: Native
   readonly decision: Decision
+  readonly cause: RefusalCause
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
@@ -19,22 +30,44 @@ export function turnedAway({ delayMs }: Decision): Decision {
   return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
 }
 
-/** The status of a refusal: a store that failed, or a room that is full, is our problem and not the client's. */
-export function refusalStatus(decision: Decision, statusCode: number): number {
-  return decision.source === 'closed' ? 503 : statusCode
+/** A request over reduced limits alone would pass in quiet times; over any other limit, it is the client's own doing. */
+export function refusalCause(
+  { source, outcomes }: Decision,
+  checks: readonly LimitInForce[],
+): RefusalCause {
+  if (source === 'closed') return 'failure'
+  if (source === 'shed') return 'capacity'
+  let cause: RefusalCause = 'quota'
+  for (const [index, { allowed }] of outcomes.entries()) {
+    if (allowed) continue
+    if (!checks[index]?.reduced) return 'quota'
+    cause = 'capacity'
+  }
+  return cause
+}
+
+/** The status of a refusal: a store that failed, a room that is full or too much to do is our problem and not the client's. */
+export function refusalStatus(cause: RefusalCause, statusCode: number): number {
+  return cause === 'quota' ? statusCode : 503
 }
 
 /** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
   message: GuardOptions<Native>['message'],
-  { native, decision, status, violated }: Refusal<Native>,
+  { native, decision, cause, status, violated }: Refusal<Native>,
 ): MaybePromise<RejectBody> {
-  const problem =
-    decision.source === 'closed' ? plainProblem(status) : quotaExceeded(violated, status)
+  const problem = problemOf({ decision, cause, status, violated })
   if (typeof message === 'function') {
     return andThen(message(native, decision), (found) => bodyOf(found, problem))
   }
-  return bodyOf(decision.source === 'closed' ? undefined : message, problem)
+  return bodyOf(cause === 'quota' ? message : undefined, problem)
+}
+
+function problemOf({ decision, cause, status, violated }: Omit<Refusal<never>, 'native'>): Problem {
+  if (cause === 'quota') return quotaExceeded(violated, status)
+  if (decision.source === 'shed') return reducedCapacity([])
+  const isHidden = violated.length === 0
+  return cause === 'failure' || isHidden ? plainProblem(status) : reducedCapacity(violated)
 }
 
 function bodyOf(message: Message | undefined, problem: Problem): RejectBody {

@@ -54,7 +54,9 @@ export class RouteGuards<Native extends object, Handler> {
     try {
       const { options, isAdded } = wholeOverride(override, around, catalogue)
       const addedTo = isAdded ? this.#addedTo() : undefined
-      return createPolicyGuard(options, { ...place, addedTo, waitingRoom: guard.waitingRoom })
+      const { waitingRoom } = guard
+      const shedder = options.shed === around.shed ? guard.shedder : undefined
+      return createPolicyGuard(options, { ...place, addedTo, waitingRoom, shedder })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })

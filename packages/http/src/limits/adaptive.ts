@@ -1,0 +1,102 @@
+import { invalid, knownFields, wholeNumber } from '@sluice/core'
+import type { Report } from '../rule.ts'
+import type { FoundLimit, LimitSource } from './limit-source.ts'
+import { type SignalOptions, signalFields } from './signal.ts'
+import { type Reading, SmoothedSignal } from './smoothed-signal.ts'
+
+export interface AdaptiveOptions extends SignalOptions {
+  /** The limit that is always left: a whole number ≥ 0, less than `max`. */
+  min: number
+  /** The limit in quiet times: a whole number. */
+  max: number
+}
+
+/** Half of the limit goes with one change at most, and a twentieth at least, so that it has an effect. */
+const steepest = 0.5
+const gentlest = 0.95
+/** A twentieth of the range from `min` to `max` comes back with one change at most, and a tenth of the limit: no leap over the band. */
+const stepsUp = 20
+const growth = 0.1
+
+/** A limit that follows a signal. */
+export class AdaptiveLimit implements LimitSource {
+  readonly kind = 'adaptive(…)'
+  readonly largest: number
+  readonly declared: number
+  readonly #signal: SmoothedSignal
+  readonly #min: number
+  readonly #step: number
+  #current: number
+
+  /** @throws SluiceError that names the option and the fix */
+  constructor(options: AdaptiveOptions) {
+    knownFields(options, 'adaptive', ['min', 'max', ...signalFields])
+    const place = (field: string) =>
+      ({ option: `adaptive.${field}`, code: 'SLUICE_LIMIT_INVALID' }) as const
+    this.#min = wholeNumber(options.min, place('min'), { min: 0 })
+    const max = wholeNumber(options.max, place('max'), { min: 1 })
+    if (this.#min >= max) {
+      throw invalid(place('min'), this.#min, `less than adaptive.max (${max})`)
+    }
+    this.#step = Math.ceil((max - this.#min) / stepsUp)
+    this.#current = max
+    this.largest = max
+    this.declared = max
+    const owner = { where: 'adaptive', label: `adaptive({ min: ${this.#min}, max: ${max} })` }
+    this.#signal = new SmoothedSignal(options, owner, (reading) => this.#follow(reading))
+  }
+
+  /** The limit now, for metrics. */
+  get current(): number {
+    return this.#current
+  }
+
+  find(_native: unknown, report: Report): FoundLimit {
+    this.#signal.refresh(report)
+    return { value: this.#current, reduced: this.#current < this.declared }
+  }
+
+  #follow({ value, nowMs, idleMs }: Reading): void {
+    const next = this.#next(value, idleMs)
+    if (next === this.#current) return
+    this.#current = next
+    this.#signal.restart(nowMs)
+  }
+
+  /** Between low and high it stays: what is within the band cannot begin to swing. */
+  #next(value: number, idleMs: number): number {
+    const { low, high, smoothingMs } = this.#signal
+    if (value > high) {
+      const factor = (low + high) / 2 / value
+      const share = Math.min(gentlest, Math.max(steepest, factor))
+      return Math.max(this.#min, Math.floor(this.#current * share))
+    }
+    if (value >= low) return this.#current
+    // While nobody asked, nothing was overloaded either.
+    let next = this.#grown(this.#current)
+    for (
+      let restMs = idleMs - 2 * smoothingMs;
+      restMs >= 0 && next < this.declared;
+      restMs -= smoothingMs
+    ) {
+      next = this.#grown(next)
+    }
+    return next
+  }
+
+  #grown(limit: number): number {
+    const step = Math.min(this.#step, Math.ceil(limit * growth))
+    return Math.min(this.declared, limit + Math.max(1, step))
+  }
+}
+
+/**
+ * A limit that shrinks while a signal is above its high mark, down to `min`, and grows again while it is below its low mark, up to
+ * `max`, where it starts. A request that it refuses below `max` is answered 503, since the fault is not the client's.
+ * @example
+ * rateLimit({ window: '1m', limit: adaptive({ signal: eventLoopDelay(), min: 100, max: 1_000 }) })
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
+  return new AdaptiveLimit(options)
+}

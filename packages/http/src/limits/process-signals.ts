@@ -1,0 +1,93 @@
+import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { invalid, knownFields } from '@sluice/core'
+import type { Signal } from './signal.ts'
+
+export interface CpuOptions {
+  /** The cores that the process may fill: more than 1 with worker threads, less where a container allows less. @default 1 */
+  cores?: number
+}
+
+/** Several limits may share a signal: who asks so soon after another is told the same. */
+const shortestMs = 250
+
+/** How often the event loop is looked at. */
+const resolutionMs = 20
+
+/**
+ * How much later than planned the event loop of this process comes to things, on average since it was asked last, in ms.
+ * It is measured from the first request on. Low is 20, high 70.
+ */
+export function eventLoopDelay(): Signal {
+  let histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
+  let seen = { count: 0, sum: 0 }
+
+  function measure(elapsedMs: number): number | undefined {
+    if (!histogram) {
+      histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+      histogram.enable()
+      return undefined
+    }
+    // Not reset: after that it does not see the next delay.
+    const { count } = histogram
+    const sum = count === 0 ? 0 : (histogram.mean * count) / 1e6
+    const ticks = count - seen.count
+    const total = sum - seen.sum
+    seen = { count, sum }
+    const tickMs = ticks === 0 ? elapsedMs : total / ticks
+    return Math.max(0, tickMs - resolutionMs)
+  }
+
+  return { name: 'eventLoopDelay()', low: 20, high: 70, sample: sinceLast(measure) }
+}
+
+/** The share of time in which the event loop of this process had something to do, since it was asked last: 0 to 1. Low is 0.7, high 0.9. */
+export function eventLoopUtilization(): Signal {
+  let last: EventLoopUtilization | undefined
+
+  function measure(): number | undefined {
+    const now = performance.eventLoopUtilization()
+    const share = last && performance.eventLoopUtilization(now, last).utilization
+    last = now
+    return share
+  }
+
+  return { name: 'eventLoopUtilization()', low: 0.7, high: 0.9, sample: sinceLast(measure) }
+}
+
+/**
+ * The CPU time of this process since it was asked last, as a share of one core (or of `cores`): 1 is all of it. It can be more, since
+ * Node has other threads than that of JavaScript. Low is 0.7, high 0.9.
+ * @throws SluiceError when `cores` is no number above 0
+ */
+export function cpu(options: CpuOptions = {}): Signal {
+  knownFields(options, 'cpu', ['cores'])
+  const { cores = 1 } = options
+  if (typeof cores !== 'number' || !Number.isFinite(cores) || cores <= 0) {
+    throw invalid({ option: 'cpu.cores' }, cores, 'a number above 0, such as 0.5 or 4')
+  }
+  let last: { user: number; system: number } | undefined
+
+  function measure(elapsedMs: number): number | undefined {
+    const now = process.cpuUsage()
+    const usedMs = last && (now.user - last.user + now.system - last.system) / 1_000
+    last = now
+    return usedMs === undefined ? undefined : usedMs / elapsedMs / cores
+  }
+
+  return { name: 'cpu()', low: 0.7, high: 0.9, sample: sinceLast(measure) }
+}
+
+/** Measures what has happened since it was called last. */
+function sinceLast(measure: (elapsedMs: number) => number | undefined): () => number | undefined {
+  let measuredMs = Number.NEGATIVE_INFINITY
+  let known: number | undefined
+  return () => {
+    const nowMs = performance.now()
+    const elapsedMs = nowMs - measuredMs
+    if (elapsedMs < shortestMs) return known
+    measuredMs = nowMs
+    known = measure(elapsedMs)
+    return known
+  }
+}

@@ -1,0 +1,80 @@
+import { andThen, invalid, type MaybePromise, show } from '@sluice/core'
+import type { LimitOption, LimitValue } from '../http-policy.ts'
+import type { Report } from '../rule.ts'
+import {
+  type FoundLimit,
+  finderOf,
+  isLimitSource,
+  isLimitValue,
+  type LimitFinder,
+  type LimitSource,
+  largestOf,
+} from './limit-source.ts'
+
+/** Limits by tier. `default` is for those without a tier, and for tiers that the table does not have. */
+export interface TierTable<Native> {
+  readonly [tier: string]: LimitOption<Native>
+}
+
+/**
+ * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or `adaptive(…)`. Who changes the tier keeps what
+ * is counted.
+ * @example
+ * rateLimit({ window: '1m', key: user, limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
+ * @param tierOf the tier of a request; nothing, or '', for those without one
+ * @throws SluiceError when an entry of the table is no limit
+ */
+export function tiers<Native>(
+  table: TierTable<NoInfer<Native>>,
+  tierOf: (native: Native) => MaybePromise<string | null | undefined>,
+): LimitSource<Native> {
+  checkTable(table)
+  if (typeof tierOf !== 'function') {
+    throw invalid({ option: 'tiers(table, tierOf)' }, tierOf, 'a function of the request')
+  }
+  // A map, so that only what stands in the table is a tier, and 'toString' is none.
+  const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
+  const otherwise = finders.get('default') ?? (() => 'default')
+  const names = show(Object.keys(table).join(', ')).slice(1, -1)
+
+  function finderFor(tier: unknown, report: Report): LimitFinder<Native> {
+    if (tier === undefined || tier === null || tier === '') return otherwise
+    const found = typeof tier === 'string' ? finders.get(tier) : undefined
+    if (found) return found
+    report(
+      'SLUICE_TIER_UNKNOWN',
+      `tiers of ${names}`,
+      `there is no tier ${show(tier)}; the default stood in. Add it to the table, or have the function yield one that is there`,
+    )
+    return otherwise
+  }
+
+  return {
+    kind: 'tiers(…)',
+    declared: declaredBy(table),
+    largest: largestOf(Object.values(table)),
+    find(native, report): MaybePromise<FoundLimit> {
+      return andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report))
+    },
+  }
+}
+
+function checkTable(table: unknown): void {
+  const isTable = typeof table === 'object' && table !== null && !Array.isArray(table)
+  if (!isTable || isLimitSource(table) || Object.keys(table).length === 0) {
+    throw invalid({ option: 'tiers(table)' }, table, 'an object of limits by tier')
+  }
+  for (const [tier, limit] of Object.entries(table)) {
+    if (isLimitValue(limit) || typeof limit === 'function' || isLimitSource(limit)) continue
+    const legal =
+      'a whole number ≥ 0, unlimited, a function of the request, schedule(…) or adaptive(…)'
+    throw invalid({ option: `tiers.${tier}`, code: 'SLUICE_LIMIT_INVALID' }, limit, legal)
+  }
+}
+
+/** What the table itself says of requests that have no limit otherwise. */
+function declaredBy<Native>(table: TierTable<Native>): LimitValue | undefined {
+  const limit = Object.hasOwn(table, 'default') ? table.default : undefined
+  if (isLimitSource(limit)) return limit.declared
+  return typeof limit === 'function' ? undefined : limit
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import fastifyRateLimit, { type RateLimitPluginOptions } from '@fastify/rate-limit'
+import express, { type RequestHandler } from 'express'
+import { rateLimit } from 'express-rate-limit'
+import fastify, { type FastifyInstance } from 'fastify'
+import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+
+// What docs/migrating.md says of the peers, where it could change with a new version of them.
+
+const open: (() => unknown)[] = []
+
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const close of open.splice(0)) await close()
+})
+
+describe('express-rate-limit', () => {
+  it('lets everything pass when a function finds NaN for a limit', async () => {
+    const url = await serve(rateLimit({ limit: () => Number.NaN }))
+    const statuses = [(await fetch(url)).status, (await fetch(url)).status]
+    expect(statuses).toEqual([200, 200])
+  })
+
+  it('sends no Retry-After without rate-limit headers', async () => {
+    const url = await serve(rateLimit({ limit: 1, legacyHeaders: false }))
+    await fetch(url)
+    const refused = await fetch(url)
+    expect(refused.status).toBe(429)
+    expect(refused.headers.has('retry-after')).toBe(false)
+  })
+
+  it('counts preflights, and what a limiter after it denies', async () => {
+    const url = await serve(rateLimit({ limit: 5 }), rateLimit({ limit: 1, legacyHeaders: false }))
+    const preflight = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
+    await fetch(url, { method: 'OPTIONS', headers: preflight })
+    const refused = await fetch(url)
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('3')
+  })
+})
+
+describe('@fastify/rate-limit', () => {
+  it('counts the routes of a group, and GET and HEAD of a route, apart', async () => {
+    const app = await limited({ max: 100 })
+    const config = { rateLimit: { max: 1, groupId: 'both' } }
+    app.get('/a', { config }, async () => 'a')
+    app.get('/b', { config }, async () => 'b')
+    expect(await statusOf(app, 'GET', '/a')).toBe(200)
+    expect(await statusOf(app, 'GET', '/b')).toBe(200)
+    expect(await statusOf(app, 'HEAD', '/a')).toBe(200)
+    expect(await statusOf(app, 'GET', '/a')).toBe(429)
+  })
+
+  it('does not limit unknown URLs', async () => {
+    const app = await limited({ max: 1 })
+    expect(await statusOf(app, 'GET', '/nowhere')).toBe(404)
+    expect(await statusOf(app, 'GET', '/nowhere')).toBe(404)
+  })
+
+  it('tells of a full quota when the store fails and errors are skipped', async () => {
+    class Broken {
+      incr(_key: string, callback: (error: Error) => void): void {
+        callback(new Error('away'))
+      }
+      child(): Broken {
+        return this
+      }
+    }
+    const app = await limited({ max: 7, store: Broken, skipOnError: true })
+    app.get('/', async () => 'ok')
+    expect((await app.inject('/')).headers['x-ratelimit-remaining']).toBe('7')
+  })
+
+  it('answers 403 from the denial after so many on', async () => {
+    const app = await limited({ max: 1, ban: 1 })
+    app.get('/', async () => 'ok')
+    const statuses: number[] = []
+    for (let i = 0; i < 4; i += 1) statuses.push(await statusOf(app, 'GET', '/'))
+    expect(statuses).toEqual([200, 429, 403, 403])
+  })
+
+  it('tells of a backoff that its local store does not enforce', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const app = await limited({ max: 1, timeWindow: 1_000, exponentialBackoff: true })
+    app.get('/', async () => 'ok')
+    for (let i = 0; i < 5; i += 1) await app.inject('/')
+    const refused = await app.inject('/')
+    expect(refused.headers['retry-after']).toBe('16')
+    vi.setSystemTime(Date.now() + 1_000)
+    expect(await statusOf(app, 'GET', '/')).toBe(200)
+  })
+})
+
+describe('rate-limiter-flexible', () => {
+  it('takes from the limiters of a union that have room when another denies', async () => {
+    const narrow = new RateLimiterMemory({ keyPrefix: 'narrow', points: 1, duration: 60 })
+    const wide = new RateLimiterMemory({ keyPrefix: 'wide', points: 100, duration: 60 })
+    const union = new RateLimiterUnion(narrow, wide)
+    await union.consume('ada')
+    await expect(union.consume('ada')).rejects.toHaveProperty('narrow')
+    expect(await wide.get('ada')).toMatchObject({ consumedPoints: 2 })
+  })
+
+  it('counts denied requests, and takes NaN and negative points', async () => {
+    const limiter = new RateLimiterMemory({ points: 1, duration: 60 })
+    await limiter.consume('ada')
+    await expect(limiter.consume('ada')).rejects.toMatchObject({ consumedPoints: 2 })
+    expect(await limiter.reward('bob', 5)).toMatchObject({ remainingPoints: 6 })
+    await limiter.consume('eve', Number.NaN)
+    await limiter.consume('eve', 1_000)
+  })
+})
+
+/** The URL of an application that these guard. */
+async function serve(...guards: RequestHandler[]): Promise<string> {
+  const app = express()
+  for (const guard of guards) app.use(guard)
+  app.use((_request, response) => void response.send('ok'))
+  const server = createServer(app).listen(0, '127.0.0.1')
+  open.push(() => server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+}
+
+async function limited(options: RateLimitPluginOptions): Promise<FastifyInstance> {
+  const app = fastify()
+  open.push(() => app.close())
+  await app.register(fastifyRateLimit, options)
+  return app
+}
+
+async function statusOf(
+  app: FastifyInstance,
+  method: 'GET' | 'HEAD',
+  url: string,
+): Promise<number> {
+  return (await app.inject({ method, url })).statusCode
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { vi } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { type RunningExample, startScript } from './start-example.ts'
+
+export interface Ask {
+  readonly path: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+/** Runs code blocks as programs, each with a Redis that is empty. */
+export class ExampleRunner {
+  readonly #redis: RedisServer
+  readonly #folder: string
+  readonly #running: RunningExample[] = []
+
+  private constructor(redis: RedisServer, folder: string) {
+    this.#redis = redis
+    this.#folder = folder
+  }
+
+  /** @param around the workspace where the imports of the examples resolve */
+  static async create(around: string): Promise<ExampleRunner> {
+    const redis = await startRedis()
+    return new ExampleRunner(redis, await mkdtemp(join(around, '.examples-')))
+  }
+
+  /** What an example that listens on PORT answers, one request after another. */
+  async answers(example: string, requests: readonly Ask[]): Promise<readonly Answer[]> {
+    const port = await freePort()
+    await this.#start(example, { PORT: String(port) })
+    const base = `http://127.0.0.1:${port}`
+    await vi.waitFor(() => fetch(`${base}/health`), { timeout: 15_000, interval: 50 })
+    const answers: Answer[] = []
+    for (const { path, ...init } of requests) {
+      const response = await fetch(base + path, init)
+      const { status, headers } = response
+      answers.push({ status, headers, body: await response.text() })
+    }
+    return answers
+  }
+
+  /** The first lines that an example prints. */
+  async lines(example: string, count: number): Promise<readonly string[]> {
+    const script = await this.#start(example, {})
+    const text = await script.printed(new RegExp(`^(.*\\n){${count}}`))
+    return text.trim().split('\n')
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#running.map((example) => example.stop()))
+    await rm(this.#folder, { recursive: true })
+    await this.#redis.stop()
+  }
+
+  async #start(example: string, env: NodeJS.ProcessEnv): Promise<RunningExample> {
+    await this.#redis.cli('FLUSHALL')
+    const script = join(this.#folder, `example-${this.#running.length}.ts`)
+    await writeFile(script, example)
+    const started = startScript(script, { REDIS_URL: this.#redis.url, ...env })
+    this.#running.push(started)
+    return started
+  }
+}

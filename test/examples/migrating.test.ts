@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readText } from '../support/workspace.ts'
+import { type Answer, type Ask, ExampleRunner } from './example-runner.ts'
+import { anchors, codeIn, namesIn, page, sectionOf, sections } from './migrating-page.ts'
+import { bench, majorOf, namesOf, peers } from './peers.ts'
+
+/** Features that are being built: what the page says of them is not in docs/options.md yet. Empty this list when they are. */
+const awaited: readonly string[] = [
+  ...[
+    'routes',
+    'profiles',
+    'user',
+    'tenant',
+    'tiers',
+    'schedule',
+    'adaptive',
+    'signal',
+    'min',
+    'max',
+  ],
+  ...['allow', 'block', 'ips', 'penalty', 'after', 'within', 'for', 'factor'],
+  ...['chargeWhen', 'refundWhen', 'status', 'mode'],
+]
+
+/** In the column of ours, and no options: a method of stores, and what stands for a thing of the reader's own. */
+const placeholders = ['apply', 'address', 'duration', 'search', 'fn', 'JSON']
+
+let runner: ExampleRunner
+
+beforeAll(async () => {
+  runner = await ExampleRunner.create(bench)
+})
+
+afterAll(async () => {
+  await runner.stop()
+})
+
+describe('docs/migrating.md', () => {
+  it.each(peers)('names all that $name declares', (peer) => {
+    const { rows } = sectionOf(peer.section)
+    const told = new Set(rows.flatMap(({ theirs }) => theirs.flatMap(namesIn)))
+    expect(namesOf(peer).filter((name) => !told.has(name))).toEqual([])
+  })
+
+  it('speaks of the versions that are installed', () => {
+    const own = peers.filter(({ name, section }) => name === section)
+    expect(sections.map(({ title }) => title)).toEqual(
+      own.map((peer) => `${peer.name} ${majorOf(peer)}`),
+    )
+  })
+
+  it('sends nobody to an option of ours that is not in the docs', () => {
+    const documented = new Set(codeIn(readText('docs/options.md')).flatMap(namesIn))
+    const named = sections.flatMap(({ rows }) => rows.flatMap(({ ours }) => ours.flatMap(namesIn)))
+    const known = new Set([...documented, ...awaited, ...placeholders])
+    expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([])
+  })
+
+  it('leads somewhere with each of its links', () => {
+    for (const [, path = '', anchor] of page.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)) {
+      if (path !== '') expect(readText(`docs/${path}`)).not.toBe('')
+      else expect(anchors()).toContain(anchor)
+    }
+  })
+})
+
+describe('the examples for Express', () => {
+  const requests: readonly Ask[] = [
+    ...many(5, { path: '/', headers: { 'x-api-key': 'a' } }),
+    { path: '/', headers: { 'x-api-key': 'a' } },
+    { path: '/', headers: { 'x-api-key': 'a', 'x-plan': 'paid' } },
+    { path: '/', headers: { 'x-api-key': 'b' } },
+    { path: '/health' },
+    ...many(3, { path: '/login', method: 'POST' }),
+    { path: '/' },
+  ]
+
+  it('answer alike before and after', async () => {
+    const before = await runner.answers(sectionOf('express-rate-limit').before, requests)
+    const after = await runner.answers(sectionOf('express-rate-limit').after, requests)
+    expect(after.map(({ status }) => status)).toEqual([
+      ...[200, 200, 200, 200, 200, 429, 200, 200, 200],
+      ...[200, 200, 429, 200],
+    ])
+    expect(after.map(({ status }) => status)).toEqual(before.map(({ status }) => status))
+    expect(after[5]?.body).toBe('{"error":"slow down"}')
+    expect(after[5]?.body).toBe(before[5]?.body)
+    for (const { headers } of [before[5], after[5]].filter((answer) => answer !== undefined)) {
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(50)
+      expect(headers.get('ratelimit')).toMatch(/^"api"; ?r=0; ?t=\d\d$/)
+      expect(headers.get('x-ratelimit-remaining')).toBe('0')
+    }
+    expect(after[8]?.headers.has('ratelimit')).toBe(false)
+  })
+
+  it('differ in that a denied login takes nothing from the other limit', async () => {
+    const logins = many(4, { path: '/login', method: 'POST' })
+    const before = await runner.answers(sectionOf('express-rate-limit').before, [
+      ...logins,
+      { path: '/' },
+    ])
+    const after = await runner.answers(sectionOf('express-rate-limit').after, [
+      ...logins,
+      { path: '/' },
+    ])
+    expect(before[4]?.headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(after[4]?.headers.get('x-ratelimit-remaining')).toBe('2')
+  })
+})
+
+describe('the examples for Fastify', () => {
+  it('answer alike before and after, with the same headers', async () => {
+    const requests: readonly Ask[] = [
+      ...many(6, { path: '/', headers: { 'x-api-key': 'a' } }),
+      { path: '/' },
+      ...many(3, { path: '/search' }),
+      { path: '/health' },
+    ]
+    const before = await runner.answers(sectionOf('@fastify/rate-limit').before, requests)
+    const after = await runner.answers(sectionOf('@fastify/rate-limit').after, requests)
+    expect(after.map(({ status }) => status)).toEqual([
+      ...[200, 200, 200, 200, 200, 429, 200],
+      ...[200, 200, 429, 200],
+    ])
+    expect(after.map(told)).toEqual(before.map(told))
+  })
+})
+
+describe('the examples without HTTP', () => {
+  it('print the same before and after', async () => {
+    const section = sectionOf('rate-limiter-flexible')
+    const lines = ['sent, 2 left', 'sent, 0 left', 'refused for 60 s']
+    expect(await runner.lines(section.before, lines.length)).toEqual(lines)
+    expect(await runner.lines(section.after, lines.length)).toEqual(lines)
+  })
+})
+
+function many(count: number, ask: Ask): readonly Ask[] {
+  return Array.from({ length: count }, () => ask)
+}
+
+/** What a client reads that does not depend on when it is asked. */
+function told({ status, headers, body }: Answer): unknown {
+  const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining'].map((name) => headers.get(name))
+  return { status, limits, waits: headers.has('retry-after'), body: body.replace(/\d\d?}$/, '…}') }
+}

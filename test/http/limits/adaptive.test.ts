@@ -1,0 +1,396 @@
+import { type InvalidEvent, SluiceError } from '@sluice/core'
+import {
+  type AdaptiveLimit,
+  type AdaptiveOptions,
+  adaptive,
+  type SignalOptions,
+} from '@sluice/http'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf, now } from '../exchange.ts'
+import { Plant, turns } from './plant.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const range = { low: 10, high: 20, min: 100, max: 1_000 }
+
+function asker(limit: AdaptiveLimit) {
+  const onInvalid = vi.fn<(event: InvalidEvent) => void>()
+  const guard = guardOf({ window: '1m', limit, onInvalid })
+  /** The limit of a request that comes so much later. */
+  function after(ms: number): number | undefined {
+    vi.setSystemTime(Date.now() + ms)
+    return now(guard.check(exchange()) as never).decision?.outcomes[0]?.limit
+  }
+  return { after, onInvalid }
+}
+
+/** The limits of so many seconds with a request in each. */
+function seconds(count: number, after: (ms: number) => number | undefined): number[] {
+  return Array.from({ length: count }, () => after(1_000) ?? Number.NaN)
+}
+
+describe('an adaptive limit', () => {
+  it('starts at its maximum, shrinks to its minimum under load, and comes back', () => {
+    let busy = 5
+    const limit = adaptive({ ...range, signal: () => busy })
+    const { after } = asker(limit)
+    expect(seconds(10, after)).toEqual(Array(10).fill(1_000))
+    busy = 100
+    const shrinking = seconds(30, after)
+    expect(shrinking.at(-1)).toBe(100)
+    expect(shrinking).toEqual([...shrinking].sort((a, b) => b - a))
+    busy = 5
+    const growing = seconds(90, after)
+    expect(growing.at(-1)).toBe(1_000)
+    expect(growing).toEqual([...growing].sort((a, b) => a - b))
+    expect(Math.max(...growing.map((value, index) => value - (growing[index - 1] ?? value)))).toBe(
+      45,
+    )
+    expect(limit.current).toBe(1_000)
+  })
+
+  it('stays where it is between the marks', () => {
+    let busy = 100
+    const { after } = asker(adaptive({ ...range, signal: () => busy }))
+    seconds(5, after)
+    const before = after(1_000)
+    busy = 15
+    expect(new Set(seconds(60, after).slice(5)).size).toBe(1)
+    expect(after(1_000)).toBeLessThanOrEqual(before ?? 0)
+  })
+
+  it('takes no notice of a single peak, such as a garbage collection', () => {
+    let busy = 5
+    const { after } = asker(adaptive({ ...range, signal: () => busy }))
+    seconds(10, after)
+    busy = 40
+    after(1_000)
+    busy = 5
+    expect(seconds(30, after)).toEqual(Array(30).fill(1_000))
+  })
+
+  it('asks the signal once an interval at most, and only when there are requests', () => {
+    const signal = vi.fn(() => 5)
+    const { after } = asker(adaptive({ ...range, signal, interval: '2s' }))
+    for (let i = 0; i < 100; i += 1) after(100)
+    expect(signal).toHaveBeenCalledTimes(5)
+    after(3_600_000)
+    expect(signal).toHaveBeenCalledTimes(6)
+  })
+
+  it('is back after a pause as long as its way back takes', () => {
+    let busy = 100
+    const { after } = asker(adaptive({ ...range, signal: () => busy }))
+    seconds(30, after)
+    busy = 1
+    expect(after(3_600_000)).toBe(1_000)
+  })
+
+  it('goes on when the clock is set back', () => {
+    let busy = 5
+    const { after } = asker(adaptive({ ...range, signal: () => busy }))
+    seconds(5, after)
+    after(-3_600_000)
+    busy = 100
+    expect(seconds(30, after).at(-1)).toBe(100)
+    after(-3_600_000)
+    busy = 1
+    expect(seconds(100, after).at(-1)).toBe(1_000)
+  })
+
+  it('asks for one value of an async signal at a time', async () => {
+    let answer: (value: number) => void = () => undefined
+    const signal = vi.fn(
+      () =>
+        new Promise<number>((resolve) => {
+          answer = resolve
+        }),
+    )
+    const limit = adaptive({ ...range, signal, smoothing: 1 })
+    const { after } = asker(limit)
+    for (let i = 0; i < 5; i += 1) after(1_000)
+    expect(signal).toHaveBeenCalledTimes(1)
+    for (let i = 0; i < 3; i += 1) {
+      answer(1_000)
+      await Promise.resolve()
+      after(1_000)
+    }
+    expect(signal).toHaveBeenCalledTimes(4)
+    expect(limit.current).toBe(250)
+  })
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['throws', () => raise('no number'), /^signal .* threw: 'no number'; all stays as it is/],
+    ['yields NaN', () => Number.NaN, /must yield a number ≥ 0, but yielded NaN/],
+    ['yields Infinity', () => Number.POSITIVE_INFINITY, /but yielded Infinity/],
+    ['is negative', () => -1, /but yielded -1/],
+    ['yields a text', () => '100', /but yielded '100'/],
+    ['yields nothing', () => undefined, /but yielded undefined/],
+  ])('stays where it is while its signal %s, and reports it', (_, broken, message) => {
+    let busy: () => unknown = () => 100
+    const limit = adaptive({ ...range, signal: (() => busy()) as () => number })
+    const { after, onInvalid } = asker(limit)
+    seconds(5, after)
+    const stays = limit.current
+    expect(stays).toBeLessThan(1_000)
+    busy = broken
+    expect(new Set(seconds(10, after))).toEqual(new Set([stays]))
+    expect(onInvalid).toHaveBeenCalledTimes(10)
+    expect(onInvalid).toHaveBeenCalledWith({
+      code: 'SLUICE_SIGNAL_INVALID',
+      message: expect.stringMatching(message),
+    })
+    expect(onInvalid.mock.calls[0]?.[0].message).toContain('adaptive({ min: 100, max: 1000 })')
+    busy = () => 100
+    expect(seconds(30, after).at(-1)).toBe(100)
+  })
+
+  it('stays where it is while its signal rejects, and reports it', async () => {
+    const limit = adaptive({ ...range, signal: async () => raise('no answer') })
+    const { after, onInvalid } = asker(limit)
+    for (let i = 0; i < 3; i += 1) {
+      after(1_000)
+      await Promise.resolve().then()
+    }
+    expect(limit.current).toBe(1_000)
+    expect(onInvalid).toHaveBeenCalledTimes(3)
+    expect(onInvalid.mock.calls[0]?.[0]).toMatchObject({
+      code: 'SLUICE_SIGNAL_INVALID',
+      message: expect.stringContaining("threw: 'no answer'"),
+    })
+  })
+
+  it('stays where it is while its signal does not answer, and says so once', () => {
+    const signal = vi.fn(() => new Promise<number>(() => undefined))
+    const { after, onInvalid } = asker(adaptive({ ...range, signal }))
+    expect(seconds(9, after)).toEqual(Array(9).fill(1_000))
+    expect(onInvalid).not.toHaveBeenCalled()
+    seconds(30, after)
+    expect(signal).toHaveBeenCalledTimes(1)
+    expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
+      code: 'SLUICE_SIGNAL_INVALID',
+      message: expect.stringContaining('has not answered for 10000 ms'),
+    })
+  })
+
+  it('never resets counts', () => {
+    let busy = 5
+    const guard = guardOf({
+      window: '1h',
+      limit: adaptive({ ...range, min: 2, max: 10, signal: () => busy }),
+    })
+    const ask = () => {
+      vi.setSystemTime(Date.now() + 1_000)
+      return now(guard.check(exchange()) as never).decision?.outcomes[0]
+    }
+    for (let i = 0; i < 5; i += 1) ask()
+    busy = 100
+    for (let i = 0; i < 30; i += 1) ask()
+    expect(ask()).toMatchObject({ allowed: false, limit: 2, remaining: 0 })
+    busy = 1
+    let used = 0
+    for (let i = 0; i < 120; i += 1) used += ask()?.allowed ? 1 : 0
+    expect(used).toBeLessThanOrEqual(5)
+  })
+
+  it('is never outside of its range, nor anything but a whole number, whatever its signal does', () => {
+    const value = fc.oneof(fc.double(), fc.integer({ min: 0, max: 200 }))
+    const step = fc.record({ value, ms: fc.integer({ min: -5_000, max: 20_000 }) })
+    const bounds = fc.tuple(fc.nat(2_000), fc.integer({ min: 1, max: 2_000 }))
+    fc.assert(
+      fc.property(bounds, fc.array(step, { maxLength: 60 }), ([min, more], steps) => {
+        let busy = 0
+        const max = min + more
+        const { after } = asker(adaptive({ low: 10, high: 20, min, max, signal: () => busy }))
+        for (const { value: next, ms } of steps) {
+          busy = next
+          const limit = after(ms) ?? Number.NaN
+          expect(Number.isInteger(limit) && limit >= min && limit <= max).toBe(true)
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it.each<[Partial<AdaptiveOptions>, RegExp, string?]>([
+    [{ min: -1 }, /^adaptive.min must be a whole number/, 'SLUICE_LIMIT_INVALID'],
+    [{ min: 0.5 }, /^adaptive.min/, 'SLUICE_LIMIT_INVALID'],
+    [{ max: Number.NaN }, /^adaptive.max must be .* but is NaN/, 'SLUICE_LIMIT_INVALID'],
+    [
+      { min: 1_000 },
+      /^adaptive.min must be less than adaptive.max \(1000\)/,
+      'SLUICE_LIMIT_INVALID',
+    ],
+    [{ low: -1 }, /^adaptive.low must be a number ≥ 0/],
+    [
+      { low: undefined as never },
+      /^adaptive.low must be .* which a function needs; eventLoopDelay\(\)/,
+    ],
+    [{ high: undefined as never }, /^adaptive.high must be .* but is undefined/],
+    [{ high: 10 }, /^adaptive.high must be more than adaptive.low \(10\), but is 10/],
+    [{ high: Number.POSITIVE_INFINITY }, /^adaptive.high/],
+    [
+      { signal: 'cpu' as never },
+      /^adaptive.signal must be eventLoopDelay\(\), eventLoopUtilization\(\), cpu\(\) or/,
+    ],
+    [{ interval: '0s' }, /^adaptive.interval must be whole milliseconds/],
+    [{ smoothing: 0.5 }, /^adaptive.smoothing must be whole milliseconds/],
+    [{ maximum: 5 } as never, /adaptive: there is no option 'maximum'/, 'SLUICE_OPTION_UNKNOWN'],
+  ])(
+    '%# is refused where it is wrong, with the fix',
+    (wrong, message, code = 'SLUICE_OPTION_INVALID') => {
+      const options = { ...range, signal: () => 1, ...wrong }
+      expect(() => adaptive(options)).toThrow(SluiceError)
+      expect(() => adaptive(options)).toThrow(
+        expect.objectContaining({ code, message: expect.stringMatching(message) }),
+      )
+    },
+  )
+
+  it('is refused where it goes beyond what its window can count', () => {
+    const limit = adaptive({ ...range, max: 2 ** 47, signal: () => 1 })
+    expect(() => guardOf({ window: '1m', limit })).toThrow(
+      /^limit \(140737488355328\) times the window/,
+    )
+  })
+})
+
+describe('a closed loop', () => {
+  /** A server whose delay depends on what it lets through: the limits, and the delays, of every second. */
+  function simulate(at: {
+    capacity: number
+    lagMs: number
+    demand: (second: number) => number
+    /** What the signal is multiplied with. */
+    noise?: (second: number) => number
+    seconds: number
+    options: Partial<SignalOptions> & { min: number; max: number }
+  }) {
+    const plant = new Plant(at)
+    let second = 0
+    const signal = (): number => plant.delayMs * (at.noise?.(second) ?? 1)
+    const limit = adaptive({ low: 2, high: 10, ...at.options, signal })
+    const { after } = asker(limit)
+    const limits: number[] = []
+    const delays: number[] = []
+    for (; second < at.seconds; second += 1) {
+      const allowed = after(1_000) ?? 0
+      plant.run(Math.min(at.demand(second), allowed), 1_000)
+      limits.push(allowed)
+      delays.push(plant.delayMs)
+    }
+    return { limits, delays }
+  }
+
+  it('settles within the band after a step of load, and does not swing', () => {
+    const { limits, delays } = simulate({
+      capacity: 500,
+      lagMs: 2_000,
+      demand: (second) => (second < 60 ? 100 : 2_000),
+      seconds: 600,
+      options: { min: 50, max: 1_000 },
+    })
+    expect(limits.slice(0, 60)).toEqual(Array(60).fill(1_000))
+    expect(turns(limits)).toBeLessThanOrEqual(2)
+    const settled = limits.slice(300)
+    expect(new Set(settled).size).toBe(1)
+    expect(settled[0]).toBeGreaterThan(250)
+    expect(settled[0]).toBeLessThan(500)
+    for (const delay of delays.slice(300)) expect(delay).toBeLessThanOrEqual(10)
+  })
+
+  it('settles too where a real limiter lets through what comes every ten milliseconds', () => {
+    const plant = new Plant({ capacity: 100, lagMs: 1_000 })
+    const options = { low: 2, high: 10, min: 10, max: 200, signal: () => plant.delayMs }
+    const guard = guardOf({ window: '1s', algorithm: 'token-bucket', limit: adaptive(options) })
+    const limits: number[] = []
+    for (let second = 0; second < 300; second += 1) {
+      let passed = 0
+      for (let request = 0; request < 100; request += 1) {
+        vi.setSystemTime(Date.now() + 10)
+        for (const _ of ['one', 'another', 'a third']) {
+          const { decision } = now(guard.check(exchange()) as never)
+          if (decision?.allowed) passed += 1
+          if (request === 0) limits.push(decision?.outcomes[0]?.limit ?? Number.NaN)
+        }
+      }
+      plant.run(passed, 1_000)
+    }
+    expect(turns(limits)).toBeLessThanOrEqual(2)
+    expect(new Set(limits.slice(-300)).size).toBe(1)
+    expect(plant.delayMs).toBeLessThanOrEqual(10)
+    expect(plant.delayMs).toBeGreaterThan(1.5)
+  })
+
+  it('comes back to its maximum when the load has gone', () => {
+    const { limits } = simulate({
+      capacity: 500,
+      lagMs: 2_000,
+      demand: (second) => (second < 120 ? 2_000 : 50),
+      seconds: 400,
+      options: { min: 50, max: 1_000 },
+    })
+    expect(Math.min(...limits)).toBeLessThan(500)
+    expect(limits.at(-1)).toBe(1_000)
+  })
+
+  it('settles for any capacity, lag and demand within the range', () => {
+    const server = fc.record({
+      capacity: fc.integer({ min: 200, max: 2_000 }),
+      lagMs: fc.integer({ min: 100, max: 3_000 }),
+      demand: fc.integer({ min: 10, max: 10_000 }),
+      min: fc.nat(100),
+    })
+    fc.assert(
+      fc.property(server, ({ capacity, lagMs, demand, min }) => {
+        const { limits, delays } = simulate({
+          capacity,
+          lagMs,
+          demand: () => demand,
+          seconds: 900,
+          options: { min, max: 2_000 },
+        })
+        expect(turns(limits)).toBeLessThanOrEqual(2)
+        expect(new Set(limits.slice(-300)).size).toBe(1)
+        expect(Math.max(...delays.slice(-300))).toBeLessThanOrEqual(10)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('settles although the signal is noisy', () => {
+    const server = fc.record({
+      capacity: fc.integer({ min: 200, max: 2_000 }),
+      lagMs: fc.integer({ min: 100, max: 3_000 }),
+      demand: fc.integer({ min: 10, max: 10_000 }),
+      noise: fc.array(fc.double({ min: 0.7, max: 1.3, noNaN: true }), {
+        minLength: 7,
+        maxLength: 97,
+      }),
+    })
+    fc.assert(
+      fc.property(server, ({ noise, demand, ...plant }) => {
+        const { limits } = simulate({
+          ...plant,
+          noise: (second) => noise[second % noise.length] ?? 1,
+          demand: () => demand,
+          seconds: 900,
+          options: { min: 50, max: 2_000 },
+        })
+        expect(turns(limits)).toBeLessThanOrEqual(4)
+        expect(new Set(limits.slice(-300)).size).toBe(1)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+function raise(message: string): never {
+  throw new Error(message)
+}

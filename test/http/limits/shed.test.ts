@@ -1,0 +1,217 @@
+import { type InvalidEvent, SluiceError } from '@sluice/core'
+import type { GuardOptions, ShedOptions } from '@sluice/http'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf, now } from '../exchange.ts'
+import { turns } from './plant.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const classes = ['batch', 'normal', 'critical']
+const classOf = (request: object) => (request as { class?: unknown }).class as string
+
+function shedder(shed: Partial<ShedOptions<object>>, more: Partial<GuardOptions<object>> = {}) {
+  const onInvalid = vi.fn<(event: InvalidEvent) => void>()
+  const guard = guardOf({
+    limit: 1_000_000,
+    window: '1m',
+    onInvalid,
+    shed: { signal: () => 0, low: 10, high: 20, priority: classOf, classes, ...shed },
+    ...more,
+  })
+  function passes(name: unknown): boolean {
+    const passage = now(guard.check({ ...exchange(), native: { class: name } }) as never)
+    return passage.verdict.action === 'pass'
+  }
+  /** The classes that pass, so much later. */
+  function passing(ms: number): readonly string[] {
+    vi.setSystemTime(Date.now() + ms)
+    return classes.filter(passes)
+  }
+  function seconds(count: number): readonly (readonly string[])[] {
+    return Array.from({ length: count }, () => passing(1_000))
+  }
+  return { passes, passing, seconds, onInvalid }
+}
+
+describe('under pressure', () => {
+  it('the least important class is refused first, then the next, and the last one never', () => {
+    let busy = 5
+    const { seconds } = shedder({ signal: () => busy })
+    expect(seconds(5).at(-1)).toEqual(classes)
+    busy = 15.1
+    const some = seconds(30)
+    expect(some[0]).toEqual(classes)
+    expect(some.at(-1)).toEqual(['normal', 'critical'])
+    busy = 1_000
+    const most = seconds(30)
+    expect(most.at(-1)).toEqual(['critical'])
+    for (const passing of [...some, ...most]) expect(passing).toContain('critical')
+  })
+
+  it('one class goes at a time, also where the signal leaps', () => {
+    let busy = 5
+    const { seconds } = shedder({ signal: () => busy })
+    seconds(5)
+    busy = 1_000
+    const passing = seconds(10).map(({ length }) => length)
+    expect(passing.slice(0, 3)).toEqual([2, 2, 2])
+    expect(passing.at(-1)).toBe(1)
+  })
+
+  it('the classes come back one by one, the most important first, when it has gone', () => {
+    let busy = 1_000
+    const { seconds } = shedder({ signal: () => busy })
+    expect(seconds(20).at(-1)).toEqual(['critical'])
+    busy = 1
+    const back = seconds(40).map((passing) => passing.length)
+    expect(back).toEqual([...back].sort())
+    expect(new Set(back)).toEqual(new Set([1, 2, 3]))
+  })
+
+  it('a class does not flicker while the signal swings about a mark', () => {
+    let second = 0
+    const { seconds } = shedder({ signal: () => (second++ % 2 ? 12 : 18.5) })
+    const passing = seconds(300).map(({ length }) => length)
+    expect(turns(passing)).toBe(0)
+  })
+
+  it('a class is refused for as long as its clients were told to wait', () => {
+    let busy = 1_000
+    const { passing } = shedder({
+      signal: () => busy,
+      smoothing: 1,
+      retryAfter: '30s',
+      classes: ['batch', 'critical'],
+    })
+    passing(1_000)
+    expect(passing(1_000)).not.toContain('batch')
+    busy = 0
+    for (let second = 0; second < 29; second += 1) expect(passing(1_000)).not.toContain('batch')
+    expect(passing(1_000)).toContain('batch')
+  })
+
+  it('all classes are back after a pause', () => {
+    let busy = 1_000
+    const { seconds, passing } = shedder({ signal: () => busy })
+    seconds(30)
+    busy = 0
+    expect(passing(3_600_000)).toEqual(classes)
+  })
+
+  it.each(['Critical', 'toString', '__proto__', 2, {}, true])(
+    'a priority of %s, which is no class, counts as the least important, and is reported',
+    (name) => {
+      const { seconds, passes, onInvalid } = shedder({ signal: () => 15.1 })
+      expect(seconds(10).at(-1)).toEqual(['normal', 'critical'])
+      onInvalid.mockClear()
+      expect(passes(name)).toBe(false)
+      expect(onInvalid).toHaveBeenCalledExactlyOnceWith({
+        code: 'SLUICE_PRIORITY_UNKNOWN',
+        message: expect.stringMatching(/^shed.priority: there is no class .*'batch' stood in/),
+      })
+    },
+  )
+
+  it.each([undefined, null, ''])(
+    'a request without a priority (%s) counts as the least important',
+    (name) => {
+      const { seconds, passes, onInvalid } = shedder({ signal: () => 15.1 })
+      seconds(10)
+      expect(passes(name)).toBe(false)
+      expect(onInvalid).not.toHaveBeenCalled()
+    },
+  )
+
+  it('the priority is asked for under pressure only', () => {
+    const priority = vi.fn(classOf)
+    let busy = 0
+    const { seconds } = shedder({ signal: () => busy, priority })
+    seconds(10)
+    expect(priority).not.toHaveBeenCalled()
+    busy = 1_000
+    seconds(10)
+    expect(priority).toHaveBeenCalled()
+  })
+
+  it('all stays as it is while the signal throws, and that is reported', () => {
+    let signal = (): number => 1_000
+    const { seconds, onInvalid } = shedder({ signal: () => signal() })
+    const before = seconds(10).at(-1)
+    signal = () => {
+      throw new Error('gone')
+    }
+    for (const passing of seconds(10)) expect(passing).toEqual(before)
+    expect(onInvalid).toHaveBeenCalledWith({
+      code: 'SLUICE_SIGNAL_INVALID',
+      message: expect.stringMatching(/^signal .* of shed: threw: 'gone'/),
+    })
+  })
+
+  it('a more important class always passes where a less important one does, whatever the signal', () => {
+    const ranks = fc.integer({ min: 2, max: 6 })
+    const step = fc.record({ value: fc.double(), ms: fc.integer({ min: -5_000, max: 20_000 }) })
+    fc.assert(
+      fc.property(ranks, fc.array(step, { maxLength: 60 }), (count, steps) => {
+        let busy = 0
+        const names = Array.from({ length: count }, (_, rank) => `class-${rank}`)
+        const { passes } = shedder({ signal: () => busy, classes: names })
+        for (const { value, ms } of steps) {
+          busy = value
+          vi.setSystemTime(Date.now() + ms)
+          const passing = names.map(passes)
+          expect(passing.at(-1)).toBe(true)
+          expect(passing).toEqual([...passing].sort((a, b) => Number(a) - Number(b)))
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('in a closed loop', () => {
+  it('classes that come and go do so seldom', () => {
+    let busy = 0
+    const { seconds } = shedder({ signal: () => busy })
+    const lengths: number[] = []
+    for (let second = 0; second < 600; second += 1) {
+      const [passing = []] = seconds(1)
+      lengths.push(passing.length)
+      // Each class that passes adds 8 to what is busy, with a lag of two seconds.
+      busy += (passing.length * 8 - busy) * 0.4
+    }
+    expect(Math.min(...lengths)).toBeGreaterThan(0)
+    expect(turns(lengths)).toBeLessThanOrEqual(600 / 8)
+  })
+})
+
+it.each<[object, RegExp, string?]>([
+  [{ classes: ['one'] }, /^shed.classes must be two or more different names/],
+  [{ classes: ['a', 'a'] }, /^shed.classes/],
+  [{ classes: ['a', ''] }, /^shed.classes/],
+  [{ classes: 'batch' }, /^shed.classes .* but is 'batch'/],
+  [{ priority: 'batch' }, /^shed.priority must be a function/],
+  [{ retryAfter: 0 }, /^shed.retryAfter must be whole milliseconds/],
+  [{ high: 5 }, /^shed.high must be more than shed.low \(10\)/],
+  [{ signal: undefined }, /^shed.signal must be/],
+  [{ clases: [] }, /shed: there is no option 'clases'/, 'SLUICE_OPTION_UNKNOWN'],
+])(
+  '%# is refused where it is wrong, with the fix',
+  (wrong, message, code = 'SLUICE_OPTION_INVALID') => {
+    expect(() => shedder(wrong)).toThrow(SluiceError)
+    expect(() => shedder(wrong)).toThrow(
+      expect.objectContaining({ code, message: expect.stringMatching(message) }),
+    )
+  },
+)
+
+it.each([null, true, 'batch'])('shed cannot be %s', (shed) => {
+  expect(() => guardOf({ limit: 1, window: '1m', shed: shed as never })).toThrow(
+    /^shed must be an object/,
+  )
+})

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { performance } from 'node:perf_hooks'
+import { promisify } from 'node:util'
+import {
+  cpu,
+  eventLoopDelay,
+  eventLoopUtilization,
+  type Signal,
+  SluiceError,
+} from '@sluice/express'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { root } from '../../support/workspace.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** Lets the event loop run for real: what is measured is its own. */
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })
+}
+
+function block(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+describe.each<[string, () => Signal]>([
+  ['eventLoopDelay()', eventLoopDelay],
+  ['eventLoopUtilization()', eventLoopUtilization],
+  ['cpu()', cpu],
+])('%s', (name, make) => {
+  it('knows nothing when it is asked first, and then a number ≥ 0', async () => {
+    const signal = make()
+    expect(signal.name).toBe(name)
+    expect(signal.low).toBeLessThan(signal.high)
+    expect(signal.sample()).toBeUndefined()
+    await pass(300)
+    expect(signal.sample()).toBeGreaterThanOrEqual(0)
+  })
+
+  it('answers as before when it is asked again at once, since several may ask', async () => {
+    const signal = make()
+    signal.sample()
+    block(300)
+    const answer = signal.sample()
+    expect(answer).toBeGreaterThan(0)
+    expect(signal.sample()).toBe(answer)
+  })
+})
+
+it('the delay of an event loop that is held up is high, and also where it has not gone on since', async () => {
+  const signal = eventLoopDelay()
+  signal.sample()
+  await pass(50)
+  block(400)
+  await pass(30)
+  expect(signal.sample()).toBeGreaterThan(40)
+  block(400)
+  expect(signal.sample()).toBeGreaterThan(350)
+})
+
+it('the utilisation of an event loop that never waits is nearly 1', () => {
+  const signal = eventLoopUtilization()
+  signal.sample()
+  block(300)
+  expect(signal.sample()).toBeGreaterThan(0.9)
+})
+
+it('the CPU is that of the process, as a share of the cores', () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(5_000)
+  const usage = vi.spyOn(process, 'cpuUsage')
+  const [one, four] = [cpu(), cpu({ cores: 4 })]
+  usage.mockReturnValue({ user: 5_000_000, system: 1_000_000 })
+  one.sample()
+  four.sample()
+  clock.mockReturnValue(6_000)
+  usage.mockReturnValue({ user: 5_600_000, system: 1_200_000 })
+  expect(one.sample()).toBeCloseTo(0.8)
+  expect(four.sample()).toBeCloseTo(0.2)
+})
+
+it.each([0, -1, Number.NaN, '2', null])('there are no %s cores', (cores) => {
+  expect(() => cpu({ cores: cores as number })).toThrow(SluiceError)
+  expect(() => cpu({ cores: cores as number })).toThrow(/^cpu.cores must be a number above 0/)
+})
+
+it('a signal that was asked does not keep the process alive', async () => {
+  const script = `import { adaptive, eventLoopDelay, eventLoopUtilization, cpu, rateLimit } from '@sluice/express'
+    for (const make of [eventLoopDelay, eventLoopUtilization, cpu]) {
+      const signal = make()
+      signal.sample()
+      rateLimit({ window: '1m', limit: adaptive({ signal, min: 1, max: 2 }) })
+    }`
+  const args = [
+    '--conditions=@sluice/source',
+    '--import',
+    'tsx',
+    '--input-type=module',
+    '-e',
+    script,
+  ]
+  await promisify(execFile)(process.execPath, args, { cwd: `${root}/test`, timeout: 15_000 })
+})
