@@ -34,6 +34,7 @@ export const errorCodes = {
   SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',
   SLUICE_BROKER_FAILED: 'a broker that did not do what it was asked',
   SLUICE_BROKER_CLOSED: 'a call after the broker was closed',
+  SLUICE_OUTBOUND_REFUSED: 'a call to a third party that was not made',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

@@ -22,6 +22,23 @@ export type { Admit } from './http/admission-setup.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export { type AuditStreamOptions, auditStream } from './outbound/audit-stream.ts'
+export {
+  type CallContext,
+  type CallOptions,
+  createOutbound,
+  type Outbound,
+  type OutboundLimit,
+  type OutboundOptions,
+} from './outbound/outbound.ts'
+export type {
+  CallMade,
+  CallRefused,
+  OutboundEvent,
+  OutboundObserver,
+  OutboundPaused,
+  RefusalReason,
+} from './outbound/outbound-event.ts'
 export {
   createQueue,
   type EnqueueResult,

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Duration, MaybePromise } from '@sluice/core'
 import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
@@ -8,6 +7,7 @@ import { resolveIdentity } from './identity.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
 import { setUpQueue } from './queue-setup.ts'
+import { sleep } from './sleep.ts'
 
 export interface QueueOptions<Native = unknown> {
   /** Where jobs are kept. */

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
 import { killRun } from './kill-run.ts'
+import { outboundRun } from './outbound-run.ts'
 
 it('loses no job when workers are killed, exceeds no rate, and repeats only what was interrupted', async () => {
   const report = await killRun({ workers: 3, jobs: 250, kills: 3, limit: 60 })
@@ -73,6 +74,14 @@ it('accepts exactly as many of 10,000 jobs as it has places, in the same memory'
   expect(await brokers[0]?.depth()).toMatchObject({ depth: 1_000 })
   expect((await usedMemory(redis)) - before).toBeLessThan(200_000)
   for (const broker of brokers) await broker.close()
+}, 60_000)
+
+it('never calls a third party too often, from any process, though calls overtake each other, and uses its quota', async () => {
+  const plan = { processes: 4, seconds: 5, limit: 20, latencyMs: 40 }
+  const { violations, used } = await outboundRun(plan)
+  expect(violations).toBe(0)
+  // The processes begin one by one, and the machine may be busy: the long form demands 0.85.
+  expect(used).toBeGreaterThan(0.6)
 }, 60_000)
 
 async function usedMemory(redis: { cli(...args: string[]): Promise<unknown> }): Promise<number> {
