@@ -140,7 +140,9 @@ export function describeBroker(driver: BrokerDriver): void {
     })
 
     it('knows nothing of a job that never was', async () => {
-      expect(await broker.status('nobody')).toBeUndefined()
+      for (const id of ['nobody', 'wait', 'meta', 'events', newJob().id]) {
+        expect(await broker.status(id)).toBeUndefined()
+      }
       expect(await broker.cancel('nobody')).toBe('unknown')
       expect(await broker.retry('nobody')).toBe(false)
     })

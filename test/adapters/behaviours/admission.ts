@@ -409,5 +409,7 @@ export const admission: Behaviour = ({ start }) => {
     const refused = await app.ask('/reports', post())
     expect(refused.status).toBe(503)
     expect(refused.field('retry-after')).toBe('5')
+    const unknown = await look(app, '3f0c2b9e-6d0b-4a34-9a55-6c0f8f6c2a11')
+    expect(unknown.status).toBe(503)
   })
 }

@@ -1,5 +1,5 @@
 import { invalid, knownFields, notify, SluiceError, warnOnce, wholeNumber } from '@sluice/core'
-import type { Queue } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type {
   Broker,
   BrokerWorker,
@@ -121,18 +121,17 @@ class BullmqBroker implements Broker {
 
   async status(id: string): Promise<JobStatus | undefined> {
     return this.#ask(async ({ queue, places }) => {
-      const job = await queue.getJob(id)
-      if (!job) return cancelledStatus(await places.cancelledRecord(id))
-      const status = statusOf(job, await job.getState())
-      return isForgotten(job, status) ? undefined : status
+      const found = await find(queue, id)
+      if (!found) return cancelledStatus(await places.cancelledRecord(id))
+      return isForgotten(found) ? undefined : found.status
     })
   }
 
   async cancel(id: string): Promise<Cancelled> {
     return this.#ask(async ({ queue, places }) => {
-      const job = await queue.getJob(id)
-      if (!job) return (await places.cancelledRecord(id)) === undefined ? 'unknown' : 'cancelled'
-      const before = statusOf(job, await job.getState())
+      const found = await find(queue, id)
+      if (!found) return (await places.cancelledRecord(id)) === undefined ? 'unknown' : 'cancelled'
+      const { job, status: before } = found
       if (!isOpen(before)) {
         return before.state === 'cancelled' ? 'cancelled' : 'finished'
       }
@@ -182,10 +181,10 @@ class BullmqBroker implements Broker {
 
   async retry(id: string): Promise<boolean> {
     return this.#ask(async ({ queue, places }) => {
-      const job = await queue.getJob(id)
-      if (!job || (await job.getState()) !== 'failed') return false
-      await places.occupy(readJob(job))
-      await job.retry('failed', { resetAttemptsMade: true })
+      const found = await find(queue, id)
+      if (found?.status.state !== 'failed') return false
+      await places.occupy(readJob(found.job))
+      await found.job.retry('failed', { resetAttemptsMade: true })
       return true
     })
   }
@@ -270,15 +269,29 @@ async function loadBullmq(): Promise<Bullmq> {
   }
 }
 
+interface Found {
+  readonly job: Job
+  readonly status: JobStatus
+}
+
+/** Ids of ours; any other text could be the name of another key of BullMQ's, such as `wait`. */
+const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+async function find(queue: Queue, id: string): Promise<Found | undefined> {
+  const job = jobId.test(id) ? await queue.getJob(id) : undefined
+  if (!job) return undefined
+  const state = await job.getState()
+  // It was removed since it was read.
+  if (state === 'unknown') return undefined
+  return { job, status: statusOf(job, state) }
+}
+
 /** BullMQ removes what ended long ago when something else ends, and not before. */
-function isForgotten(
-  job: { finishedOn?: number; opts: { removeOnComplete?: unknown } },
-  status: JobStatus,
-): boolean {
-  if (status.state === 'failed' || job.finishedOn === undefined) return false
-  const kept = job.opts.removeOnComplete
-  const age = typeof kept === 'object' && kept !== null && 'age' in kept ? Number(kept.age) : 0
-  return job.finishedOn + age * 1_000 <= Date.now()
+function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
+  if (status.state === 'failed' || finishedOn === undefined) return false
+  const kept = opts.removeOnComplete
+  const age = typeof kept === 'object' && 'age' in kept ? Number(kept.age) : 0
+  return finishedOn + age * 1_000 <= Date.now()
 }
 
 function cancelledStatus(record: string | undefined): JobStatus | undefined {

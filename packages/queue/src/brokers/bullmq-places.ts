@@ -8,7 +8,7 @@ import type { NewJob } from '../job.ts'
 const orphanAfterMs = 60_000
 const sweptAtOnce = 100
 
-const keyCounts = { enqueue: 4, release: 4, occupy: 3, depth: 4, sweep: 2 } as const
+const keyCounts = { enqueue: 4, release: 5, occupy: 3, depth: 4, sweep: 2 } as const
 type ScriptName = keyof typeof keyCounts
 
 /**
@@ -55,12 +55,13 @@ export class BullmqPlaces {
   /** For a job that took a place and could not be added. */
   async undo(job: NewJob, terms: EnqueueTerms): Promise<void> {
     const record = this.#recordKey(job.identity, terms.idempotency?.key)
-    await this.#run('release', [...this.#keys(), record, ...placeOf(job), Date.now(), 'undone'])
+    await this.#run('release', this.#releaseArgs(job, { record, how: 'undone', token: '' }))
   }
 
-  async release(job: NewJob): Promise<void> {
+  /** @param token of the run that ends the job, where one does */
+  async release(job: NewJob, token = ''): Promise<void> {
     const record = this.#recordKey(job.identity, undefined)
-    await this.#run('release', [...this.#keys(), record, ...placeOf(job), Date.now(), 'ended'])
+    await this.#run('release', this.#releaseArgs(job, { record, how: 'ended', token }))
   }
 
   /** Keeps the place of a job that begins to run; whether it was cancelled. */
@@ -105,6 +106,14 @@ export class BullmqPlaces {
       inPerSecond: into / seconds,
       outPerSecond: out / seconds,
     }
+  }
+
+  #releaseArgs(
+    job: NewJob,
+    { record, how, token }: { record: string; how: 'ended' | 'undone'; token: string },
+  ): readonly (string | number)[] {
+    const lock = this.#queue.toKey(`${job.id}:lock`)
+    return [...this.#keys(), record, lock, ...placeOf(job), Date.now(), how, token]
   }
 
   async sweep(): Promise<void> {

@@ -47,6 +47,10 @@ export class BullmqWorker implements BrokerWorker {
     })
     this.#worker.on('error', onError)
     this.#worker.on('stalled', (id) => options.onStalled(id))
+    // Also one that BullMQ gives up by itself, since too many workers died with it.
+    this.#worker.on('failed', (job) => {
+      if (job?.finishedOn !== undefined) void this.#reported(work.places.release(readJob(job)))
+    })
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
       setInterval(() => void this.#reported(work.places.sweep()), sweepMs).unref(),
@@ -65,7 +69,7 @@ export class BullmqWorker implements BrokerWorker {
     this.#running.set(job.id, controller)
     try {
       if (await places.occupy(job)) {
-        await places.release(job)
+        await places.release(job, token)
         return { outcome: 'cancelled' }
       }
       const settlement = await run({ ...job, attempt: native.attemptsMade + 1 }, controller.signal)
@@ -74,11 +78,12 @@ export class BullmqWorker implements BrokerWorker {
         throw new bullmq.WaitingError()
       }
       if (settlement.outcome === 'retry') throw new RetryLater(settlement.error, settlement.delayMs)
-      await places.release(job)
+      await places.release(job, token)
       if (settlement.outcome === 'dead') throw new bullmq.UnrecoverableError(settlement.error)
       return settlement
     } finally {
-      this.#running.delete(job.id)
+      // Another run of the job may have begun, where this one has lost its lock.
+      if (this.#running.get(job.id) === controller) this.#running.delete(job.id)
     }
   }
 

@@ -77,12 +77,14 @@ class MemoryBroker implements Broker {
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
+    this.#checkOpen()
     this.#jobs.forgetEnded(Date.now())
     const entry = this.#jobs.get(id)
     return entry && statusOf(entry)
   }
 
   async cancel(id: string): Promise<Cancelled> {
+    this.#checkOpen()
     const entry = this.#jobs.get(id)
     if (!entry) return 'unknown'
     if (!isOpen(entry)) return entry.state === 'cancelled' ? 'cancelled' : 'finished'

@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  type Decision,
-  type Duration,
-  type MaybePromise,
-  SluiceError,
-  warnOnce,
-} from '@sluice/core'
+import type { Decision, Duration, MaybePromise } from '@sluice/core'
 import type { Admission, HttpRequest, Taken } from '@sluice/http'
 import { isOpen } from '../job.ts'
 import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
@@ -15,6 +9,7 @@ import { envelopeOf, type RequestEnvelope } from './envelope.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { parsePrefer } from './prefer.ts'
 import { readBody } from './request-body.ts'
+import { orUnavailable } from './unavailable.ts'
 
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>
@@ -93,10 +88,15 @@ class QueueAdmission<Native> implements Admission<Native> {
     const envelope = envelopeOf(request, headers, body)
     const payload = toJob ? await toJob(envelope, native) : envelope
     const fingerprint = digest(envelope)
-    const result = await this.#enqueue({ identity, payload, idempotencyKey: key, fingerprint })
-    if (result === 'failed') return taken(problem(503, {}, retryIn(brokerRetryMs)))
-    if ('id' in result) return taken(await this.#answer(result, identity, request))
-    return refused(result)
+    const job = { identity, payload, idempotencyKey: key, fingerprint }
+    const answer = await orUnavailable(() => this.#enqueue(job, request))
+    return 'headers' in answer ? taken(answer) : answer
+  }
+
+  async #enqueue(job: JobRequest, request: HttpRequest): Promise<Taken> {
+    const result = await this.#setup.queue.enqueue(job)
+    if (!('id' in result)) return refused(result)
+    return taken(await this.#answer(result, job.identity, request))
   }
 
   async #answer(
@@ -135,17 +135,6 @@ class QueueAdmission<Native> implements Admission<Native> {
     }
   }
 
-  /** A broker that fails is our problem, and no reason to let the request through to where nobody may be. */
-  async #enqueue(job: JobRequest): Promise<EnqueueResult | 'failed'> {
-    try {
-      return await this.#setup.queue.enqueue(job)
-    } catch (error) {
-      if (!(error instanceof SluiceError)) throw error
-      warnOnce(`a request could not be queued: ${error.message}`, error.code)
-      return 'failed'
-    }
-  }
-
   #isSoft({ outcomes, source }: Decision): boolean {
     if (source === 'closed' || outcomes.length === 0) return false
     const { soft } = this.#setup
@@ -165,9 +154,6 @@ class QueueAdmission<Native> implements Admission<Native> {
     )
   }
 }
-
-/** Nobody knows when a broker that failed comes back. */
-const brokerRetryMs = 5_000
 
 const bodyProblems = {
   'too-large': [413, 'The body is too large to be queued.'],

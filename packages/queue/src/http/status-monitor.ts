@@ -12,6 +12,7 @@ import type { JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
 import { queueOf } from './admission-setup.ts'
 import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
+import { orUnavailable } from './unavailable.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>
@@ -54,6 +55,10 @@ export function statusMonitor<Native = unknown>(
     return jobAnswer(job, job.state === 'pending' ? await queue.drainMs() : 0)
   }
 
+  async function cancel(id: string, identity: string): Promise<JobAnswer> {
+    return cancelAnswers[await queue.cancel(id, identity)](id)
+  }
+
   return async function monitorJob(request: HandlerRequest<Native>) {
     const id = ownPath.exec(request.path)?.[1]
     if (id === undefined) return undefined
@@ -63,8 +68,10 @@ export function statusMonitor<Native = unknown>(
     const identity = await queue.identityOf(request.native, request)
     const { allowed, retryAfterMs } = await limiter.consume(identity)
     if (!allowed) return response(quotaProblem('poll', retryAfterMs), method)
-    if (method !== 'DELETE') return response(await look(id, identity), method)
-    return response(cancelAnswers[await queue.cancel(id, identity)](id), method)
+    const answer = await orUnavailable(() =>
+      method === 'DELETE' ? cancel(id, identity) : look(id, identity),
+    )
+    return response(answer, method)
   }
 }
 
