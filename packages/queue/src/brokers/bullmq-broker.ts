@@ -1,5 +1,5 @@
 import { invalid, knownFields, notify, SluiceError, warnOnce, wholeNumber } from '@sluice/core'
-import type { Job, Queue } from 'bullmq'
+import type { Queue } from 'bullmq'
 import type {
   Broker,
   BrokerWorker,
@@ -13,8 +13,10 @@ import type {
 } from '../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { readJob, statusOf, writeJob } from './bullmq-job.ts'
+import { cancelledStatus, findJob, isForgotten } from './bullmq-lookup.ts'
 import { BullmqPlaces } from './bullmq-places.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
+import { LateWorker } from './late-worker.ts'
 
 export interface BullmqBrokerOptions {
   /** Where Redis is: `redis://…`, or the options of an ioredis connection. The broker opens connections of its own. */
@@ -121,7 +123,7 @@ class BullmqBroker implements Broker {
 
   async status(id: string): Promise<JobStatus | undefined> {
     return this.#ask(async ({ queue, places }) => {
-      const found = await find(queue, id)
+      const found = await findJob(queue, id)
       if (!found) return cancelledStatus(await places.cancelledRecord(id))
       return isForgotten(found) ? undefined : found.status
     })
@@ -129,7 +131,7 @@ class BullmqBroker implements Broker {
 
   async cancel(id: string): Promise<Cancelled> {
     return this.#ask(async ({ queue, places }) => {
-      const found = await find(queue, id)
+      const found = await findJob(queue, id)
       if (!found) return (await places.cancelledRecord(id)) === undefined ? 'unknown' : 'cancelled'
       const { job, status: before } = found
       if (!isOpen(before)) {
@@ -181,7 +183,7 @@ class BullmqBroker implements Broker {
 
   async retry(id: string): Promise<boolean> {
     return this.#ask(async ({ queue, places }) => {
-      const found = await find(queue, id)
+      const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
       await places.occupy(readJob(found.job))
       await found.job.retry('failed', { resetAttemptsMade: true })
@@ -245,21 +247,6 @@ class BullmqBroker implements Broker {
   }
 }
 
-/** A worker of a queue that is still being opened. */
-class LateWorker implements BrokerWorker {
-  readonly #opening: Promise<BrokerWorker>
-
-  constructor(opening: Promise<BrokerWorker>) {
-    this.#opening = opening
-  }
-
-  async close(): Promise<void> {
-    // One that could not be opened was reported, and has nothing to close.
-    const worker = await this.#opening.catch(() => undefined)
-    await worker?.close()
-  }
-}
-
 async function loadBullmq(): Promise<Bullmq> {
   try {
     return await import('bullmq')
@@ -267,35 +254,6 @@ async function loadBullmq(): Promise<Bullmq> {
     const message = 'bullmqBroker needs bullmq 6 and ioredis: npm install bullmq ioredis'
     throw new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
   }
-}
-
-interface Found {
-  readonly job: Job
-  readonly status: JobStatus
-}
-
-/** Ids of ours; any other text could be the name of another key of BullMQ's, such as `wait`. */
-const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-async function find(queue: Queue, id: string): Promise<Found | undefined> {
-  const job = jobId.test(id) ? await queue.getJob(id) : undefined
-  if (!job) return undefined
-  const state = await job.getState()
-  // It was removed since it was read.
-  if (state === 'unknown') return undefined
-  return { job, status: statusOf(job, state) }
-}
-
-/** BullMQ removes what ended long ago when something else ends, and not before. */
-function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
-  if (status.state === 'failed' || finishedOn === undefined) return false
-  const kept = opts.removeOnComplete
-  const age = typeof kept === 'object' && 'age' in kept ? Number(kept.age) : 0
-  return finishedOn + age * 1_000 <= Date.now()
-}
-
-function cancelledStatus(record: string | undefined): JobStatus | undefined {
-  return record === undefined ? undefined : (JSON.parse(record) as JobStatus)
 }
 
 function failure(message: string, cause?: unknown): SluiceError {
