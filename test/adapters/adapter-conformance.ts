@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import { afterEach, beforeEach, describe, onTestFinished, vi } from 'vitest'
 import { type Answer, ask, type Question } from './ask.ts'
 import type { AppSetup, Driver, Limits } from './drivers/driver.ts'
@@ -15,6 +16,7 @@ interface Subject {
 
 export interface App {
   readonly port: number
+  readonly server: Server
   ask(path?: string, question?: Question): Promise<Answer>
   /** The statuses of several requests, one after the other. */
   statuses(count: number, path?: string, question?: Question): Promise<number[]>
@@ -42,10 +44,11 @@ export function describeAdapter(driver: Driver, behaviours: Readonly<Record<stri
 }
 
 export async function startApp(driver: Driver, setup: AppSetup): Promise<App> {
-  const { port, close } = await driver.start(setup)
+  const { port, server, close } = await driver.start(setup)
   onTestFinished(close)
   return {
     port,
+    server,
     ask: (path, question) => ask(port, path, question),
     async statuses(count, path, question) {
       const statuses: number[] = []

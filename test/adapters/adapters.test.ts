@@ -1,18 +1,24 @@
 import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
+import { accessLists } from './behaviours/access-lists.ts'
 import { admission } from './behaviours/admission.ts'
+import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
+import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
+import { idempotentRetries } from './behaviours/idempotency.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
+import { penalties } from './behaviours/penalties.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
 import { requestValues } from './behaviours/request-values.ts'
 import { responseHeaders } from './behaviours/response-headers.ts'
 import { routeRules } from './behaviours/routes.ts'
+import { shadows } from './behaviours/shadow.ts'
 import { sharing } from './behaviours/sharing.ts'
 import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
@@ -21,8 +27,10 @@ import { fastifyDriver } from './drivers/fastify-driver.ts'
 
 const behaviours = {
   basics,
+  bypasses,
   requestValues,
   keys,
+  accessLists,
   proxies,
   refusals,
   responseHeaders,
@@ -34,6 +42,10 @@ const behaviours = {
   queues,
   leases,
   admission,
+  penalties,
+  afterTheResponse,
+  shadows,
+  idempotentRetries,
   movingLimits,
 }
 

@@ -157,6 +157,22 @@ describe('rateLimit', () => {
     warn.mockRestore()
   })
 
+  it('says once what to set when all clients seem to share the address of a proxy', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = express().use(rateLimit({ ...one, limit: 10_000 }))
+    app.set('trust proxy', 1)
+    const get = await serve(app)
+    for (let i = 0; i < 1_001; i += 1) {
+      await get('/', { headers: { 'x-forwarded-for': `198.51.100.${i % 250}, 10.0.0.1` } })
+    }
+
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/call app\.set\('trust proxy', <number of proxies>\)/),
+    )
+    expect(String(warn.mock.calls[0])).not.toMatch(/198\.51|10\.0\.0/)
+    warn.mockRestore()
+  })
+
   it('throws at construction what no request should have to find out', () => {
     expect(() => rateLimit({} as RateLimitOptions)).toThrow(SluiceError)
     expect(() => rateLimit({ ...one, windw: 1 } as RateLimitOptions)).toThrow(

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, constants } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import {
@@ -5,6 +6,7 @@ import {
   memoryStore,
   mount,
   type RateLimitPluginOptions,
+  type RequestDecision,
   rateLimitPlugin,
 } from '@sluice/fastify'
 import fastify from 'fastify'
@@ -109,6 +111,23 @@ describe('X-Forwarded-For', () => {
     }
 
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('fastify({ trustProxy:'))
+    warn.mockRestore()
+  })
+
+  it('that makes one address of many lists gives one warning that says what to set', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = fastify({ trustProxy: '127.0.0.1' })
+    onTestFinished(() => app.close())
+    await app.register(rateLimitPlugin, { ...two, limit: 10_000 })
+    for (let i = 0; i < 1_001; i += 1) {
+      const headers = { 'x-forwarded-for': `198.51.100.${i % 250}, 10.0.0.1` }
+      await app.inject({ url: '/', headers })
+    }
+
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/fastify\(\{ trustProxy: '<addresses of all proxies/),
+    )
+    expect(String(warn.mock.calls[0])).not.toMatch(/198\.51|10\.0\.0/)
     warn.mockRestore()
   })
 })
@@ -217,4 +236,35 @@ describe('mount', () => {
     expect((await app.inject('/limits/nothing')).statusCode).toBe(404)
     expect((await app.inject('/limits/boom')).json().message).toBe('boom')
   })
+})
+
+it('settles a response over HTTP/2, and charges at once what is added after it', async () => {
+  const policy = { name: 'h2', limit: 10, window: '1m' } as const
+  const store = memoryStore()
+  const limiter = createLimiter({ ...policy, store })
+  const decisions: (RequestDecision | undefined)[] = []
+  const app = fastify({ http2: true })
+  onTestFinished(() => app.close())
+  await app.register(rateLimitPlugin, {
+    ...policy,
+    store,
+    key: () => 'ada',
+    refundWhen: (_, { status }) => status === 404,
+  })
+  app.get('/', async (request) => {
+    decisions.push(request.rateLimit)
+    request.rateLimit?.charge(2)
+    return 'hello'
+  })
+  const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+  onTestFinished(() => void session.close())
+  const get = (path: string) => once(session.request({ ':path': path }).resume(), 'close')
+  const left = async () => (await limiter.peek('ada')).outcomes[0]?.remaining
+
+  await get('/')
+  await until(async () => (await left()) === 7)
+  await get('/unknown')
+  await until(async () => (await left()) === 7)
+  decisions[0]?.charge(3)
+  expect(await left()).toBe(4)
 })

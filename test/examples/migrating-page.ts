@@ -66,7 +66,8 @@ function rowsOf(text: string): readonly TableRow[] {
   })
 }
 
-/** The code in a text, each piece as it stands between its marks. */
+/** The code in a text, each piece as it stands between its marks, and each block. */
 export function codeIn(cell: string): readonly string[] {
-  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+  const marked = cell.matchAll(/```\w*\n([\s\S]*?)```|`([^`]+)`/g)
+  return [...marked].map(([, block, code = '']) => block ?? code)
 }

@@ -1,6 +1,7 @@
 import {
   createGuard,
   type GuardOptions,
+  type Hold,
   type HttpRequest,
   type HttpResponse,
   type Passage,
@@ -34,7 +35,15 @@ export function exchange(view: Partial<HttpRequest> = {}, scope = '') {
     header: () => undefined,
     ...view,
   }
-  return { native: {}, request, response, scope, fields }
+  const held: Hold[] = []
+  const whenOver = (hold: Hold) => void held.push(hold)
+  /** The response is sent with this status, or its client leaves. */
+  const end = (status?: number) => {
+    for (const hold of held)
+      if (status === undefined) hold.abort()
+      else hold.finish(status)
+  }
+  return { native: {}, request, response, scope, fields, whenOver, held, end }
 }
 
 /** The passage of a guard in which nothing is async. */

@@ -244,7 +244,8 @@ describe('a key of a function of yours', () => {
     for (const value of [42, {}]) expect(keyOf((() => value) as never, {})).toBeUndefined()
     expect(warn.mock.calls).toEqual([
       [
-        'sluice: a key function yielded a number, and not text: it counts as missing; write String(id)',
+        'sluice: a key function yielded a number, and not text: it counts as missing; write user((req) => …), ' +
+          'which takes ids, or String(id)',
       ],
     ])
     warn.mockRestore()

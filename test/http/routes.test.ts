@@ -64,6 +64,44 @@ describe('routes', () => {
     },
   )
 
+  it.each<[string, number | undefined]>([
+    ['/LOGIN/', 1],
+    ['/users/%6De', 3],
+    ['/users/me', 2],
+    ['/files/', 4],
+    ['/files//', 4],
+    ['/files', undefined],
+    ['/json/a.JSON', 5],
+    ['/number/7', 6],
+    ['/number/x', undefined],
+    ['/word/x', 7],
+    ['/word/7', undefined],
+    ['/caf%c3%A9', 8],
+    ['/caf%c3%A9/%zz', undefined],
+  ])('where the router is not known, %s is what any of them would find', (path, limit) => {
+    const routes = {
+      '/login': of(1),
+      '/users/me': of(2),
+      '/users/:id': of(3),
+      '/files/*': of(4),
+      '/json/:name.json': of(5),
+      '/number/:n(^\\d+$)': of(6),
+      '/word/:w(^\\D+$)': of(7),
+      '/caf%C3%A9': of(8),
+    }
+    expect(limitOf(routes, { path }, { ...lax, lenient: true })).toBe(limit)
+  })
+
+  it('that are false stand for what is written', () => {
+    const routes = { '/health': false, '/public/*': false, '*': of(1) } as const
+    for (const routing of [exactRouting, { ...lax, lenient: true }]) {
+      const at = (path: string) => limitOf(routes, { path }, routing)
+      expect(['/health', '/public/a', '/public/a/..b'].map(at)).toEqual(Array(3).fill(undefined))
+      expect(['/public/../x', '/public/%2E%2e%2fx', '/public/.'].map(at)).toEqual([1, 1, 1])
+      expect(['/HEALTH', '/health/', '//health', '/public'].map(at)).toEqual(Array(4).fill(1))
+    }
+  })
+
   it('stand behind a prefix', () => {
     const routes = { '/': of(1), '/login': of(2), '*': of(3) }
     const at = (path: string) =>
@@ -73,6 +111,7 @@ describe('routes', () => {
     expect([at('/api/acme'), at('/api/acme/')]).toEqual([1, 1])
     expect(at('/api/acme/x/y')).toBe(3)
     expect(at('/login')).toBeUndefined()
+    expect(limitOf(routes, { path: '/api/' }, { ...lax, prefix: '/api' })).toBe(1)
   })
 
   it('without a method hold for methods that the router does not know', () => {

@@ -1,4 +1,4 @@
-import type { Check, Decision, Limiter, Policy, PolicyOptions } from '@sluice/core'
+import type { Check, Decision, Limiter, PenaltyOptions, Policy, PolicyOptions } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -32,7 +32,11 @@ interface Opened {
   remaining(...keys: readonly string[]): Promise<readonly (number | undefined)[]>
 }
 
-function open(policies: readonly PolicyOptions[], client: UserClient = cluster): Opened {
+function open(
+  policies: readonly PolicyOptions[],
+  client: UserClient = cluster,
+  penalty?: PenaltyOptions,
+): Opened {
   opened += 1
   const limiter = patientLimiter({
     store: redisStore(client, { prefix: `shards${opened}`, denialTtlMs: 0 }),
@@ -41,6 +45,7 @@ function open(policies: readonly PolicyOptions[], client: UserClient = cluster):
     ),
     failureMode: 'closed',
     onStoreError: () => undefined,
+    ...(penalty && { penalty }),
   })
   const checkOf = (policy: Policy, key: string): Check => ({
     policy,
@@ -145,6 +150,35 @@ describe('a request whose policies count different identities, on a Cluster', ()
     const decisions = await Promise.all(Array.from({ length: 60 }, () => consume(here, there)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
     expect(await remaining(here, there)).toEqual([10, 0])
+  })
+
+  it.each([
+    ['before it was asked', { name: 'narrow', limit: 1 }],
+    ['after it was asked', { name: 'wide', limit: 50 }],
+  ])('is a strike for a penalty that was denied %s', async (_when, policy) => {
+    const { limiter } = open([policy], cluster, { after: 3, within: '1h', for: '1h' })
+    const [quota] = limiter.policies
+    const { penalty } = limiter
+    if (!quota || !penalty) throw new Error('a policy and a penalty')
+    await limiter.charge(here, { cost: quota.limit })
+    const checks = [
+      { policy: quota, key: here, cost: 1, limit: quota.limit },
+      { policy: penalty, key: there, cost: 1, limit: penalty.limit },
+    ]
+    for (const left of [2, 1, 0]) {
+      const { allowed, outcomes } = await limiter.decide(checks)
+      expect(allowed).toBe(false)
+      expect(outcomes[1]?.remaining).toBe(left)
+    }
+    await limiter.reset(here)
+    expect((await limiter.decide(checks)).outcomes[1]?.allowed).toBe(false)
+    // Nothing was taken of the quota meanwhile.
+    await limiter.reset(there)
+    const { allowed, outcomes } = await limiter.decide(checks)
+    expect(allowed).toBe(true)
+    expect(outcomes[0]?.remaining).toBe(quota.limit - 1)
+    await limiter.block(there, '1m')
+    expect((await limiter.decide(checks)).allowed).toBe(false)
   })
 
   it('is counted by a penalty whichever policy denies it, reached or not', async () => {

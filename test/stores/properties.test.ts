@@ -222,8 +222,13 @@ function longestTtlMs({
   resolutionMs,
   burst,
   maxDelayMs,
+  penalty,
 }: Policy): number {
   const marginMs = 10_000
+  if (algorithm === 'penalty') {
+    const { maxMs } = penalty ?? { maxMs: 0 }
+    return Math.max(maxMs, 3_600_000) + Math.max(maxMs, windowMs) + marginMs
+  }
   if (algorithm === 'sliding-log') return Math.ceil(1.5 * windowMs) + resolutionMs + marginMs
   if (algorithm === 'sliding-counter') return 2 * windowMs + marginMs
   if (algorithm === 'token-bucket') return (burst ?? 2 * limit + 1) * windowMs + marginMs

@@ -4,6 +4,7 @@ import {
   type Check,
   createLimiter,
   memoryStore,
+  type PenaltyOptions,
   type Policy,
   type PolicyOptions,
   type StoreOp,
@@ -80,6 +81,34 @@ export function policiesOf(options: readonly PolicyOptions[]): readonly Policy[]
   return options.flatMap((policy) => createLimiter({ policies: [policy], store }).policies)
 }
 
+/** None, one that blocks by itself, or one by hand alone. */
+const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant([]) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .record({
+        after: fc.constantFrom(1, 2, 3, 5),
+        within: fc.constantFrom(...windows),
+        for: fc.constantFrom(1, 7, 100, 60_000),
+        factor: fc.constantFrom(1, 1.5, 2, 1e300),
+        share: fc.constantFrom(1, 1.3, 8, 1_000),
+      })
+      .map(({ share, ...options }) => [{ ...options, max: Math.floor(options.for * share) }]),
+  },
+  { weight: 1, arbitrary: fc.constant([{ after: 'never' } as const]) },
+)
+
+/** Penalties as a limiter makes them. */
+function penaltyPolicies(options: readonly PenaltyOptions[]): readonly Policy[] {
+  return options.flatMap((penalty) => createLimiter({ penalty }).penalty ?? [])
+}
+
+/** How long what a policy decides lasts. */
+function lastingMs({ windowMs, penalty }: Policy): readonly number[] {
+  return penalty ? [windowMs, penalty.forMs] : [windowMs || 1_000]
+}
+
 function elapsed(windowMs: number): fc.Arbitrary<number> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constant(0) },
@@ -96,7 +125,21 @@ function elapsed(windowMs: number): fc.Arbitrary<number> {
   )
 }
 
+/** One strike, or, by a charge, several. */
+function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
+  return fc
+    .record({
+      key: fc.constantFrom('a', 'a', 'b', 'c'),
+      cost: fc.oneof(
+        { weight: 6, arbitrary: fc.constant(1) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: policy.limit }) },
+      ),
+    })
+    .map((rest) => ({ policy, limit: policy.limit, ...rest }))
+}
+
 function checkOf(policy: Policy): fc.Arbitrary<Check> {
+  if (policy.algorithm === 'penalty') return penaltyCheckOf(policy)
   return fc
     .record({
       key: fc.constantFrom('a', 'a', 'b', 'c'),
@@ -115,7 +158,26 @@ function checkOf(policy: Policy): fc.Arbitrary<Check> {
     .map((rest) => ({ policy, ...rest }))
 }
 
+/** A block of the only penalty by hand. */
+function blockOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
+  const penalty = policies.filter(({ algorithm }) => algorithm === 'penalty')
+  return fc
+    .tuple(fc.constantFrom('a', 'b'), fc.constantFrom(1, 5, 100, 60_000, 3_600_000))
+    .map(([key, cost]) => ({
+      op: 'block',
+      settles: 0,
+      checks: penalty.map((policy) => ({ policy, key, cost, limit: policy.limit })),
+    }))
+}
+
 function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
+  const other = otherRequestOf(policies)
+  const hasPenalty = policies.some(({ algorithm }) => algorithm === 'penalty')
+  if (!hasPenalty) return other
+  return fc.oneof({ weight: 12, arbitrary: other }, { weight: 1, arbitrary: blockOf(policies) })
+}
+
+function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
   return fc.record({
     op: fc.constantFrom<StoreOp>(
       'consume',
@@ -138,15 +200,17 @@ function requestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
 }
 
 /**
- * Traces over a handful of keys and up to three policies: bursts, gaps, equal milliseconds, hits on the edge of a window, clocks that are
+ * Traces over a handful of keys, up to three policies and a penalty: bursts, gaps, equal milliseconds, hits on the edge of a window, clocks that are
  * set back and forth, requests of one call that share keys, limits that change under way.
  */
 export const traces: fc.Arbitrary<Trace> = fc
   .array(fc.nat(), { minLength: 1, maxLength: 3 })
-  .chain((seeds) => fc.tuple(...seeds.map((_seed, index) => policyOptions(index))))
-  .map((options) => policiesOf(options))
+  .chain((seeds) =>
+    fc.tuple(fc.tuple(...seeds.map((_seed, index) => policyOptions(index))), penalties),
+  )
+  .map(([options, penalty]) => [...policiesOf(options), ...penaltyPolicies(penalty)])
   .chain((policies) => {
-    const step = fc.constantFrom(...policies.map(({ windowMs }) => windowMs)).chain((windowMs) =>
+    const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((windowMs) =>
       fc.record({
         elapsedMs: elapsed(windowMs),
         requests: fc.oneof(

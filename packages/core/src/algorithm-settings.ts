@@ -17,6 +17,16 @@ export interface AlgorithmSettings {
   readonly maxDelayMs: number
   /** `concurrency`: the wait that a refused client is told. */
   readonly retryMs: number
+  /** `penalty`: what strikes lead to; `undefined` where none are counted. */
+  readonly penalty: PenaltySettings | undefined
+}
+
+/** How long a key is blocked that has collected its strikes. */
+export interface PenaltySettings {
+  readonly forMs: number
+  /** What each further block is longer by. */
+  readonly factor: number
+  readonly maxMs: number
 }
 
 type AlgorithmField =
@@ -67,6 +77,7 @@ export function algorithmSettings(
     queue: optionalUnits(options.queue, { option: at('queue') }, 0) ?? Number.POSITIVE_INFINITY,
     maxDelayMs: maxDelay(options, at('maxDelay')),
     retryMs: durationMs(given(options.retryAfter, '1s'), at('retryAfter')),
+    penalty: undefined,
   }
 }
 

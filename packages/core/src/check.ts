@@ -9,6 +9,8 @@ export interface Check {
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
   readonly limit: number
+  /** Whether the policy is in shadow for this request. @default what its share says of the key */
+  readonly shadow?: boolean
   /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
   readonly receipt?: Receipt
 }

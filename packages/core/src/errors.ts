@@ -18,6 +18,8 @@ export const errorCodes = {
   SLUICE_COST_INVALID: 'a cost that is not a whole number ≥ 0',
   SLUICE_ROUTE_INVALID: 'a route of the options that is none',
   SLUICE_ROUTE_DUPLICATE: 'two routes of the options that match the same requests',
+  SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',
+  SLUICE_ANSWER_INVALID: 'a function that had to answer true or false, and did not',
   SLUICE_KEY_INVALID: 'a key that is not a non-empty string',
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',

@@ -30,12 +30,16 @@ export const refuseAll: Decision = {
   source: 'closed',
 }
 
-/** The mode that counts for a request: the strictest of its policies', which without one of their own have the limiter's. */
+/**
+ * The mode that counts for a request: the strictest of its policies', which without one of their own have the limiter's. A penalty goes with
+ * the others.
+ */
 export function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
-  let found: FailureMode = 'open'
+  let found: FailureMode | undefined
   for (const { policy } of checks) {
+    if (policy.algorithm === 'penalty') continue
     const mode = policy.failureMode ?? ofLimiter
-    if (strictness[mode] > strictness[found]) found = mode
+    if (!found || strictness[mode] > strictness[found]) found = mode
   }
-  return found
+  return found ?? ofLimiter
 }

@@ -1,14 +1,16 @@
 export type { Algorithm, Counted } from './algorithms/algorithm.ts'
 export { delayOf, leavesTrace, outcomeOf, waitMs } from './algorithms/counter.ts'
 export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
-export { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+export { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithms } from './algorithms/table.ts'
 export { type Check, Receipt } from './check.ts'
 export type { Decision, DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
+export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
+export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
@@ -23,6 +25,7 @@ export {
   type InvalidEvent,
   notify,
   type Observers,
+  type ShadowEvent,
   type StoreErrorEvent,
 } from './observers.ts'
 export {
@@ -35,6 +38,7 @@ export {
   show,
   wholeNumber,
 } from './options.ts'
+export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './penalty.ts'
 export {
   definePolicy,
   maxUnits,

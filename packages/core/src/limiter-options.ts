@@ -3,6 +3,7 @@ import { type FailureMode, failureModes } from './failure-mode.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
 import { type Observers, observerFields } from './observers.ts'
 import { given, invalid, knownFields, oneOf, wholeNumber } from './options.ts'
+import { definePenalty, type PenaltyOptions } from './penalty.ts'
 import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
 import { registerPolicies } from './policy-registry.ts'
 import type { Store } from './store.ts'
@@ -11,6 +12,8 @@ import type { Store } from './store.ts'
 export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly PolicyOptions[]
+  /** Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a request. @default none */
+  penalty?: PenaltyOptions
   /** Where counts live. @default memoryStore() */
   store?: Store
   /** What happens while the store fails. @default 'fallback' */
@@ -34,6 +37,7 @@ const mostPolicies = 64
 
 export interface LimiterSetup {
   readonly policies: readonly Policy[]
+  readonly penalty: Policy | undefined
   readonly store: Store
   readonly failureMode: FailureMode
   readonly deadlineMs: number
@@ -43,6 +47,7 @@ export interface LimiterSetup {
 
 /** The options of a limiter beside its policies; layers above take them too. */
 export const limiterFields: readonly (keyof LimiterOptions)[] = [
+  'penalty',
   'store',
   'failureMode',
   'deadlineMs',
@@ -60,8 +65,9 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
       throw invalid({ option: field }, observer, 'a function')
     }
   }
-  const policies = policyList(options).map(([policy, where]) => definePolicy(policy, where))
-  checkTogether(policies)
+  const policies = listedPolicies(options).map(([policy, where]) => definePolicy(policy, where))
+  const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
+  checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
   const failureMode = oneOf(
     given(options.failureMode, 'fallback'),
@@ -77,14 +83,23 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     options.instances === undefined
       ? undefined
       : wholeNumber(options.instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
+  const registered = registerPolicies(store, [...policies, ...penalties])
   return {
-    policies: registerPolicies(store, policies),
+    policies: registered.slice(0, policies.length),
+    penalty: registered[policies.length],
     store,
     failureMode,
     deadlineMs,
     instances,
     fallback: fallbackOf(options.fallback, store),
   }
+}
+
+/** A penalty alone needs no policies: such a limiter lets all pass that nobody has blocked. */
+function listedPolicies(options: LimiterOptions): ReturnType<typeof policyList<PolicyOptions>> {
+  const fields: readonly string[] = ['policies', ...policyFields]
+  const isAlone = options.penalty && !Object.keys(options).some((field) => fields.includes(field))
+  return isAlone ? [] : policyList<PolicyOptions>(options)
 }
 
 /** Any other store could grow without end, or be away itself. */

@@ -1,16 +1,21 @@
-import type { Check, Receipt } from './check.ts'
-import { type Decision, decisionOf } from './decision.ts'
+import type { Check } from './check.ts'
+import { type Decision, withShadow } from './decision.ts'
+import type { Duration } from './duration.ts'
+import { divideChecks } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
+import { Holdings } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
-import { invalid, knownFields, show, wholeNumber } from './options.ts'
-import type { Policy } from './policy.ts'
+import { knownFields, show, wholeNumber } from './options.ts'
+import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreHealth } from './resilience/store-health.ts'
-import type { Outcome, StoreOp } from './store.ts'
+import { ShadowRun } from './shadow-run.ts'
+import type { StoreOp } from './store.ts'
+import { askLimited, isLimited } from './unlimited.ts'
 import { warnOnce } from './warn.ts'
 
 export interface CostOptions {
@@ -21,17 +26,20 @@ export interface CostOptions {
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
   readonly policies: readonly Policy[]
+  /** What blocks keys, decided with the policies; `undefined` without the option `penalty`. */
+  readonly penalty: Policy | undefined
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
-  /** Answers as `consume` would, and changes nothing. */
+  /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
   peek(key: string, options?: CostOptions): Promise<Decision>
   /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
   charge(key: string, options?: CostOptions): Promise<Decision>
   /**
    * Gives back what a decision took, as far as it still counts: at most once, and not after a reset or in a later window.
+   * @param policies those that give back what is theirs, of the limiter's or the checks'. @default all
    * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
    */
-  refund(decision: Decision): Promise<boolean>
+  refund(decision: Decision, policies?: readonly Policy[]): Promise<boolean>
   /**
    * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
    * took stays taken.
@@ -43,21 +51,25 @@ export interface Limiter {
    * @returns whether all of them still ran; false for a decision without leases too
    */
   renew(decision: Decision): Promise<boolean>
-  /** Forgets all that `key` has taken. Rejects when the store failed, since nothing stands in for that. */
+  /** Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since nothing stands in for that. */
   reset(key: string): Promise<void>
+  /**
+   * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`, or ms, ten years at most. Other processes on
+   * the store obey too. Rejects without the option `penalty`, and when the store failed. `reset` lifts it.
+   */
+  block(key: string, duration: Duration): Promise<void>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
    * The checks are trusted: build them from `policies`.
    */
   decide(checks: readonly Check[]): MaybePromise<Decision>
+  /** `charge` for the same callers: takes the units of the checks without asking. */
+  chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
   storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
 }
-
-/** What was taken is given back once, by whichever limiter, and whoever holds copies of the decision. */
-const spent = new WeakSet<Receipt>()
 
 /**
  * Makes a limiter.
@@ -67,16 +79,17 @@ const spent = new WeakSet<Receipt>()
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { policies, store, failureMode, deadlineMs, instances, fallback } = setUpLimiter(options)
+  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
+    setUpLimiter(options)
   const access = accessTo(store, fallback)
   const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
+  const holdings = new Holdings(access, caller)
   if (options.onResilience) access.observe(options.onResilience)
 
-  function ask(op: AskOp, checks: readonly Check[]): MaybePromise<Decision> {
-    const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
-    if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-    const decision = access.ask({ op, checks: limited, caller })
-    return limited === checks ? decision : andThen(decision, (some) => withUnlimited(some, checks))
+  function ask(op: AskOp, asked: readonly Check[]): MaybePromise<Decision> {
+    // To a penalty a charge would be so many denials.
+    const checks = op === 'charge' ? asked.filter(isQuota) : asked
+    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller }))
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -92,11 +105,44 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[]): MaybePromise<Decision> {
-    const decision = ask('consume', checks)
-    if (!options.onDecision) return decision
+    const { enforced, shadows } = divideChecks(checks)
+    const decision = ask('consume', enforced)
+    if (shadows.length === 0 && !options.onDecision) return decision
     return andThen(decision, (known) => {
-      notify(options.onDecision, { decision: known, checks })
-      return known
+      const decided = shadows.length === 0 ? known : followed(known, shadows)
+      notify(options.onDecision, { decision: decided, checks: enforced })
+      return decided
+    })
+  }
+
+  async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<void> {
+    try {
+      if (checks.length > 0) await access.overwrite(op, checks, caller)
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
+  function followed(decision: Decision, shadows: readonly Check[]): Decision {
+    if (!decision.allowed) return decision
+    const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
+    const decided = withShadow(decision, shadow)
+    if (!options.onShadow) return decided
+    void andThen(shadow.decisions, (decisions) => {
+      const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
+      if (told.length === 0) return
+      notify(options.onShadow, { decision: decided, outcomes: shadow.outcomes, checks: told })
+    })
+    return decided
+  }
+
+  function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
+    const { enforced, shadows } = divideChecks(checks)
+    return andThen(ask('charge', enforced), (decision) => {
+      const charged = { ...decision, allowed: true, retryAfterMs: 0 }
+      if (shadows.length === 0) return charged
+      return withShadow(charged, new ShadowRun(shadows.map((check) => ask('charge', [check]))))
     })
   }
 
@@ -106,45 +152,34 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
   }
 
+  /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
+  function allChecksOf(key: string, costs?: CostOptions): readonly Check[] {
+    const checks = checksOf(key, costs)
+    return penalty ? [...checks, { policy: penalty, key, cost: 1, limit: penalty.limit }] : checks
+  }
+
   return {
     policies,
+    penalty,
     decide,
-    consume: (key, costs) => promised(() => decide(checksOf(key, costs))),
-    peek: (key, costs) => promised(() => ask('peek', checksOf(key, costs))),
-    charge: async (key, costs) => ({
-      ...(await ask('charge', checksOf(key, costs))),
-      allowed: true,
-      retryAfterMs: 0,
-    }),
-
-    async refund(decision) {
-      const checks = heldBy(decision)
-      if (checks.length === 0) return false
-      for (const { receipt } of checks) spent.add(receipt)
-      return (await access.settle('refund', decision, checks, caller)) !== undefined
-    },
-
-    async release(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      for (const { receipt } of leases) spent.add(receipt)
-      return (await access.settle('release', decision, leases, caller)) !== undefined
-    },
-
-    async renew(decision) {
-      const leases = heldBy(decision).filter(isLease)
-      if (leases.length === 0) return false
-      const outcomes = await access.settle('renew', decision, leases, caller)
-      return outcomes?.every(({ allowed }) => allowed) ?? false
-    },
+    consume: (key, costs) => promised(() => decide(allChecksOf(key, costs))),
+    peek: (key, costs) =>
+      promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
+    charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
+    chargeChecks,
+    refund: (decision, only) => holdings.refund(decision, only),
+    release: (decision) => holdings.release(decision),
+    renew: (decision) => holdings.renew(decision),
 
     async reset(key) {
-      const checks = checksOf(key).filter(isLimited)
-      try {
-        if (checks.length > 0) await access.reset(checks, caller)
-      } catch (error) {
-        throw storeError(error)
-      }
+      await overwrite('reset', allChecksOf(key).filter(isLimited))
+    },
+
+    async block(key, duration) {
+      checkKey(key)
+      if (!penalty) throw penaltyMissing()
+      const cost = windowMsOf(duration, 'duration')
+      await overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
     },
 
     storeHealth: () => access.health(store),
@@ -176,46 +211,16 @@ function checkKey(key: unknown): void {
   throw new SluiceError('SLUICE_KEY_INVALID', `key must be a non-empty string, but is ${show(key)}`)
 }
 
-function isLimited({ limit }: Check): boolean {
-  return limit !== Number.POSITIVE_INFINITY
-}
-
-function unlimitedOutcome({ policy, limit }: Check): Outcome {
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining: limit,
-    resetMs: undefined,
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt: undefined,
-  }
-}
-
-/** Puts the outcomes of unlimited policies, which no store was asked about, in their places. */
-function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
-  if (decision.outcomes.length === 0) return decision
-  const limited = decision.outcomes.values()
-  const outcomes = checks.map((check) => {
-    const outcome = isLimited(check) ? limited.next().value : undefined
-    return outcome ?? unlimitedOutcome(check)
-  })
-  return { ...decision, outcomes }
-}
-
-function isLease({ policy }: Check): boolean {
-  return policy.algorithm === 'concurrency'
-}
-
-/** What a decision took and has not given back, with the receipts of it. */
-function heldBy(decision: Decision): readonly (Check & { receipt: Receipt })[] {
-  if (!Array.isArray(decision?.outcomes)) {
-    throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
-  }
-  return decision.outcomes.flatMap(({ receipt }) =>
-    receipt && !spent.has(receipt) ? [{ ...receipt.check, receipt }] : [],
+function penaltyMissing(): SluiceError {
+  return new SluiceError(
+    'SLUICE_PENALTY_MISSING',
+    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+      `penalty: { after: 10, within: '1m', for: '5m' }`,
   )
+}
+
+function isQuota({ policy }: Check): boolean {
+  return policy.algorithm !== 'penalty'
 }
 
 function storeError(error: unknown): SluiceError {

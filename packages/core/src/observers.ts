@@ -3,13 +3,23 @@ import type { Decision } from './decision.ts'
 import type { ErrorCode, SluiceError } from './errors.ts'
 import { isPromise } from './maybe-promise.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
-import type { StoreOp } from './store.ts'
+import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
 /** A request that was decided. */
 export interface DecisionEvent {
   readonly decision: Decision
   /** What was asked. The keys are the identities themselves: redact them before they reach a log. */
+  readonly checks: readonly Check[]
+}
+
+/** What the policies in shadow came to for a request that the enforced ones let pass. */
+export interface ShadowEvent {
+  /** What was answered to the request. */
+  readonly decision: Decision
+  /** One for each policy in shadow, each judged alone; `allowed: false`: it would have denied. Left out where the store failed. */
+  readonly outcomes: readonly Outcome[]
+  /** What was asked, in the order of the outcomes. The keys are the identities themselves: redact them before they reach a log. */
   readonly checks: readonly Check[]
 }
 
@@ -29,6 +39,8 @@ export interface InvalidEvent {
 /** Called as things happen; what an observer throws is reported once as a warning, and changes no decision. */
 export interface Observers {
   onDecision?(event: DecisionEvent): void
+  /** Told once for each request with policies in shadow, when it is known what they would have done. */
+  onShadow?(event: ShadowEvent): void
   onStoreError?(event: StoreErrorEvent): void
   onInvalid?(event: InvalidEvent): void
   /** Told of deadlines, of the circuit breaker and of the fallback of the store, which all limiters on it share. */
@@ -37,6 +49,7 @@ export interface Observers {
 
 export const observerFields: readonly (keyof Observers)[] = [
   'onDecision',
+  'onShadow',
   'onStoreError',
   'onInvalid',
   'onResilience',

@@ -79,7 +79,10 @@ const meant: { readonly [field: string]: string | undefined } = {
   keyGenerator: 'key',
   standardHeaders: 'headers',
   legacyHeaders: 'headers',
-  allowList: 'skip',
+  allowList: 'allow',
+  whitelist: 'allow',
+  blockList: 'block',
+  blacklist: 'block',
 }
 
 /** Whether two names begin alike and are about as long, or have the same letters in another order. */

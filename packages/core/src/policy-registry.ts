@@ -43,6 +43,8 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
 
 /** All that must agree wherever a name is used. The limit may differ: it travels with every check. */
 function shapeOf({ algorithm, windowMs, resolutionMs, clockAligned }: Policy): string {
+  // Its numbers travel with every check, so that one process can block by hand what another one blocks by itself.
+  if (algorithm === 'penalty') return 'a penalty'
   const details = [
     resolutionMs > 1 ? ` at ${resolutionMs} ms` : '',
     clockAligned ? ' aligned to the clock' : '',

@@ -1,6 +1,7 @@
 import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './algorithm-settings.ts'
-import { type AlgorithmName, algorithmNames } from './algorithms/names.ts'
+import { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 import { type Duration, durationMs } from './duration.ts'
+import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
@@ -52,6 +53,10 @@ export interface PolicyOptions {
   countDenied?: boolean
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
+  /** `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced. @default 'enforce' */
+  mode?: PolicyMode
+  /** Enforced for this share of the keys only, and in shadow for all others; a key stays where it is. @default all */
+  enforce?: EnforcedShare
   /** What is counted, for clients. @default 'requests'; 'concurrent-requests' for `concurrency` */
   unit?: QuotaUnit
   /**
@@ -69,16 +74,18 @@ export interface Policy extends AlgorithmSettings {
   readonly name: string
   /** Whether the user named it, and so shares it. */
   readonly named: boolean
-  /** Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. */
+  /** Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. For a penalty, the strikes that lead to a block. */
   readonly limit: number
   /** The share of the declared limit that is left free; of limits that come with a check too. */
   readonly headroom: number
-  /** For `concurrency`, how long a lease runs. */
+  /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */
   readonly windowMs: number
-  readonly algorithm: AlgorithmName
+  readonly algorithm: CountingName
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
+  /** The share of the keys that the policy is enforced for: 1 nearly always, 0 in shadow. */
+  readonly enforcedShare: number
   /** `undefined`: the limiter's. */
   readonly failureMode: FailureMode | undefined
 }
@@ -93,6 +100,8 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
   ...algorithmFields,
   'countDenied',
   'hidden',
+  'mode',
+  'enforce',
   'unit',
 ]
 
@@ -133,6 +142,7 @@ export function definePolicy(options: PolicyOptions, where: string): Policy {
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
+    enforcedShare: enforcedShare(options, at),
     failureMode:
       options.failureMode === undefined
         ? undefined
@@ -168,7 +178,8 @@ function windowOf(
   throw invalid({ option: at('window') }, options.window, legal)
 }
 
-function windowMsOf(value: unknown, option: string): number {
+/** The milliseconds of a window, ten years at most. */
+export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
   if (windowMs <= longestWindowMs) return windowMs
   throw invalid({ option }, value, `at most ten years ('3650d')`)
@@ -190,7 +201,7 @@ function countsDenied(options: PolicyOptions, algorithm: AlgorithmName, option: 
   throw invalid({ option }, counts, "left out with algorithm 'concurrency'")
 }
 
-function policyName(value: unknown, option: string): string {
+export function policyName(value: unknown, option: string): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)) return value
   throw new SluiceError(
     'SLUICE_POLICY_NAME',
@@ -198,8 +209,8 @@ function policyName(value: unknown, option: string): string {
   )
 }
 
-/** Injective, and never equal to the id of an unnamed policy, which begins with a tilde. */
-function escapeName(name: string): string {
+/** The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins with a tilde. */
+export function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,
     (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`,

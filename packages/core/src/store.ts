@@ -4,15 +4,25 @@ import type { Policy } from './policy.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
 
 /**
- * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged)
+ * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged); a penalty takes nothing
+ *   from a request that is allowed, and a strike from one that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
  * - `refund`: gives back what the receipts took, as far as it still counts
  * - `release`: ends the leases that the receipts hold, as far as they still run
  * - `renew`: prolongs those leases; an outcome is allowed while its lease still runs
  * - `reset`: forgets the keys
+ * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were blocked for before
  */
-export type StoreOp = 'consume' | 'peek' | 'charge' | 'refund' | 'release' | 'renew' | 'reset'
+export type StoreOp =
+  | 'consume'
+  | 'peek'
+  | 'charge'
+  | 'refund'
+  | 'release'
+  | 'renew'
+  | 'reset'
+  | 'block'
 
 /** What one check came to. Whole milliseconds throughout. */
 export interface Outcome {

@@ -1,9 +1,9 @@
 export {
+  type AccessListOptions,
   type AdaptiveLimit,
   type AdaptiveOptions,
   type ApiKeyOptions,
   adaptive,
-  all,
   apiKey,
   bearer,
   type CpuOptions,
@@ -12,12 +12,14 @@ export {
   type Decision,
   type DecisionEvent,
   type Dialect,
+  type EndedResponse,
+  type EnforcedShare,
   eventLoopDelay,
   eventLoopUtilization,
   type FailureMode,
-  firstOf,
   type Handler,
   header,
+  type Id,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -27,10 +29,12 @@ export {
   type LimitSource,
   memoryStore,
   type Outcome,
+  type RequestDecision,
   type ResilienceEvent,
   route,
   type ScheduleOptions,
   type ScheduleRule,
+  type ShadowEvent,
   type ShedOptions,
   type Signal,
   type SignalOptions,
@@ -43,6 +47,7 @@ export {
   tiers,
   unlimited,
 } from '@sluice/http'
+export { all, firstOf, tenant, user } from './keys.ts'
 export { mount } from './mount.ts'
 export {
   type RateLimit,

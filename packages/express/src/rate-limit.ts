@@ -3,12 +3,13 @@ import {
   andThen,
   continueWith,
   createGuard,
-  type Decision,
+  type Exchange,
   fieldsOnHead,
   type GuardOptions,
   type Limiter,
   type MaybePromise,
   type Reject,
+  type RequestDecision,
   setFields,
   settleAfter,
 } from '@sluice/http'
@@ -19,8 +20,8 @@ declare global {
   // biome-ignore lint/style/noNamespace: how Express has its types extended
   namespace Express {
     interface Request {
-      /** What `rateLimit` decided last on this request; `undefined` when it was skipped. */
-      rateLimit?: Decision | undefined
+      /** What the last `rateLimit` of this request decided; `undefined` when it was skipped. */
+      rateLimit?: RequestDecision | undefined
     }
   }
 }
@@ -30,7 +31,7 @@ export type RateLimitHandler = (
   request: Request,
   response: Response,
   next: NextFunction,
-  decision: Decision,
+  decision: RequestDecision,
 ) => unknown
 
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler>
@@ -43,6 +44,7 @@ const routing = {
   caseSensitive: false,
   ignoreTrailingSlash: true,
   ignoreDuplicateSlashes: true,
+  lenient: true,
 }
 
 export interface RateLimit extends RequestHandler {
@@ -64,14 +66,15 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
   /** Whether the request goes on; if not, it was replied to. */
   function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
-    const exchange = {
+    const exchange: Exchange<Request> = {
       native: req,
       request: new RequestView(req),
       response: res,
       scope: scopeOf(sluiceRateLimit, req),
+      whenOver: (hold) => settleAfter(res, req.socket, hold),
     }
     return andThen(guard.check(exchange), ({ decision, verdict, hold }) => {
-      if (hold) settleAfter(res, req.socket, hold)
+      if (hold) exchange.whenOver(hold)
       if (decision) req.rateLimit = decision
       setFields(res, verdict.fields)
       if (guard.hidesOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))

@@ -1,12 +1,22 @@
 import { METHODS } from 'node:http'
 import {
   type HttpRequest,
+  ProxyWatch,
   type RequestContent,
   routeScope,
   type Scope,
-  warnOnce,
 } from '@sluice/http'
 import type { Request, RequestHandler } from 'express'
+
+const proxyWatch = new ProxyWatch({
+  untrusted:
+    `a request came with X-Forwarded-For, but 'trust proxy' is off, so the address of the connection is counted; behind ` +
+    `one proxy call app.set('trust proxy', 1), and with none have the header removed`,
+  oneAddress:
+    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: 'trust proxy' may ` +
+    `trust fewer proxies than there are, so that all clients share one limit; call app.set('trust proxy', <number of ` +
+    `proxies>), as in app.set('trust proxy', 2). One very busy client looks the same: then all is well`,
+})
 
 /** What Sluice sees of an Express request. */
 export class RequestView implements HttpRequest {
@@ -31,8 +41,10 @@ export class RequestView implements HttpRequest {
   }
 
   get ip(): string | undefined {
-    warnAboutProxy(this.#native)
-    return this.#native.ip
+    const { headers, app, ip } = this.#native
+    const forwarded = headers['x-forwarded-for']
+    if (forwarded !== undefined) proxyWatch.see(String(forwarded), ip, app.get('trust proxy'))
+    return ip
   }
 
   get content(): RequestContent {
@@ -69,13 +81,4 @@ interface MatchedRoute {
 
 function routeOf(request: Request): MatchedRoute | undefined {
   return request.route
-}
-
-/** Behind a proxy all clients would share its address; without one, anybody could send the header. Only the user knows. */
-function warnAboutProxy(request: Request): void {
-  if (request.headers['x-forwarded-for'] === undefined || request.app.get('trust proxy')) return
-  warnOnce(
-    `a request came with X-Forwarded-For, but 'trust proxy' is off, so the address of the connection is counted; behind ` +
-      `one proxy call app.set('trust proxy', 1), and with none have the header removed`,
-  )
 }

@@ -1,10 +1,10 @@
-import type { Decision, GuardOptions, RouteOverride } from '@sluice/http'
+import type { GuardOptions, RequestDecision, RouteOverride } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What `rateLimitPlugin` decided last on this request; `undefined` when it was skipped. */
-    rateLimit: Decision | undefined
+    /** What the last `rateLimitPlugin` of this request decided; `undefined` when it was skipped. */
+    rateLimit: RequestDecision | undefined
   }
   interface FastifyContextConfig {
     /** Limits of this route alone, or the name of a policy of the plugin's, in place of the plugin's; `false`: none. */
@@ -16,7 +16,7 @@ declare module 'fastify' {
 export type RateLimitHandler = (
   request: FastifyRequest,
   reply: FastifyReply,
-  decision: Decision,
+  decision: RequestDecision,
 ) => unknown
 
 /** The limits of one route. What it leaves out is as in the plugin's options; policies of its own replace the plugin's, unless `combine` is 'add'. */

@@ -57,14 +57,16 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   /** Whether the request goes on; if not, it was replied to. */
   function admit(request: FastifyRequest, reply: FastifyReply): MaybePromise<boolean> {
     const response = new ReplyView(reply)
-    const passage = check({
+    const exchange: Exchange<FastifyRequest> = {
       native: request,
       request: new RequestView(request),
       response,
       scope: fastify.prefix,
-    })
+      whenOver: (hold) => settleAfter(reply.raw, request.raw.socket, hold),
+    }
+    const passage = check(exchange)
     return andThen(passage, ({ decision, verdict, hold }) => {
-      if (hold) settleAfter(reply.raw, request.raw.socket, hold)
+      if (hold) exchange.whenOver(hold)
       if (decision) request.rateLimit = decision
       setFields(response, verdict.fields)
       if (verdict.action === 'pass') return true

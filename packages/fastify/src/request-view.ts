@@ -1,13 +1,23 @@
 import {
   type HttpRequest,
   type HttpResponse,
+  ProxyWatch,
   type RequestContent,
   type Routing,
   routeScope,
   type Scope,
-  warnOnce,
 } from '@sluice/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+const proxyWatch = new ProxyWatch({
+  untrusted:
+    `a request came with X-Forwarded-For, but 'trustProxy' is off, so the address of the connection is counted; behind a ` +
+    `proxy write fastify({ trustProxy: '<address of the proxy>' }), and with none have the header removed`,
+  oneAddress:
+    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: 'trustProxy' may ` +
+    `trust fewer proxies than there are, so that all clients share one limit; write fastify({ trustProxy: '<addresses ` +
+    `of all proxies, with commas between>' }). One very busy client looks the same: then all is well`,
+})
 
 /** What Sluice sees of a Fastify request. */
 export class RequestView implements HttpRequest {
@@ -30,8 +40,13 @@ export class RequestView implements HttpRequest {
   }
 
   get ip(): string | undefined {
-    warnAboutProxy(this.#native)
-    return this.#native.ip
+    const forwarded = this.#native.headers['x-forwarded-for']
+    if (forwarded === undefined) return this.#native.ip
+    // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one is `ip`.
+    const { ips } = this.#native
+    const address = ips ? ips.at(-1) : this.#native.ip
+    proxyWatch.see(String(forwarded), address, ips)
+    return address
   }
 
   get content(): RequestContent {
@@ -92,14 +107,4 @@ export function routingOf({ initialConfig }: FastifyInstance): Routing {
     useSemicolonDelimiter = false,
   } = { ...initialConfig, ...initialConfig.routerOptions }
   return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
-}
-
-/** Behind a proxy all clients would share its address; without one, anybody could send the header. Only the user knows. */
-function warnAboutProxy(request: FastifyRequest): void {
-  // `ips` is there if and only if `trustProxy` is on.
-  if (request.headers['x-forwarded-for'] === undefined || request.ips) return
-  warnOnce(
-    `a request came with X-Forwarded-For, but 'trustProxy' is off, so the address of the connection is counted; behind a ` +
-      `proxy write fastify({ trustProxy: '<address of the proxy>' }), and with none have the header removed`,
-  )
 }

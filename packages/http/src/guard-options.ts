@@ -1,81 +1,15 @@
-import type { Decision, LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
-import type { Dialect } from '@sluice/headers'
-import type { Admission } from './admission.ts'
-import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
-import type { KeyResolver } from './keys/key-resolver.ts'
-import type { MissingKey } from './keys/missing-key.ts'
-import type { ShedOptions } from './limits/load-shedder.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
 import type { Profiles } from './routes/policy-catalogue.ts'
 import type { Routes } from './routes/route-rules.ts'
 
-/** What a client reads when it is refused: a text, or an object that is sent as JSON. */
-export type Message = string | object
-
-/**
- * `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what HTTP adds. Functions
- * may be async; what they throw or reject with goes to the error handling of the framework.
- * @typeParam Native the framework's request
- * @typeParam Handler how the framework has somebody reply
- */
-export interface GuardOptions<Native, Handler = never>
-  extends Partial<HttpPolicyOptions<Native>>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies'> {
-  /** The quotas of every request: decided together, all or nothing. */
-  policies?: readonly HttpPolicyOptions<Native>[]
+/** The options of a guard: what applies to all requests, and what to some. */
+export interface GuardOptions<Native, Handler = never> extends PolicyGuardOptions<Native, Handler> {
   /**
    * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves them alone. The most specific one counts.
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
    * @default none
    */
   routes?: Routes<Native, Handler>
   /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
   profiles?: Profiles<Native>
-  /**
-   * Who is counted: a resolver such as `apiKey()`, or a function of the request.
-   * @default ip()
-   */
-  key?: KeyResolver<Native>
-  /** What happens to a request that has no key. @default 'ip' */
-  onMissingKey?: MissingKey
-  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
-  admission?: Admission<Native>
-  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
-  cost?: PerRequest<Native, number>
-  /** Requests that pass uncounted, without headers. @default none */
-  skip?: (native: Native) => MaybePromise<boolean>
-  /**
-   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response the first decides which
-   * IETF draft, and which kind of legacy, is spoken.
-   * @default ['draft-11', 'legacy']
-   */
-  headers?: readonly Dialect[]
-  /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
-  exposeHeaders?: boolean
-  /** Takes the headers off a redirect, which some clients would wait before following. @default false */
-  hideOnRedirect?: boolean
-  /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
-  githubExtras?: boolean
-  /**
-   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back all at once: 0 to 1.
-   * @default 0
-   */
-  retryJitter?: number
-  /**
-   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥ 0; one more is refused with 503, and
-   * not charged.
-   * @default 10_000
-   */
-  maxWaiting?: number
-  /** Refuses the less important classes of requests first, with 503 and uncounted, while there is too much to do. @default none */
-  shed?: ShedOptions<Native>
-  /**
-   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a store that failed, a full waiting room, a
-   * limit that is reduced for now.
-   * @default 429
-   */
-  statusCode?: number
-  /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
-  message?: Message | ((native: Native, decision: Decision) => MaybePromise<Message>)
-  /** Replies to a refused request in our stead; status and headers are set already. */
-  handler?: Handler
 }

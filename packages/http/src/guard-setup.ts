@@ -18,21 +18,19 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect, policyNameProblem } from '@sluice/headers'
-import type { GuardOptions } from './guard-options.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
+import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
+import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
+import { type AccessLists, accessLists } from './lists/access-lists.ts'
+import { corePenalty, penaltyRule } from './penalty-rule.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
-import {
-  checkCounting,
-  checkRule,
-  corePolicy,
-  type Report,
-  type Rule,
-  ruleFields,
-  ruleOf,
-} from './rule.ts'
+import { checkCounting, checkRule, corePolicy, type Rule, ruleFields, ruleOf } from './rule.ts'
+import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {
@@ -50,11 +48,24 @@ export interface GuardPlace {
   readonly scope?: Scope | undefined
 }
 
+/** Rules that are decided with those of a guard, and belong to one around it. */
+export interface RulesAround<Native> {
+  /** Those that the guard's own are added to. */
+  readonly addedTo?: readonly Rule<Native>[] | undefined
+  readonly penalty?: Rule<Native> | undefined
+}
+
 /** The checked options of a guard, with the defaults filled in. */
-export interface GuardSetup<Native> {
+export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
+  /** That of the penalty is the last. */
   readonly rules: readonly Rule<Native>[]
+  readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
+  /** Retries that cost nothing; `undefined`: none do. */
+  readonly replays: Replays<Native> | undefined
+  /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
+  readonly lists: AccessLists | undefined
   readonly report: Report
   readonly dialects: readonly Dialect[]
   readonly exposeHeaders: boolean
@@ -70,7 +81,10 @@ const guardFields: readonly string[] = [
   ...ruleFields,
   'onMissingKey',
   'admission',
+  ...idempotencyFields,
   'skip',
+  'allow',
+  'block',
   'shed',
   'headers',
   'exposeHeaders',
@@ -88,14 +102,15 @@ const guardFields: readonly string[] = [
  * Checks the options of a guard.
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
-export function setUpGuard<Native, Handler>(
-  options: GuardOptions<Native, Handler>,
+export function setUpGuard<Native extends object, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
   { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
-  addedTo: readonly Rule<Native>[] = [],
+  { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
   checkCounting(options, (field) => field)
+  checkSettlement(options, (field) => field)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkRule(policy, at)
   const limiter = createLimiter(
@@ -104,22 +119,42 @@ export function setUpGuard<Native, Handler>(
       listed.map(([policy]) => corePolicy(policy)),
     ),
   )
-  const defaults = { key: options.key ?? ip(), cost: options.cost ?? 1, scope }
+  const defaults = {
+    key: options.key ?? ip(),
+    cost: options.cost ?? 1,
+    settlement: settlementOf(options),
+    scope,
+  }
   for (const { name } of limiter.policies) checkName(name)
+  if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
     return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
   })
-  const rules = [...addedTo, ...own]
+  const penalty = limiter.penalty
+    ? penaltyRule(options, {
+        policy: identifiedByScope ? scopedPolicy(limiter.penalty, own.length) : limiter.penalty,
+        key: defaults.key,
+        // Whom `limiter.block` names is blocked wherever the guard stands.
+        scope: identifiedByScope ? scope : '',
+      })
+    : penaltyAround
+  const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  const idempotency = idempotencyOf(options)
   return {
     limiter,
     rules,
+    penalty,
     onMissingKey: oneOf(
       given(options.onMissingKey, 'ip'),
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    replays:
+      idempotency &&
+      new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
+    lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),
     exposeHeaders: flag(options.exposeHeaders, { option: 'exposeHeaders' }, false),
@@ -141,17 +176,30 @@ export function setUpGuard<Native, Handler>(
 
 /** The limiter's part of the options, in the form that the user chose, so that its messages name what the user wrote. */
 function limiterOptions<Native, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const ownFields: readonly string[] = limiterFields
-  const own = Object.fromEntries(
-    Object.entries(options).filter(([field]) => ownFields.includes(field)),
-  )
-  return options.policies === undefined ? { ...own, ...policies[0] } : { ...own, policies }
+  const own = limiterFieldsOf(options)
+  const all = { ...own, ...corePenalty(options) }
+  return options.policies === undefined ? { ...all, ...policies[0] } : { ...all, policies }
 }
 
-function checkFunctions({ admission, skip, message, handler }: GuardOptions<never, unknown>): void {
+/** What the options say of the limiter beside its policies and its penalty. */
+function limiterFieldsOf<Native, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+): LimiterOptions {
+  const fields: readonly string[] = limiterFields
+  return Object.fromEntries(
+    Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),
+  )
+}
+
+function checkFunctions({
+  admission,
+  skip,
+  message,
+  handler,
+}: PolicyGuardOptions<never, unknown>): void {
   if (admission !== undefined && typeof admission?.take !== 'function') {
     throw invalid({ option: 'admission' }, admission, 'what createAdmission({ queue, … }) makes')
   }
@@ -196,7 +244,7 @@ function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   }
 }
 
-function dialects(value: GuardOptions<never>['headers']): readonly Dialect[] {
+function dialects(value: PolicyGuardOptions<never>['headers']): readonly Dialect[] {
   try {
     return checkDialects(given(value, ['draft-11', 'legacy']))
   } catch (cause) {

@@ -6,12 +6,12 @@ import {
   memoryStore,
   unlimited,
 } from '@sluice/core'
+import type { Exchange } from './exchange.ts'
 import type { GuardOptions } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
-import type { HttpRequest } from './http-request.ts'
+import { readLists } from './lists/access-lists.ts'
 import { type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
-import type { HttpResponse } from './responses/http-response.ts'
 import { PolicyCatalogue } from './routes/policy-catalogue.ts'
 import { RouteGuards } from './routes/route-guards.ts'
 import type { RouteOverride } from './routes/route-override.ts'
@@ -19,16 +19,6 @@ import { RouteRules } from './routes/route-rules.ts'
 import type { Routing } from './routes/route-table.ts'
 import type { Scope } from './routes/scope.ts'
 import { bringsPolicies } from './routes/shorthand-fields.ts'
-
-/** One request and its response, as an adapter shows them. */
-export interface Exchange<Native extends object> {
-  /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
-  readonly native: Native
-  readonly request: HttpRequest
-  readonly response: HttpResponse
-  /** Where the guard stands; '' for the whole application. */
-  readonly scope: Scope
-}
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
@@ -76,15 +66,16 @@ export function createGuard<Native extends object, Handler = never>(
     throw invalid({ option: place.where }, options, 'an object of options')
   }
   const { routes, profiles, ...own } = options
-  const base = { ...own, store: given(own.store, memoryStore()) }
+  const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
-  const mayBeNone = !isGlobal || routes !== undefined
+  const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)
   const everywhere = createPolicyGuard<Native, Handler>(
     hasNone ? { ...base, ...nothing } : base,
     place,
   )
   const isApplied = isGlobal && !hasNone
+  const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
   const rules = new RouteRules(routes, guards, routing)
 
@@ -97,11 +88,11 @@ export function createGuard<Native extends object, Handler = never>(
     check(exchange) {
       const rule = rules.find(exchange.request)
       if (rule) return rule.guard === false ? untouched : rule.guard.check(exchange)
-      return isApplied ? everywhere.check(exchange) : untouched
+      return isAsked ? everywhere.check(exchange) : untouched
     },
     ofRoute: (override, where) => guards.at(override, where),
   }
 }
 
-/** What stands for no policies: it is never asked. */
+/** What stands for no policies: it limits nothing. */
 const nothing = { limit: unlimited, window: '1s' } as const

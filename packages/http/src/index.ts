@@ -3,6 +3,7 @@ export {
   createLimiter,
   type Decision,
   type DecisionEvent,
+  type EnforcedShare,
   type FailureMode,
   flag,
   given,
@@ -15,6 +16,7 @@ export {
   type Outcome,
   oneOf,
   type ResilienceEvent,
+  type ShadowEvent,
   SluiceError,
   type Store,
   type StoreErrorEvent,
@@ -25,22 +27,20 @@ export {
 export type { Dialect } from '@sluice/headers'
 export type { Admission, RequestContent, Taken } from './admission.ts'
 export { continueWith } from './continue-with.ts'
-export { createGuard, type Exchange, type Guard, type GuardSite } from './guard.ts'
-export type { GuardOptions, Message } from './guard-options.ts'
+export type { Exchange } from './exchange.ts'
+export { createGuard, type Guard, type GuardSite } from './guard.ts'
+export type { GuardOptions } from './guard-options.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
+export type { Hold } from './holds/hold.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
-export type {
-  HttpPolicyOptions,
-  LimitOption,
-  LimitValue,
-  PerRequest,
-} from './http-policy.ts'
+export type { HttpPolicyOptions } from './http-policy.ts'
 export type { HttpRequest } from './http-request.ts'
 export { all } from './keys/all.ts'
 export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
 export { firstOf } from './keys/first-of.ts'
 export { header } from './keys/header.ts'
+export type { Id } from './keys/id-key.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export {
   defineKey,
@@ -49,9 +49,12 @@ export {
   resolveKey,
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
+export { ProxyWatch } from './keys/proxy-watch.ts'
 export { route } from './keys/route.ts'
+export { tenant } from './keys/tenant.ts'
+export { user } from './keys/user.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
-export type { LimitSource } from './limits/limit-source.ts'
+export type { LimitOption, LimitSource, LimitValue } from './limits/limit-source.ts'
 export type { ShedOptions } from './limits/load-shedder.ts'
 export {
   type CpuOptions,
@@ -63,10 +66,10 @@ export { type ScheduleOptions, schedule } from './limits/schedule.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
 export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
+export type { AccessListOptions } from './lists/access-list.ts'
 export {
   type Answer,
   type Delay,
-  type Hold,
   type Pass,
   type Passage,
   type Reject,
@@ -74,7 +77,10 @@ export {
   untouched,
   type Verdict,
 } from './passage.ts'
+export type { GuardPenalty } from './penalty-rule.ts'
+export type { PerRequest } from './per-request.ts'
 export type { PolicyGuard } from './policy-guard.ts'
+export type { Message } from './policy-guard-options.ts'
 export {
   type HttpResponse,
   type ResponseField,
@@ -93,3 +99,5 @@ export type { RouteOverride } from './routes/route-override.ts'
 export type { Routes } from './routes/route-rules.ts'
 export type { Routing } from './routes/route-table.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
+export type { RequestDecision } from './settlement/request-decision.ts'
+export type { EndedResponse, WhenOver } from './settlement/settlement-options.ts'

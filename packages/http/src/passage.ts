@@ -1,5 +1,6 @@
-import type { Decision } from '@sluice/core'
+import type { Hold } from './holds/hold.ts'
 import type { ResponseField } from './responses/http-response.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What is to be done with a request. */
 export type Verdict<Handler = unknown> = Pass | Delay | Answer | Reject<Handler>
@@ -21,7 +22,7 @@ export interface Delay {
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
   /** Why: what a handler of the user's is told. */
-  readonly decision: Decision
+  readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]
   /** What the client reads; `undefined` where a handler of the user's replies instead. */
@@ -46,18 +47,10 @@ export interface RejectBody {
 /** What an adapter holds for one request. */
 export interface Passage<Handler = unknown> {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
-  readonly decision: Decision | undefined
+  readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
   readonly hold: Hold | undefined
-}
-
-/** What a request occupies until its response is over, such as a lease. Only the first call of the two counts. */
-export interface Hold {
-  /** The response was sent, with this status. */
-  finish(status: number): void
-  /** The connection went first. */
-  abort(): void
 }
 
 /** The passage of a request that Sluice has nothing to say about. */

@@ -1,25 +1,35 @@
-import { andThen, type Decision, type Limiter, type MaybePromise, notify } from '@sluice/core'
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  type Limiter,
+  type MaybePromise,
+  notify,
+} from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import type { Exchange } from './guard.ts'
-import type { GuardOptions } from './guard-options.ts'
-import { type GuardPlace, type GuardSetup, setUpGuard } from './guard-setup.ts'
+import type { Exchange } from './exchange.ts'
+import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
+import { allHolds } from './holds/all-holds.ts'
+import type { Hold } from './holds/hold.ts'
 import { LeaseKeeper } from './holds/lease-keeper.ts'
 import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
+import { forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
-import { RequestChecks } from './request-checks.ts'
+import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
-import type { Rule, RuleCheck } from './rule.ts'
+import { isOnTrial, type RuleCheck } from './rule.ts'
+import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
+import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
 
 /** Where a guard of one list of policies stands. */
-export interface PolicyGuardPlace<Native> extends GuardPlace {
-  /** Rules that are decided with those of the options: what they are added to. */
-  readonly addedTo?: readonly Rule<Native>[] | undefined
+export interface PolicyGuardPlace<Native> extends GuardPlace, RulesAround<Native> {
   /** Where its requests wait. @default a room of its own */
   readonly waitingRoom?: WaitingRoom | undefined
   /** Refuses requests when there is too much to do. @default one of its own, if the options say so */
@@ -41,11 +51,11 @@ export interface PolicyGuard<Native extends object, Handler> {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createPolicyGuard<Native extends object, Handler>(
-  options: GuardOptions<Native, Handler>,
+  options: PolicyGuardOptions<Native, Handler>,
   place: PolicyGuardPlace<Native>,
 ): PolicyGuard<Native, Handler> {
-  const setup = setUpGuard(options, place, place.addedTo)
-  const { limiter } = setup
+  const setup = setUpGuard(options, place, place)
+  const { limiter, lists } = setup
   const { admission, skip, message, handler, shed } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
@@ -55,23 +65,30 @@ export function createPolicyGuard<Native extends object, Handler>(
     limiter,
     setup.rules.map(({ policy }) => policy),
   )
-
+  const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
+  const hasTrials = setup.rules.some(isOnTrial)
   const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
-    ...{ admission, limiter, leases },
-    answer: (exchange, { decision, checks }) => answer(exchange, decision, checks),
-    limitFields(exchange, { decision, checks }) {
-      if (decision.outcomes.length === 0) return []
+    ...{ admission, limiter, answer },
+    hold(charged) {
+      const hold = heldBy(charged.decision, accountOf(charged))
+      if (hold) charged.exchange.whenOver(hold)
+    },
+    tell(decided) {
+      const { exchange, checks } = decided
+      const decision = new ChargeableDecision(setup, decided, undefined)
+      if (decision.outcomes.length === 0) return { decision, fields: [] }
       const fields = responseFields(exchange.native)
-      fields.ledger.add({ decision, checks, dialects: setup.dialects })
-      return fields.render(exchange.response, { ...fieldOptions(decision), ...noRefusal })
+      fields.ledger.add({ decision, checks: enforced(checks), dialects: setup.dialects })
+      const options = { ...fieldOptions(decision), ...noRefusal }
+      return { decision, fields: fields.render(exchange.response, options) }
     },
   }
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
-    if (!skip) return limit(exchange)
+    if (!skip) return enter(exchange)
     return andThen(skip(exchange.native), (skipped) =>
-      skipped ? leave(exchange) : limit(exchange),
+      skipped ? leave(exchange) : enter(exchange),
     )
   }
 
@@ -83,45 +100,59 @@ export function createPolicyGuard<Native extends object, Handler>(
     return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
       if (!isRefused) return count(exchange)
       notify(options.onDecision, { decision: shedder.refusal, checks: [] })
-      return answer(exchange, shedder.refusal, [])
+      return answer({ exchange, decision: shedder.refusal, checks: [] })
     })
   }
 
-  function count(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+  function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
-      if (checks === 'deny') return answer(exchange, deniedWithoutKey, [])
+      if (checks === 'block') return forbidden(options, exchange.native)
+      if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return leave(exchange)
-      return andThen(limiter.decide(checks), (decision) =>
-        takeOver
-          ? takenOrAnswered(exchange, { decision, checks }, takeOver)
-          : answer(exchange, decision, checks),
-      )
+      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
+      return andThen(limiter.decide(checks), (decision) => settle({ exchange, decision, checks }))
     })
+  }
+
+  /** By address first, which costs no key. Who is allowed is not shed either. */
+  function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (!lists) return limit(exchange)
+    const access = lists.ofAddress(exchange.request)
+    if (access === 'block') return forbidden(options, exchange.native)
+    if (access === 'unlisted') return limit(exchange)
+    return lists.blockKeys ? count({ ...exchange, access }) : leave(exchange)
   }
 
   function leave(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     return admission ? takenUnlimited(exchange, admission, untouched) : untouched
   }
 
-  function answer(
-    exchange: Exchange<Native>,
-    decision: Decision,
-    checks: readonly RuleCheck<Native>[],
-  ): MaybePromise<Passage<Handler>> {
-    const { native, response } = exchange
-    if (decision.source === 'open') return { ...untouched, decision }
-    if (decision.delayMs > 0 && waitingRoom.isFull) return turnAway(exchange, decision)
-    const fields = responseFields(native)
-    fields.ledger.add({ decision, checks, dialects: setup.dialects })
-    if (setup.hideOnRedirect) fields.hideOnRedirect = true
-    if (decision.allowed) return admit(decision, fields.render(response, fieldOptions(decision)))
+  function settle(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    return takeOver ? takenOrAnswered(decided, takeOver) : answer(decided)
+  }
 
-    const cause = refusalCause(decision, checks)
+  function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    const { exchange, checks } = decided
+    const { native, response } = exchange
+    if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
+    const account = accountOf(decided)
+    const decision = new ChargeableDecision(setup, decided, account)
+    if (decision.source === 'open') return { ...untouched, decision }
+    const told = enforced(checks)
+    if (told.length === 0 && decision.allowed)
+      return { ...untouched, decision, hold: heldBy(decision, account) }
+    const fields = responseFields(native)
+    fields.ledger.add({ decision, checks: told, dialects: setup.dialects })
+    if (setup.hideOnRedirect) fields.hideOnRedirect = true
+    if (decision.allowed)
+      return admit({ decision, account }, fields.render(response, fieldOptions(decision)))
+
+    const cause = refusalCause(decision, told)
     const status = refusalStatus(cause, setup.statusCode)
     const violated = fields.ledger.violated()
-    const body = handler
-      ? undefined
-      : refusalBody(message, { native, decision, cause, status, violated })
+    const penalties = fields.ledger.violatedPenalties()
+    const refusal = { native, decision, cause, status, violated, penalties }
+    const body = handler ? undefined : refusalBody(message, refusal)
     return andThen(body, (known) => ({
       decision,
       verdict: {
@@ -136,6 +167,14 @@ export function createPolicyGuard<Native extends object, Handler>(
     }))
   }
 
+  function accountOf(decided: Decided<Native>): RequestAccount<Native> | undefined {
+    return refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+  }
+
+  function enforced(checks: readonly RuleCheck<Native>[]): readonly RuleCheck<Native>[] {
+    return hasTrials ? divideChecks(checks).enforced : checks
+  }
+
   function fieldOptions(decision: Decision): FieldOptions {
     return {
       rejected: !decision.allowed,
@@ -146,23 +185,40 @@ export function createPolicyGuard<Native extends object, Handler>(
     }
   }
 
-  /** No queue stands beside leases, so there is one thing to hold at most. */
-  function admit(decision: Decision, fields: readonly ResponseField[]): Passage<Handler> {
+  function admit(
+    {
+      decision,
+      account,
+    }: { decision: RequestDecision; account: RequestAccount<Native> | undefined },
+    fields: readonly ResponseField[],
+  ): Passage<Handler> {
     const { delayMs } = decision
     if (delayMs === 0) {
-      return { decision, verdict: { action: 'pass', fields }, hold: leases.keep(decision) }
+      return { decision, verdict: { action: 'pass', fields }, hold: heldBy(decision, account) }
     }
+    // No queue stands beside leases, so there are none to keep.
     const waiter = waitingRoom.seat(delayMs)
-    return { decision, verdict: { action: 'delay', fields, turn: waiter.turn }, hold: waiter }
+    const verdict = { action: 'delay', fields, turn: waiter.turn } as const
+    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
+  }
+
+  function heldBy(
+    decision: Decision,
+    account: RequestAccount<Native> | undefined,
+  ): Hold | undefined {
+    const lease = leases.keep(decision)
+    return account ? allHolds(lease, account.held()) : lease
   }
 
   /** A refusal is never charged. */
-  function turnAway(
-    exchange: Exchange<Native>,
-    decision: Decision,
-  ): MaybePromise<Passage<Handler>> {
+  function turnAway({
+    exchange,
+    decision,
+    onRefund,
+  }: Decided<Native>): MaybePromise<Passage<Handler>> {
     void limiter.refund(decision)
-    return answer(exchange, turnedAway(decision), [])
+    onRefund?.()
+    return answer({ exchange, decision: turnedAway(decision), checks: [] })
   }
 
   return { setup, limiter, waitingRoom, shedder, check }

@@ -1,26 +1,42 @@
 import { andThen, isPromise, type MaybePromise } from '@sluice/core'
 import type { GuardSetup } from './guard-setup.ts'
-import type { PerRequest } from './http-policy.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
 import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
+import type { Access } from './lists/access-lists.ts'
+import { withoutUndueStrikes } from './penalty-rule.ts'
+import type { PerRequest } from './per-request.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
-import { type LimitInForce, legalCost, legalLimit, type Rule, type RuleCheck } from './rule.ts'
+import {
+  isOnTrial,
+  type LimitInForce,
+  legalCost,
+  legalEnforcement,
+  legalLimit,
+  type Rule,
+  type RuleCheck,
+} from './rule.ts'
 
 export interface Asking<Native> {
   readonly native: Native
   readonly request: HttpRequest
   readonly scope: Scope
+  /** What the lists say of its address. @default 'unlisted' */
+  readonly access?: Access
 }
 
 /** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
-export class RequestChecks<Native> {
+export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
   /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
   readonly #onlyKey: KeyResolver<Native> | undefined
+  /** Whether some policy asks the request if it is enforced. */
+  readonly #asksMode: boolean
+  /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
+  readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
 
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
@@ -28,24 +44,42 @@ export class RequestChecks<Native> {
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
     this.#onlyKey =
       this.#keys.length === 1 && setup.rules.every(isFixed) ? this.#keys[0] : undefined
+    this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
+    this.#trialKeys = new Set(
+      this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
+    )
   }
 
-  /** `deny`: the request cannot be counted, and is to be refused. No checks: there is nothing to count. */
-  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny'> {
+  /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
+  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
-      if (!isPromise(key)) return this.#fixedChecks(key, asking.scope)
-      return key.then((known) => this.#fixedChecks(known, asking.scope))
+      if (!isPromise(key)) return this.#fixedChecks(key, asking)
+      return key.then((known) => this.#fixedChecks(known, asking))
     }
     const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
     return andThen(keys, (found) => {
+      const access = this.#accessOf(found, asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
       if (found.includes('deny')) return 'deny'
       const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
       return rules.length === 0 ? [] : this.#checks(rules, found, asking)
     })
   }
 
-  #fixedChecks(key: KeyOrMode, place: Scope): readonly RuleCheck<Native>[] | 'deny' {
+  #accessOf(keys: readonly KeyOrMode[], { access = 'unlisted' }: Asking<Native>): Access {
+    return this.#setup.lists?.ofKeys(keys, access) ?? access
+  }
+
+  #fixedChecks(
+    key: KeyOrMode,
+    asking: Asking<Native>,
+  ): readonly RuleCheck<Native>[] | 'deny' | 'block' {
+    const { scope: place } = asking
+    if (this.#setup.lists) {
+      const access = this.#accessOf([key], asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
+    }
     if (typeof key === 'string') return key === 'deny' ? key : []
     return this.#setup.rules.map((rule) => {
       const { policy, cost, scope = place } = rule
@@ -75,9 +109,9 @@ export class RequestChecks<Native> {
         if (!limitOf) return policy
         return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
       })
-    return andThen(costs, (foundCosts) =>
-      andThen(limits(), (foundLimits) =>
-        rules.map((rule, index) => {
+    const checks = andThen(costs, (foundCosts) =>
+      andThen(limits(), (foundLimits) => {
+        const whole = rules.map((rule, index): RuleCheck<Native> => {
           const { policy, cost, scope = place } = rule
           const key = this.#keyOf(rule, keys) ?? ''
           const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
@@ -90,23 +124,47 @@ export class RequestChecks<Native> {
             scope,
             reduced,
           }
-        }),
-      ),
+        })
+        return withoutUndueStrikes(whole)
+      }),
     )
+    return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
   }
 
-  #key(
-    resolver: KeyResolver<Native>,
-    { native, request }: Asking<Native>,
-  ): MaybePromise<KeyOrMode> {
-    const key = resolveKey(resolver, native, request)
+  #withModes(
+    checks: readonly RuleCheck<Native>[],
+    native: Native,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
+    return inOrder(checks, (check) => {
+      const { enforce, policy } = check.rule
+      if (!enforce) return check
+      return andThen(enforce(native), (answer) => ({
+        ...check,
+        shadow: !legalEnforcement(answer, policy, this.#setup.report),
+      }))
+    })
+  }
+
+  #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
+    const key = resolveKey(resolver, asking.native, asking.request)
     return isPromise(key)
-      ? key.then((known) => this.#orInstead(known, request))
-      : this.#orInstead(key, request)
+      ? key.then((known) =>
+          known === undefined ? this.#without(resolver, asking) : { key: known },
+        )
+      : key === undefined
+        ? this.#without(resolver, asking)
+        : { key }
   }
 
-  #orInstead(key: string | undefined, request: HttpRequest): MaybePromise<KeyOrMode> {
-    return key === undefined ? insteadOfKey(this.#setup.onMissingKey, request) : { key }
+  /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
+  #without(
+    resolver: KeyResolver<Native>,
+    { request, access }: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    const { onMissingKey } = this.#setup
+    const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
+    const isAllowed = onMissingKey === 'error' && access === 'allow'
+    return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
   }
 
   #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
@@ -115,6 +173,6 @@ export class RequestChecks<Native> {
   }
 }
 
-function isFixed<Native>({ cost, limitOf }: Rule<Native>): boolean {
-  return typeof cost === 'number' && limitOf === undefined
+function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {
+  return typeof cost === 'number' && limitOf === undefined && enforce === undefined
 }

@@ -1,9 +1,9 @@
 import {
   type Check,
-  type ErrorCode,
   invalid,
   isWholeNumber,
   knownFields,
+  type MaybePromise,
   maxUnits,
   type Policy,
   type PolicyOptions,
@@ -13,7 +13,7 @@ import {
   wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions, PerRequest } from './http-policy.ts'
+import type { HttpPolicyOptions } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -22,6 +22,8 @@ import { header } from './keys/header.ts'
 import { ip } from './keys/ip.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import { route } from './keys/route.ts'
+import { tenant } from './keys/tenant.ts'
+import { user } from './keys/user.ts'
 import { checkDefault, checkLargest, declaredLimit } from './limits/limit-option.ts'
 import {
   type FoundLimit,
@@ -29,7 +31,15 @@ import {
   isLimitSource,
   type LimitFinder,
 } from './limits/limit-source.ts'
+import type { PerRequest } from './per-request.ts'
+import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementFields,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -38,6 +48,10 @@ export interface Rule<Native> {
   readonly cost: PerRequest<Native, number>
   /** Where the limit depends on the request. */
   readonly limitOf: LimitFinder<Native> | undefined
+  /** Where the request decides whether the policy is enforced. */
+  readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
+  /** When what was taken is given back; `undefined`: never. */
+  readonly settlement: RuleSettlement<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
@@ -56,16 +70,25 @@ export interface RuleCheck<Native> extends Check, LimitInForce {
   readonly scope: Scope
 }
 
-/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
-export type Report = (code: ErrorCode, place: string, detail: string) => void
+/** Whether a policy is not enforced for everybody. */
+export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+  return policy.enforcedShare < 1 || enforce !== undefined
+}
 
-export const ruleFields: readonly string[] = [...policyFields, 'defaultLimit', 'key', 'cost']
+export const ruleFields: readonly string[] = [
+  ...policyFields,
+  'defaultLimit',
+  'key',
+  'cost',
+  ...settlementFields,
+]
 
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
 export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
   knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   checkCounting(options, at)
+  checkSettlement(options, at)
   checkDefault(options, at('defaultLimit'))
 }
 
@@ -78,6 +101,8 @@ const factories: readonly { readonly name: string }[] = [
   header,
   ip,
   route,
+  tenant,
+  user,
 ]
 
 /** Checks who is counted, and for how much. */
@@ -100,15 +125,19 @@ export function checkCounting<Native>(
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
 export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
-  const { key: _key, cost: _cost, defaultLimit: _default, ...rest } = options
-  return { ...rest, limit: declaredLimit(options) }
+  const { key: _key, cost: _cost, defaultLimit: _default, enforce, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const limit = declaredLimit(options)
+  if (enforce === undefined) return { ...core, limit }
+  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit }: Partial<HttpPolicyOptions<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'scope'>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
   checkLargest(limit, policy)
   const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
@@ -117,6 +146,8 @@ export function ruleOf<Native>(
     key: key ?? defaults.key,
     cost: cost ?? defaults.cost,
     limitOf: isFound ? finderOf(limit) : undefined,
+    enforce: typeof enforce === 'function' ? enforce : undefined,
+    settlement: settlementOf(when) ?? defaults.settlement,
     scope: defaults.scope,
   }
 }
@@ -151,4 +182,15 @@ export function legalLimit(
       `defaultLimit (${otherwise}) stood in`,
   )
   return { limit: otherwise }
+}
+
+/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+  if (typeof answer === 'boolean') return answer
+  report(
+    'SLUICE_ANSWER_INVALID',
+    `enforce of '${name}'`,
+    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+  )
+  return true
 }

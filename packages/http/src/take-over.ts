@@ -1,57 +1,51 @@
-import { andThen, type Decision, type Limiter, type MaybePromise } from '@sluice/core'
+import { andThen, type Decision, divideChecks, type Limiter, type MaybePromise } from '@sluice/core'
 import type { Admission, Taken } from './admission.ts'
-import type { Exchange } from './guard.ts'
-import type { LeaseKeeper } from './holds/lease-keeper.ts'
-import type { Passage } from './passage.ts'
+import type { Exchange } from './exchange.ts'
+import type { Answer, Passage } from './passage.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { varyOnPrefer } from './responses/vary.ts'
 import type { RuleCheck } from './rule.ts'
-
-/** What was asked of the limits, and what they said. */
-export interface Asked<Native> {
-  readonly decision: Decision
-  readonly checks: readonly RuleCheck<Native>[]
-}
+import type { Decided } from './settlement/request-account.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What of a guard is needed to have requests taken over. */
 export interface TakeOverSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
   readonly limiter: Limiter
-  readonly leases: LeaseKeeper
   /** Answers as without admission. */
-  answer(exchange: Exchange<Native>, asked: Asked<Native>): MaybePromise<Passage<Handler>>
-  /** The rate-limit fields of a response that is no refusal. */
-  limitFields(exchange: Exchange<Native>, asked: Asked<Native>): readonly ResponseField[]
+  answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>
+  /** Sees to it that what a request holds is settled when its response is over. */
+  hold(charged: Decided<Native>): void
+  /** What is told of a request that is no refusal. */
+  tell(decided: Decided<Native>): Told
+}
+
+interface Told {
+  readonly decision: RequestDecision
+  readonly fields: readonly ResponseField[]
 }
 
 /** Has a request taken over, or else answers it as without admission. */
 export function takenOrAnswered<Native extends object, Handler>(
-  exchange: Exchange<Native>,
-  asked: Asked<Native>,
+  decided: Decided<Native>,
   setup: TakeOverSetup<Native, Handler>,
 ): MaybePromise<Passage<Handler>> {
-  const { admission, limiter } = setup
-  const { decision, checks } = asked
+  const { admission } = setup
+  const { exchange, decision } = decided
   if (!admission.takes(exchange.request, decision)) {
-    return andThen(setup.answer(exchange, asked), (passage) =>
-      varying(passage, exchange, admission),
-    )
+    return andThen(setup.answer(decided), (passage) => varying(passage, exchange, admission))
   }
-  // A denied request took nothing, not even of the policies that allow it; those are the hard ones.
-  const charged = decision.allowed ? decision : limiter.decide(allowing(asked))
-  return andThen(charged, (taken) => {
-    if (!taken.allowed) return setup.answer(exchange, asked)
+  return andThen(charge(decided, setup.limiter), (charged) => {
+    if (!charged.decision.allowed) return setup.answer(decided)
+    setup.hold(charged)
     return andThen(admission.take(exchange.native, exchange.request), (answer) => {
-      if (answer.status >= 400) void limiter.refund(taken)
+      if (answer.status >= 400) giveBack(charged, setup.limiter)
       if (answer.fullForMs !== undefined && !decision.allowed) {
-        return setup.answer(exchange, { decision: later(decision, answer.fullForMs), checks })
+        return setup.answer({ ...decided, decision: later(decision, answer.fullForMs) })
       }
-      const limitFields = setup.limitFields(exchange, asked)
-      return {
-        decision,
-        verdict: verdictOf(answer, limitFields, exchange),
-        hold: setup.leases.keep(taken),
-      }
+      const told = setup.tell(decided)
+      const verdict = verdictOf(answer, told.fields, exchange)
+      return { decision: told.decision, verdict, hold: undefined }
     })
   })
 }
@@ -70,11 +64,37 @@ export function takenUnlimited<Native extends object, Handler>(
   }))
 }
 
+/** A denied request took nothing, not even of the policies that allow it; those are the hard ones, and are charged now. */
+function charge<Native extends object>(
+  decided: Decided<Native>,
+  limiter: Limiter,
+): MaybePromise<Decided<Native>> {
+  const { exchange, decision } = decided
+  if (decision.allowed) return decided
+  const checks = allowing(decided)
+  return andThen(limiter.decide(checks), (known) => ({ exchange, checks, decision: known }))
+}
+
+function allowing<Native extends object>({
+  decision: { outcomes },
+  checks,
+}: Decided<Native>): readonly RuleCheck<Native>[] {
+  return divideChecks(checks).enforced.filter((_check, index) => outcomes[index]?.allowed)
+}
+
+function giveBack<Native extends object>(
+  { decision, onRefund }: Decided<Native>,
+  limiter: Limiter,
+): void {
+  void limiter.refund(decision)
+  onRefund?.()
+}
+
 function verdictOf<Native extends object>(
   { status, fields, body }: Taken,
   limitFields: readonly ResponseField[],
   { response }: Exchange<Native>,
-): { action: 'answer'; status: number; fields: readonly ResponseField[]; body: Taken['body'] } {
+): Answer {
   const vary = varyOnPrefer(response)
   return { action: 'answer', status, fields: [...limitFields, ...fields, vary], body }
 }
@@ -88,10 +108,6 @@ function varying<Native extends object, Handler>(
   const { verdict } = passage
   const fields = [...verdict.fields, varyOnPrefer(response)]
   return { ...passage, verdict: { ...verdict, fields } }
-}
-
-function allowing<Native>({ decision, checks }: Asked<Native>): readonly RuleCheck<Native>[] {
-  return checks.filter((_check, index) => decision.outcomes[index]?.allowed)
 }
 
 /** Neither before the limits would let it pass, nor before there is room. */

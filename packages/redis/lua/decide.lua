@@ -3,7 +3,7 @@
 -- KEYS     the keys of all rows, one after the other
 -- ARGV[1]  the call as JSON, which src/call.ts writes:
 --   { number, now?, isServerClock, ttlMargin, incarnation,
---     policies: [{ algorithm, limit, window, capacity, resolution, aligned, count_denied }],
+--     policies: [{ algorithm, limit, window, capacity, resolution, aligned, count_denied, block_for?, block_factor?, block_most? }],
 --     groups: [{ op, shape, rows, repeats?, costs?, counts?, receipts? }] }
 --   number       of the call, echoed, so that a reply can be told from one to another call
 --   now          ms; left out for the server's clock
@@ -106,7 +106,9 @@ define.row = function()
       local algorithm, more = policy.algorithm, nil
       if allowed > 0 then
         if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
-        if may_take and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost * allowed) end
+        if may_take and not algorithm.counts_only_denials and leaves_trace(policy, cost) then
+          algorithm.take(cell, policy, cost * allowed)
+        end
       elseif may_take and policy.count_denied and leaves_trace(policy, cost) then
         algorithm.take(cell, policy, cost)
       end
@@ -151,6 +153,9 @@ define.row = function()
       cell.incarnation = is_held and 1 or 0
     end),
     reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
+    block = each(function(cell, policy, cost)
+      if policy.algorithm.block then policy.algorithm.block(cell, policy, cost) end
+    end),
   }
 
   return function(group, shape, first_key, at, row)

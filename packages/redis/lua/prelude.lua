@@ -18,6 +18,8 @@
 --     give_back(cell, policy, units, at)   gives back up to so many units that a receipt names by `at`
 --     renew(cell, policy, units, at) prolongs a lease; whether it still runs; only where there are leases
 --     clear(cell, policy)            forgets everything
+--     block(cell, policy, duration)  denies all for so many ms; only where keys can be blocked
+--     counts_only_denials            set where requests that are allowed take nothing
 --     report(cell, policy)           two integers from which outcomes.ts works out the outcome with the functions of @sluice/core
 --
 -- Cells are used again for one row after the other, since tables cost more than commands: load sets every field. Each has key,

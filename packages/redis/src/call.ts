@@ -63,6 +63,9 @@ function encodePolicy(check: Check): string {
     resolution: policy.resolutionMs,
     aligned: policy.clockAligned,
     count_denied: policy.countDenied,
+    block_for: policy.penalty?.forMs,
+    block_factor: policy.penalty?.factor,
+    block_most: policy.penalty?.maxMs,
   })
   limits.set(limit, json)
   return json

@@ -1,6 +1,7 @@
 import { algorithms, type Check, type Outcome } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
 import type { Row } from './row-groups.ts'
+import { type Charge, Strikes } from './strikes.ts'
 import { unknownOutcome } from './unknown-outcome.ts'
 
 /** A request that the store denied, which denies the like of it while nothing can have changed. */
@@ -35,29 +36,58 @@ export class Denials {
   readonly #denials = new LRUCache<string, Denial>({ max: mostDenials })
   /** Keys that something was given back to, or that were forgotten, and the number of that settlement. */
   readonly #settled = new LRUCache<string, number>({ max: mostDenials })
+  readonly #strikes: Strikes
   #settlements = 0
 
   /**
    * @param ttlMs how long a denial is believed at most; 0: never
    * @param clock milliseconds that never step, except in simulations
+   * @param charge has the store count denials that are strikes for a penalty
    */
-  constructor(ttlMs: number, clock: () => number) {
+  constructor(ttlMs: number, clock: () => number, charge: Charge) {
     this.#ttlMs = ttlMs
     this.#clock = clock
+    this.#strikes = new Strikes(ttlMs, charge)
   }
 
   /** The outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
   answer(row: Row): readonly Outcome[] | undefined {
     if (this.#ttlMs === 0 || row.op !== 'consume' || this.#denials.size === 0) return undefined
-    for (let index = 0; index < row.keys.length; index += 1) {
+    // A penalty stands last, and what it denies is no strike.
+    for (let index = row.keys.length - 1; index >= 0; index -= 1) {
       const check = row.checks[index]
       const denial = this.#denials.peek(row.keys[index] ?? '')
       if (!check || !denial || !this.#covers(denial, row.keys[index] ?? '', check)) continue
-      return row.checks.some(({ policy }) => policy.countDenied)
-        ? undefined
-        : this.#retell(denial, row)
+      if (row.checks.some(mustBeCounted)) return undefined
+      return this.#isStruck(denial, row) ? this.#retell(denial, row) : undefined
     }
     return undefined
+  }
+
+  /** Has the store count the strikes that it has not been told of. */
+  settle(): void {
+    this.#strikes.settle()
+  }
+
+  /** Makes a denial that holds a strike for the penalties of the row, if it has any. Returns false where the store has to be asked what they say. */
+  #isStruck(denial: Denial, { keys, checks }: Row): boolean {
+    for (let index = 0; index < keys.length; index += 1) {
+      const check = checks[index]
+      const key = keys[index] ?? ''
+      if (check?.policy.algorithm !== 'penalty') continue
+      // It may be blocked by now.
+      if (this.#isSettledSince(key, denial.settlements)) return false
+      const own = this.#denials.peek(key)
+      if (!check.policy.countDenied || (own && this.#covers(own, key, check))) continue
+      const outcome = denial.outcomes[denial.row.keys.indexOf(key)]
+      if (outcome && !outcome.allowed) {
+        // That the key was blocked is believed no longer than the block lasts.
+        if (this.#covers(denial, key, check)) continue
+        return false
+      }
+      this.#strikes.add(key, check, outcome?.remaining ?? check.limit)
+    }
+    return true
   }
 
   /** To be told of every row when it is sent. */
@@ -67,6 +97,7 @@ export class Denials {
       for (const key of row.keys) {
         this.#denials.delete(key)
         this.#settled.set(key, this.#settlements)
+        if (row.op === 'reset' || row.op === 'block') this.#strikes.forget(key)
       }
     }
     return { at: this.#clock(), settlements: this.#settlements }
@@ -131,7 +162,12 @@ function longestDenial(outcomes: readonly Outcome[]): number {
 
 /** Leases can be given back at any time; and a denial that counts has to be counted. */
 function isLasting({ policy }: Outcome): boolean {
-  return policy.algorithm !== 'concurrency' && !policy.countDenied
+  return policy.algorithm !== 'concurrency' && !mustBeCounted({ policy })
+}
+
+/** Whether the store has to count each denial for itself: strikes can be told it later, several at once. */
+function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
+  return policy.countDenied && policy.algorithm !== 'penalty'
 }
 
 /** Whether no wait helps. For another cost than the one that was denied, the wait that is told is the least. */

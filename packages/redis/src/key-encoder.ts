@@ -33,6 +33,7 @@ const shortNames: { readonly [name in Policy['algorithm']]: string } = {
   'token-bucket': 'bucket',
   'leaky-bucket': 'queue',
   concurrency: 'leases',
+  penalty: 'penalty',
 }
 
 /**
@@ -88,11 +89,13 @@ export class KeyEncoder {
     const known = this.#policies.get(policy)
     if (known !== undefined) return known
     const { id, algorithm, windowMs, resolutionMs, clockAligned } = policy
+    // Whatever its numbers are.
+    const isPenalty = algorithm === 'penalty'
     const shape = [
       algorithm === 'sliding-log' && this.#options.encoding === 'sorted-set'
         ? 'zset'
         : shortNames[algorithm],
-      String(windowMs),
+      isPenalty ? '' : String(windowMs),
       resolutionMs > 1 ? `r${resolutionMs}` : '',
       clockAligned ? 'clock' : '',
     ]

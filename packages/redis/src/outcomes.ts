@@ -1,8 +1,8 @@
 import {
-  type AlgorithmName,
   algorithms,
   type Check,
   type Counted,
+  type CountingName,
   effectiveWindowMs,
   leavesTrace,
   type Outcome,
@@ -36,7 +36,7 @@ interface Answer {
 type Reader = (check: Check, report: Report, answer: Answer) => Outcome
 
 /** The outcome of a check, by the functions of core, from the report of its algorithm. */
-export const readOutcome: { readonly [name in AlgorithmName]: Reader } = {
+export const readOutcome: { readonly [name in CountingName]: Reader } = {
   'sliding-log': (check, { x, y, incarnation, more }, answer) => {
     const { policy, cost, limit } = check
     const used = x - answer.later * cost
@@ -85,6 +85,21 @@ export const readOutcome: { readonly [name in AlgorithmName]: Reader } = {
       retryAfterMs,
       delayMs: 0,
       receipt: receiptOf(check, answer, incarnation, incarnation),
+    }
+  },
+
+  penalty: ({ policy, cost, limit }, { x: strikes, y: blockedMs }, { isAllowed }) => {
+    const retryAfterMs = isAllowed || cost === 0 ? 0 : blockedMs
+    return {
+      policy,
+      allowed: retryAfterMs === 0,
+      limit,
+      remaining: blockedMs > 0 ? 0 : Math.max(0, limit - strikes),
+      resetMs: undefined,
+      retryAfterMs,
+      delayMs: 0,
+      // Strikes are not given back.
+      receipt: undefined,
     }
   },
 }

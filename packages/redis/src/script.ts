@@ -32,6 +32,7 @@ export function loadScript(encoding: Encoding): Script {
     'token-bucket',
     'leaky-bucket',
     'concurrency',
+    'penalty',
   ]
   const text = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'decide']
     .map((name) => readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8'))

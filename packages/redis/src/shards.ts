@@ -59,7 +59,8 @@ export async function applyByShard(
 
   async function consumeInTurn(): Promise<void> {
     for (const [index, part] of parts.entries()) {
-      const before = parts.slice(0, index).map(taken)
+      const asked = parts.slice(0, index)
+      const before = asked.map(taken)
       try {
         const answers = await ask('consume', part)
         if (answers.every(({ allowed }) => allowed)) continue
@@ -72,6 +73,7 @@ export async function applyByShard(
       await Promise.all([
         ...before.map((one) => settle('refund', one.filter(countsNoDenials))),
         ...after.map((one) => settle('charge', one.filter(countsDenials))),
+        ...asked.map((one) => settle('charge', one.filter(takesStrikes))),
       ])
       return
     }
@@ -112,6 +114,11 @@ function smallestLimit(part: Part): number {
 
 function countsDenials({ check }: Item): boolean {
   return check.policy.countDenied && leavesTrace(check)
+}
+
+/** A penalty takes nothing of what it allows, so that it has not counted yet what another shard has denied. */
+function takesStrikes(item: Item): boolean {
+  return item.check.policy.algorithm === 'penalty' && countsDenials(item)
 }
 
 function countsNoDenials(item: Item): boolean {

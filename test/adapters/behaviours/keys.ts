@@ -1,4 +1,4 @@
-import { all, apiKey, ip, route } from '@sluice/http'
+import { all, apiKey, firstOf, ip, route, tenant, user as userKey } from '@sluice/http'
 import { expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
@@ -137,6 +137,22 @@ export const keys: Behaviour = ({ start, limited }) => {
 
     expect(await app.statuses(2, '/', carrying('one'))).toEqual([200, 429])
     expect(await app.statuses(1, '/', carrying('two'))).toEqual([200])
+  })
+
+  it('counts users and tenants by their ids, and the address of who has none', async () => {
+    const idOf = (request: NativeRequest) => {
+      const name = byUser(request)
+      return name === undefined ? undefined : Number(name)
+    }
+    const tenantOf = async (request: NativeRequest) => request.headers['x-tenant'] as string
+    const key = firstOf(userKey(idOf), tenant(tenantOf), ip())
+    const app = await limited({ limit: 1, window: '1m', key })
+
+    expect(await app.statuses(2, '/', user('42'))).toEqual([200, 429])
+    expect(await app.statuses(1, '/', user('43'))).toEqual([200])
+    expect(await app.statuses(1, '/', { headers: { 'x-tenant': '42' } })).toEqual([200])
+    expect(await app.statuses(2, '/', user('no number'))).toEqual([200, 429])
+    expect(await app.statuses(1)).toEqual([429])
   })
 
   it('300 random ids in a path are one route, and one key', async () => {

@@ -1,12 +1,21 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Decision, MaybePromise } from '@sluice/core'
-import type { GuardOptions, Handler } from '@sluice/http'
+import type { GuardOptions, Handler, RequestDecision } from '@sluice/http'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
+}
+
+export interface LimitedRequest extends NativeRequest {
+  readonly rateLimit?: RequestDecision | undefined
+}
+
+/** The status that a route answers a request with. */
+export function statusOf({ answer: { status = 200 } = {} }: Route, request: NativeRequest): number {
+  return typeof status === 'function' ? status(request) : status
 }
 
 export type Limits = GuardOptions<NativeRequest> & {
@@ -20,9 +29,12 @@ export interface Route {
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits
   /** What the route answers. @default 200, 'hello' */
-  readonly answer?: { readonly status?: number; readonly location?: string }
+  readonly answer?: {
+    readonly status?: number | ((request: NativeRequest) => number)
+    readonly location?: string
+  }
   /** Called when a request gets to the route, which answers when it resolves; what it throws is an error of the route's. */
-  readonly reached?: () => MaybePromise<unknown>
+  readonly reached?: (request: LimitedRequest) => MaybePromise<unknown>
   /** Whether the head of the answer goes out, past the framework, before `reached` is called. @default false */
   readonly streams?: boolean
 }
@@ -48,6 +60,7 @@ export interface AppSetup {
 
 export interface RunningApp {
   readonly port: number
+  readonly server: Server
   close(): Promise<void>
 }
 

@@ -3,7 +3,14 @@ import type { AddressInfo } from 'node:net'
 import { mount, type RateLimit, rateLimit } from '@sluice/express'
 import type express from 'express'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import type { AppSetup, Driver, Limits, Route, RunningApp } from './driver.ts'
+import {
+  type AppSetup,
+  type Driver,
+  type Limits,
+  type Route,
+  type RunningApp,
+  statusOf,
+} from './driver.ts'
 
 export function expressDriver(name: Driver['name'], framework: typeof express): Driver {
   return { name, start: (setup) => start(framework(), framework.json(), setup) }
@@ -33,6 +40,7 @@ async function start(
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
+    server,
     async close() {
       server.close()
       server.closeAllConnections()
@@ -41,15 +49,13 @@ async function start(
   }
 }
 
-function addRoute(
-  app: express.Express,
-  { method = 'GET', path, limits, answer = {}, reached, streams }: Route,
-): void {
+function addRoute(app: express.Express, route: Route): void {
+  const { method = 'GET', path, limits, answer = {}, reached, streams } = route
   const verb = method.toLowerCase() as 'get' | 'post' | 'put'
-  app[verb](path, ...(limits ? [middleware(limits)] : []), async (_req, res, next) => {
+  app[verb](path, ...(limits ? [middleware(limits)] : []), async (req, res, next) => {
     if (streams) res.write('first ')
     try {
-      await reached?.()
+      await reached?.(req)
     } catch (error) {
       next(error)
       return
@@ -59,7 +65,7 @@ function addRoute(
       return
     }
     if (answer.location) res.location(answer.location)
-    res.status(answer.status ?? 200).send('hello')
+    res.status(statusOf(route, req)).send('hello')
   })
 }
 

@@ -5,7 +5,14 @@ import {
   rateLimitPlugin,
 } from '@sluice/fastify'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { AppSetup, Driver, Limits, Route, RunningApp } from './driver.ts'
+import {
+  type AppSetup,
+  type Driver,
+  type Limits,
+  type Route,
+  type RunningApp,
+  statusOf,
+} from './driver.ts'
 
 export const fastifyDriver: Driver = { name: 'Fastify 5', start }
 
@@ -28,26 +35,25 @@ async function start(setup: AppSetup): Promise<RunningApp> {
   if (limits.length === 0) await app.register(rateLimitPlugin, { global: false, hook })
   for (const route of routes) addRoute(app, route)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  return { port: Number(new URL(url).port), close: () => app.close() }
+  return { port: Number(new URL(url).port), server: app.server, close: () => app.close() }
 }
 
-function addRoute(
-  app: FastifyInstance,
-  { method = 'GET', path, limits, answer = {}, reached, streams }: Route,
-): void {
+function addRoute(app: FastifyInstance, route: Route): void {
+  const { method = 'GET', path, limits, answer = {}, reached, streams } = route
   app.route({
     method,
     url: path,
     config: limits ? { rateLimit: pluginOptions(limits) } : {},
-    handler: async (_request, reply) => {
+    handler: async (request, reply) => {
       if (streams) reply.hijack().raw.write('first ')
-      await reached?.()
+      await reached?.(request)
       if (reply.raw.headersSent) {
         reply.hijack().raw.end('hello')
         return
       }
       if (answer.location) reply.header('location', answer.location)
-      return reply.code(answer.status ?? 200).send(answer.status === 304 ? undefined : 'hello')
+      const status = statusOf(route, request)
+      return reply.code(status).send(status === 304 ? undefined : 'hello')
     },
   })
 }

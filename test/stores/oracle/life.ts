@@ -24,6 +24,8 @@ export interface Life {
   giveBack(check: Check, at: number, now: number): boolean
   /** @returns whether the lease still runs */
   renew(check: Check, at: number, now: number): { held: boolean; ends: number[] }
+  /** Denies all for as many ms as the check costs. @returns the instants at which that ends. Only where keys can be blocked. */
+  block?(check: Check, now: number): number[]
   expected(check: Check, now: number): Expected
 }
 

@@ -2,6 +2,7 @@ import type { Check, StoreOp } from '@sluice/core'
 import { BucketLife } from './bucket-life.ts'
 import { LeaseLife } from './lease-life.ts'
 import type { Expected, Life } from './life.ts'
+import { PenaltyLife } from './penalty-life.ts'
 import { UnitLife } from './unit-life.ts'
 
 /** The place of an oracle in a trace: what was taken under which receipt. */
@@ -73,7 +74,8 @@ export class Oracle {
     if (op === 'renew') return this.#renew(checks, receipts, now)
     const taken = checks.map((check, index) => {
       if (op === 'charge') return this.#take(check, now)
-      if (op === 'reset') this.#end(check, this.#of(check).isOver(check, now))
+      if (op === 'block') this.#block(check, now)
+      else if (op === 'reset') this.#end(check, this.#of(check).isOver(check, now))
       else this.#giveBack(check, receipts[index], now)
       return undefined
     })
@@ -83,7 +85,10 @@ export class Oracle {
   #consume(checks: readonly Check[], now: number): Answer {
     const before = checks.map((check) => this.#of(check).expected(check, now))
     if (before.every(({ allowed }) => allowed)) {
-      const receipts = checks.map((check) => this.#take(check, now))
+      // A penalty takes nothing of what is allowed.
+      const receipts = checks.map((check) =>
+        isPenalty(check) ? undefined : this.#take(check, now),
+      )
       const expected = checks.map((check, index) => ({
         ...this.#passed(check, now),
         delayMs: before[index]?.delayMs ?? 0,
@@ -121,7 +126,12 @@ export class Oracle {
     const life = this.#of(check)
     const { at, ends } = life.take(check, now)
     this.#ends.push(...ends)
-    return { check, at, life, steps: this.#steps }
+    return isPenalty(check) ? undefined : { check, at, life, steps: this.#steps }
+  }
+
+  #block(check: Check, now: number): void {
+    if (this.#of(check).isOver(check, now)) this.#lives.delete(nameOf(check))
+    this.#ends.push(...(this.#of(check).block?.(check, now) ?? []))
   }
 
   #giveBack(check: Check, receipt: OracleReceipt | undefined, now: number): void {
@@ -152,8 +162,13 @@ export class Oracle {
 
 function lifeOf({ policy }: Check): Life {
   if (policy.algorithm === 'concurrency') return new LeaseLife()
+  if (policy.algorithm === 'penalty') return new PenaltyLife()
   const isBucket = policy.algorithm === 'token-bucket' || policy.algorithm === 'leaky-bucket'
   return isBucket ? new BucketLife() : new UnitLife()
+}
+
+function isPenalty({ policy }: Check): boolean {
+  return policy.algorithm === 'penalty'
 }
 
 function nameOf({ policy, key }: Check): string {

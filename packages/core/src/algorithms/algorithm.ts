@@ -43,6 +43,8 @@ export interface Algorithm<State extends Counted> {
   giveBack(state: State, check: Check, times: { now: number; at: number }): void
   /** Prolongs the lease that `take` named `at`, where it still runs; returns whether it does. Changes the state. */
   renew?(state: State, check: Check, times: { now: number; at: number }): boolean
+  /** Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be blocked. Changes the state. */
+  block?(state: State, check: Check, now: number): void
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: Check): number
 }

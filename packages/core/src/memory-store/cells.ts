@@ -1,6 +1,7 @@
 import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
+import { fnv1a } from '../fnv1a.ts'
 import type { Policy } from '../policy.ts'
 import { boundedKey } from './bounded-key.ts'
 import { ShardedMap } from './sharded-map.ts'
@@ -53,7 +54,7 @@ export class Cells {
   get(check: Check, now: number): Counted | undefined {
     const own = this.#tables.get(check.policy.id)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
-    return this.#overflow.get(overflowKey(check))
+    return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
 
   /** A new life of a key: after all that it held has expired, or where it held nothing. */
@@ -146,6 +147,7 @@ export class Cells {
   }
 
   #overflowState(check: Check, algorithm: Algorithm<Counted>): Counted {
+    if (!sharesBuckets(check)) return algorithm.create()
     const key = overflowKey(check)
     const state = this.#overflow.get(key) ?? algorithm.create()
     this.#overflow.set(key, state)
@@ -162,9 +164,12 @@ function lastCheck({ table: { policy }, key, state }: Entry): Check {
   return { policy, key, cost: 0, limit: state.limit }
 }
 
+/** For the strikes of one key another one must not be blocked: where there is no room, they are not counted. */
+function sharesBuckets({ policy }: Check): boolean {
+  return policy.algorithm !== 'penalty'
+}
+
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */
 function overflowKey({ policy, key }: Check): string {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
-  return `${policy.id} ${(hash >>> 0) % overflowBuckets}`
+  return `${policy.id} ${fnv1a(key) % overflowBuckets}`
 }

@@ -3,6 +3,7 @@ import { delayOf, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.t
 import { algorithms } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
+import { SluiceError } from '../errors.ts'
 import { given, knownFields, wholeNumber } from '../options.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { Cells } from './cells.ts'
@@ -57,6 +58,7 @@ const operations: { readonly [op in StoreOp]: Operation } = {
   release: (cells, checks, now) => checks.map((check) => refund(cells, check, now)),
   renew: (cells, checks, now) => checks.map((check) => renew(cells, check, now)),
   reset: (cells, checks, now) => checks.map((check) => reset(cells, check, now)),
+  block: (cells, checks, now) => checks.map((check) => block(cells, check, now)),
 }
 
 /** One check, and what its key had taken when it was looked up: `undefined` for nothing. */
@@ -93,12 +95,18 @@ function denied(cells: Cells, found: Found, wait: number): Outcome {
     return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   }
   const state = take(cells, found).state
+  // Where there is no room to count, nothing came of it.
+  const isKept = check.policy.algorithm !== 'penalty' || cells.get(check, now) === state
+  if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   const counter = { algorithm: algorithmOf(check), state }
   return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
 }
 
 function taken(cells: Cells, found: Found): Outcome {
   const { check, now, state } = found
+  if (check.policy.algorithm === 'penalty') {
+    return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  }
   const delayMs = state ? delayOf({ algorithm: algorithmOf(check), state }, check, now) : 0
   return charge(cells, found, delayMs)
 }
@@ -108,7 +116,8 @@ function charge(cells: Cells, found: Found, delayMs = 0): Outcome {
   if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
   const { state, at } = take(cells, found)
   const counter = { algorithm: algorithmOf(check), state }
-  const receipt = new Receipt(check, at, state)
+  // Strikes are not given back.
+  const receipt = check.policy.algorithm === 'penalty' ? undefined : new Receipt(check, at, state)
   return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
 }
 
@@ -160,6 +169,18 @@ function reset(cells: Cells, check: Check, now: number): Outcome {
   return outcomeOf(counterOf({ check, now, state: undefined }), check, { now, retryAfterMs: 0 })
 }
 
+function block(cells: Cells, check: Check, now: number): Outcome {
+  const state = living({ check, now, state: settled(cells, check, now) }, cells)
+  algorithmOf(check).block?.(state, check, now)
+  if (cells.get(check, now) === state) {
+    return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs: 0 })
+  }
+  throw new SluiceError(
+    'SLUICE_STORE_FAILED',
+    'the memory store is full of keys that are exhausted, so nothing was blocked; raise its maxKeys',
+  )
+}
+
 /** What a key has taken, with no time in it later than `now`; it stays the same object, since receipts know it. */
 function settled(cells: Cells, check: Check, now: number): Counted | undefined {
   const state = cells.get(check, now)
@@ -168,11 +189,16 @@ function settled(cells: Cells, check: Check, now: number): Counted | undefined {
   return repaired === state ? state : Object.assign(state, repaired)
 }
 
-function take(cells: Cells, { check, now, state }: Found): { state: Counted; at: number } {
-  const algorithm = algorithmOf(check)
-  const lives = state !== undefined && algorithm.endsAt(state, check) > now
-  const charged = lives ? state : cells.begin(check, now)
-  return { state: charged, at: algorithm.take(charged, check, now) }
+function take(cells: Cells, found: Found): { state: Counted; at: number } {
+  const { check, now } = found
+  const state = living(found, cells)
+  return { state, at: algorithmOf(check).take(state, check, now) }
+}
+
+/** The state to write to: that which was found, or a new one where all of it has expired. */
+function living({ check, now, state }: Found, cells: Cells): Counted {
+  const lives = state !== undefined && algorithmOf(check).endsAt(state, check) > now
+  return lives ? state : cells.begin(check, now)
 }
 
 function waitOf(found: Found): number {

@@ -43,7 +43,9 @@ export class Debts {
 
   /** Adds to what is owed. Leases end by themselves, and are not owed. */
   owe({ check, local, units, receipts, isDoubtful }: Owed): void {
-    if (units === 0 || check.policy.algorithm === 'concurrency') return
+    const { algorithm } = check.policy
+    // A penalty takes nothing from what is admitted.
+    if (units === 0 || algorithm === 'concurrency' || algorithm === 'penalty') return
     const debt = this.#debtOf(check, local)
     // With a smaller one the store, or the memory here, would hold less than was admitted under a larger one.
     if (check.limit > debt.check.limit) {

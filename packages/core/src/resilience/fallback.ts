@@ -75,9 +75,23 @@ export class Fallback {
     return { outcomes, atStore }
   }
 
-  reset(checks: readonly Check[]): void {
-    for (const check of checks) this.debts.forget(check)
-    this.#memory.apply('reset', checks)
+  /** Does here what was done at the store. */
+  overwrite(op: 'reset' | 'block', checks: readonly Check[]): void {
+    if (op === 'reset') for (const check of checks) this.debts.forget(check)
+    try {
+      this.#memory.apply(op, checks)
+    } catch {
+      // A memory that is full of exhausted keys: then the block is in force at the store alone.
+    }
+  }
+
+  /** The blocks that the store has told of: they are in force without it too, until they end. */
+  remember(checks: readonly Check[], outcomes: readonly Outcome[]): void {
+    for (const [index, check] of checks.entries()) {
+      const { allowed = true, retryAfterMs = 0 } = outcomes[index] ?? {}
+      if (allowed || check.policy.algorithm !== 'penalty') continue
+      this.overwrite('block', [{ ...check, cost: retryAfterMs }])
+    }
   }
 
   /** The store has taken what a receipt of this memory stands for. */

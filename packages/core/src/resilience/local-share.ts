@@ -14,7 +14,8 @@ const shares = new WeakMap<Policy, Share>()
  * together. At least 1, where the limit is.
  */
 export function localCheck(check: Check, instances: number): Check {
-  if (instances === 1) return check
+  // Strikes are counted where they happen, and a client that stays below their number must not be blocked.
+  if (instances === 1 || check.policy.algorithm === 'penalty') return check
   return {
     ...check,
     policy: localPolicy(check.policy, instances),

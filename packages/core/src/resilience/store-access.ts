@@ -99,16 +99,16 @@ export class StoreAccess {
     }
   }
 
-  /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was forgotten here either */
-  async reset(checks: readonly Check[], caller: Caller): Promise<void> {
+  /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was changed here either */
+  async overwrite(op: 'reset' | 'block', checks: readonly Check[], caller: Caller): Promise<void> {
     if (this.#breaker.state !== 'closed') {
       throw new SluiceError(
         'SLUICE_STORE_FAILED',
-        'the store is away, so nothing was reset; try again when it is back (storeHealth tells)',
+        `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
-    await this.#inTime('reset', checks, caller)
-    this.#fallback.reset(checks)
+    await this.#inTime(op, checks, caller)
+    this.#fallback.overwrite(op, checks)
   }
 
   #giveBack(checks: readonly Check[], { store }: Caller): void {
@@ -165,6 +165,7 @@ export class StoreAccess {
     try {
       const answer = decisionOf(found, 'store')
       this.#deadlinesOf(ask.caller).remove(ask)
+      if (!answer.allowed) this.#fallback.remember(ask.checks, found)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
         return

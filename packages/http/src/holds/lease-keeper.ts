@@ -1,5 +1,5 @@
 import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
-import type { Hold } from '../passage.ts'
+import type { Hold } from './hold.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */
 const renewalsPerLease = 3
@@ -23,7 +23,7 @@ export class LeaseKeeper {
 
   /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
   keep(decision: Decision): Hold | undefined {
-    if (this.#periodMs === undefined || !decision.outcomes.some(isLent)) return undefined
+    if (this.#periodMs === undefined || !lends(decision)) return undefined
     this.#kept.add(decision)
     // Not what keeps a process alive: a lease that its process leaves behind runs out.
     this.#timer ??= setInterval(() => this.#renew(), this.#periodMs).unref()
@@ -54,6 +54,11 @@ function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
   if (leases.length === 0) return undefined
   const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
   return Math.min(Math.max(1, periodMs), longestTimerMs)
+}
+
+/** What a policy in shadow lends may be known later. */
+function lends({ outcomes, shadow }: Decision): boolean {
+  return shadow !== undefined || outcomes.some(isLent)
 }
 
 function isLent({ policy, receipt }: Outcome): boolean {

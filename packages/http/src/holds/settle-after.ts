@@ -1,4 +1,4 @@
-import type { Hold } from '../passage.ts'
+import type { Hold } from './hold.ts'
 
 /** What the responses of HTTP/1 and HTTP/2 in Node have in common. */
 export interface EndingResponse {

@@ -1,4 +1,4 @@
-import type { Hold } from '../passage.ts'
+import type { Hold } from './hold.ts'
 
 /** Where requests wait for their turn, as many as there are seats. */
 export class WaitingRoom {

@@ -6,6 +6,8 @@ export interface IpPrefixes {
   readonly prefix6: number
 }
 
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
+
 const plainIpv4 =
   /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/
 
@@ -17,13 +19,19 @@ const plainIpv4 =
  */
 export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): string | undefined {
   if (prefix4 === 32 && plainIpv4.test(text)) return text
+  const address = readIp(text)
+  return address && masked(address, address.kind() === 'ipv4' ? prefix4 : prefix6)
+}
+
+/** The address that a text stands for, as `canonicalIp` reads it. */
+export function readIp(text: string): IpAddress | undefined {
   const bare = withoutPort(text)
-  if (plainIpv4.test(bare)) return masked(ipaddr.IPv4.parse(bare), prefix4)
+  if (plainIpv4.test(bare)) return ipaddr.IPv4.parse(bare)
   if (!bare.includes(':') || bare.length > 100) return undefined
   const address = bare.split('%', 1)[0] ?? ''
   if (!ipaddr.IPv6.isValid(address)) return undefined
   const ipv6 = ipaddr.IPv6.parse(address)
-  return ipv6.isIPv4MappedAddress() ? masked(ipv6.toIPv4Address(), prefix4) : masked(ipv6, prefix6)
+  return ipv6.isIPv4MappedAddress() ? ipv6.toIPv4Address() : ipv6
 }
 
 function withoutPort(text: string): string {
@@ -32,7 +40,7 @@ function withoutPort(text: string): string {
   return /^[\d.]+:\d{1,5}$/.test(text) ? text.slice(0, text.indexOf(':')) : text
 }
 
-function masked(address: ipaddr.IPv4 | ipaddr.IPv6, prefix: number): string {
+function masked(address: IpAddress, prefix: number): string {
   const bytes = address.toByteArray()
   if (prefix === bytes.length * 8) return ipaddr.fromByteArray(bytes).toString()
   const kept = bytes.map((byte, index) => byte & maskOf(prefix - index * 8))

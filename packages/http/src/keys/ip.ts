@@ -1,6 +1,7 @@
 import { given, knownFields, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
 import { defineKey, type KeyResolver } from './key-resolver.ts'
+import { remember } from './known-addresses.ts'
 
 export interface IpOptions {
   /** Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default 64 */
@@ -25,7 +26,10 @@ export function ip(options: IpOptions = {}): KeyResolver<unknown> {
   })
 }
 
-/** The key under which `ip()` with the same options counts an address, for `limiter.reset(ipKey('203.0.113.9'))`. */
+/**
+ * The key under which `ip()` with the same options counts an address, for `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the
+ * one key of all such texts, and does not throw: the text may be a client's.
+ */
 export function ipKey(address: string, options: IpOptions = {}): string {
   return keyOfIp(address, checkPrefixes(options))
 }
@@ -33,20 +37,6 @@ export function ipKey(address: string, options: IpOptions = {}): string {
 function keyOfIp(address: string, prefixes: IpPrefixes): string {
   const canonical = canonicalIp(address, prefixes)
   return canonical === undefined ? invalidIp : `@ip/${canonical}`
-}
-
-/** Clients come back, and reading an IPv6 takes microseconds. When these are known, all are forgotten. */
-const mostKnown = 4_096
-
-/** The longest text of an address: others are not worth remembering. */
-const longestAddress = 64
-
-function remember(known: Map<string, string>, address: string, key: string): string {
-  if (address.length > longestAddress) return key
-  if (known.size >= mostKnown) known.clear()
-  // A copy: the text may be a slice of a long header, all of which would be kept with it.
-  known.set(Buffer.from(address).toString(), key)
-  return key
 }
 
 function checkPrefixes(options: IpOptions): IpPrefixes {

@@ -47,7 +47,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 /** A number for a key is what many databases hold; all its users would share one address' quota unseen. */
 function warnAboutType(key: unknown): void {
   warnOnce(
-    `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write String(id)`,
+    `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)`,
     'key type',
   )
 }

@@ -1,5 +1,5 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
-import type { Report } from '../rule.ts'
+import type { Report } from '../report.ts'
 import type { FoundLimit, LimitSource } from './limit-source.ts'
 import { type SignalOptions, signalFields } from './signal.ts'
 import { type Reading, SmoothedSignal } from './smoothed-signal.ts'

@@ -1,5 +1,6 @@
 import { invalid, isWholeNumber, maxUnits, type Policy, SluiceError } from '@sluice/core'
-import type { HttpPolicyOptions, LimitOption, LimitValue } from '../http-policy.ts'
+import type { HttpPolicyOptions } from '../http-policy.ts'
+import type { LimitOption, LimitValue } from './limit-source.ts'
 import { isLimitSource } from './limit-source.ts'
 
 /** The options that say how much is allowed. */

@@ -1,6 +1,12 @@
 import { andThen, isWholeNumber, type MaybePromise, unlimited } from '@sluice/core'
-import type { LimitOption, LimitValue } from '../http-policy.ts'
-import type { Report } from '../rule.ts'
+import type { PerRequest } from '../per-request.ts'
+import type { Report } from '../report.ts'
+
+/** A limit as a function of the request yields it. */
+export type LimitValue = number | typeof unlimited
+
+/** A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
+export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
  * What is found for a request. `reduced`: it is lower than it would be in quiet times. 'default': nothing was found, which is

@@ -9,7 +9,7 @@ import {
   type MaybePromise,
   show,
 } from '@sluice/core'
-import type { Report } from '../rule.ts'
+import type { Report } from '../report.ts'
 import { type SignalOptions, signalFields } from './signal.ts'
 import { type Reading, SmoothedSignal } from './smoothed-signal.ts'
 

@@ -1,6 +1,6 @@
 import { tzOffset } from '@date-fns/tz'
 import { invalid, knownFields } from '@sluice/core'
-import type { LimitValue } from '../http-policy.ts'
+import type { LimitValue } from './limit-source.ts'
 import { type FoundLimit, isLimitValue, type LimitSource, largestOf } from './limit-source.ts'
 import { type ScheduleRule, type TimeSlot, timeSlot } from './time-slot.ts'
 

@@ -1,6 +1,6 @@
 import { andThen, invalid, type MaybePromise, show } from '@sluice/core'
-import type { LimitOption, LimitValue } from '../http-policy.ts'
-import type { Report } from '../rule.ts'
+import type { Report } from '../report.ts'
+import type { LimitOption, LimitValue } from './limit-source.ts'
 import {
   type FoundLimit,
   finderOf,

@@ -61,6 +61,14 @@ export class Ledger {
     return [...new Set(violated)]
   }
 
+  /** The names of those of them that are penalties. */
+  violatedPenalties(): readonly string[] {
+    const names = this.violated()
+    return names.filter((name) =>
+      this.#entries.some((entry) => entry.name === name && isPenalty(entry) && entry.denied),
+    )
+  }
+
   speaks(kind: FieldKind): boolean {
     return speaks(this.dialects, kind)
   }
@@ -109,6 +117,10 @@ function giveNames(entries: readonly Entry[]): void {
   }
 }
 
+function isPenalty({ policy }: Pick<Entry, 'policy'>): boolean {
+  return policy.algorithm === 'penalty'
+}
+
 function isPrivate({ policy }: Entry): boolean {
   return !policy.named && !policy.hidden
 }
@@ -129,7 +141,8 @@ function entryOf(
     policy,
     scope,
     dialects,
-    limit,
+    // Its strikes are nothing that a client could use up.
+    limit: isPenalty({ policy }) ? Number.POSITIVE_INFINITY : limit,
     // Of leases it is how long they run, which is nothing that a client could count in.
     windowMs: policy.algorithm === 'concurrency' ? undefined : policy.windowMs,
     remaining,

@@ -30,6 +30,20 @@ export function quotaExceeded(violated: readonly string[], status = 429): Proble
 }
 
 /**
+ * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word, though a quota may be exceeded too.
+ * @param penalties the names of the visible penalties that deny, one at least
+ * @param status the real status of the response
+ */
+export function abnormalUsage(penalties: readonly string[], status: number): Problem {
+  return {
+    type: `${registry}#abnormal-usage-detected`,
+    title: 'Abnormal Usage Detected',
+    status,
+    'violated-policies': penalties,
+  }
+}
+
+/**
  * The body of a request that would be within its quota in quiet times (draft-11 §5): over the reduced limits of these policies, or
  * refused before any was asked.
  */

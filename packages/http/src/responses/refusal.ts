@@ -1,8 +1,10 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { GuardOptions, Message } from '../guard-options.ts'
 import type { RejectBody } from '../passage.ts'
+import type { Message, PolicyGuardOptions } from '../policy-guard-options.ts'
 import type { LimitInForce } from '../rule.ts'
+import type { RequestDecision } from '../settlement/request-decision.ts'
 import {
+  abnormalUsage,
   type Problem,
   plainProblem,
   problemMediaType,
@@ -15,11 +17,13 @@ export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
   readonly native: Native
-  readonly decision: Decision
+  readonly decision: RequestDecision
   readonly cause: RefusalCause
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
+  /** Those of them that are penalties. @default none */
+  readonly penalties?: readonly string[]
 }
 
 /**
@@ -53,17 +57,24 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 
 /** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
 export function refusalBody<Native>(
-  message: GuardOptions<Native>['message'],
-  { native, decision, cause, status, violated }: Refusal<Native>,
+  message: PolicyGuardOptions<Native>['message'],
+  { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
 ): MaybePromise<RejectBody> {
-  const problem = problemOf({ decision, cause, status, violated })
+  const problem = problemOf({ decision, cause, status, violated, penalties })
   if (typeof message === 'function') {
     return andThen(message(native, decision), (found) => bodyOf(found, problem))
   }
   return bodyOf(cause === 'quota' ? message : undefined, problem)
 }
 
-function problemOf({ decision, cause, status, violated }: Omit<Refusal<never>, 'native'>): Problem {
+function problemOf({
+  decision,
+  cause,
+  status,
+  violated,
+  penalties,
+}: Required<Omit<Refusal<never>, 'native'>>): Problem {
+  if (penalties.length > 0) return abnormalUsage(penalties, status)
   if (cause === 'quota') return quotaExceeded(violated, status)
   if (decision.source === 'shed') return reducedCapacity([])
   const isHidden = violated.length === 0

@@ -1,6 +1,6 @@
 import { definePolicy, invalid, SluiceError, show } from '@sluice/core'
-import type { GuardOptions } from '../guard-options.ts'
 import type { HttpPolicyOptions } from '../http-policy.ts'
+import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import { checkRule, corePolicy } from '../rule.ts'
 import { shorthandFields } from './shorthand-fields.ts'
 
@@ -56,7 +56,7 @@ export class PolicyCatalogue<Native> {
 type Named<Native> = HttpPolicyOptions<Native> & { name: string }
 
 /** The options that may give policies a name. */
-type NamedBy<Native> = Pick<GuardOptions<Native, unknown>, 'name' | 'policies'>
+type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'policies'>
 
 function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
   const { policies = [shorthandOf(options)] } = options

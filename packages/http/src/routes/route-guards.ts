@@ -1,6 +1,7 @@
 import { invalid, SluiceError } from '@sluice/core'
-import type { GuardOptions } from '../guard-options.ts'
+import { penaltyOfRoute } from '../penalty-rule.ts'
 import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
+import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import type { Rule } from '../rule.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
 import { type RouteOverride, wholeOverride } from './route-override.ts'
@@ -8,7 +9,7 @@ import type { Scope } from './scope.ts'
 
 /** The options around the overrides of routes, and what was made of them. */
 export interface Surroundings<Native extends object, Handler> {
-  readonly options: GuardOptions<Native, Handler>
+  readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: PolicyGuard<Native, Handler>
   /** Where that guard stands; `undefined` where only each exchange tells. */
@@ -52,11 +53,12 @@ export class RouteGuards<Native extends object, Handler> {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
     try {
-      const { options, isAdded } = wholeOverride(override, around, catalogue)
+      const { options: whole, isAdded } = wholeOverride(override, around, catalogue)
+      const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       const addedTo = isAdded ? this.#addedTo() : undefined
       const { waitingRoom } = guard
       const shedder = options.shed === around.shed ? guard.shedder : undefined
-      return createPolicyGuard(options, { ...place, addedTo, waitingRoom, shedder })
+      return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom, shedder })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
@@ -71,6 +73,9 @@ export class RouteGuards<Native extends object, Handler> {
         `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
       )
     }
-    return guard.setup.rules.map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
+    const { rules, penalty } = guard.setup
+    return rules
+      .filter((rule) => rule !== penalty)
+      .map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
   }
 }

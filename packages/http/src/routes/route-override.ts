@@ -1,6 +1,6 @@
 import { given, invalid, oneOf, SluiceError } from '@sluice/core'
-import type { GuardOptions } from '../guard-options.ts'
 import type { HttpPolicyOptions } from '../http-policy.ts'
+import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
 import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
@@ -9,7 +9,7 @@ import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
  * is then one quota, wherever it is named.
  */
 export interface RouteOverride<Native, Handler = never>
-  extends Omit<GuardOptions<Native, Handler>, 'policies' | 'routes' | 'profiles'> {
+  extends Omit<PolicyGuardOptions<Native, Handler>, 'policies'> {
   policies?: readonly (HttpPolicyOptions<Native> | string)[]
   /**
    * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
@@ -20,7 +20,7 @@ export interface RouteOverride<Native, Handler = never>
 
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {
-  readonly options: GuardOptions<Native, Handler>
+  readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
 }
 
@@ -30,7 +30,7 @@ export interface WholeOverride<Native, Handler> {
  */
 export function wholeOverride<Native, Handler>(
   override: RouteOverride<Native, Handler> | string,
-  around: GuardOptions<Native, Handler>,
+  around: PolicyGuardOptions<Native, Handler>,
   catalogue: PolicyCatalogue<Native>,
 ): WholeOverride<Native, Handler> {
   if (typeof override === 'string')
@@ -46,7 +46,7 @@ export function wholeOverride<Native, Handler>(
     )
   }
   const inherited = hasPolicies ? withoutPolicies(around) : around
-  const options = { ...inherited, ...own }
+  const options = { ...withoutRival(inherited, own), ...own }
   if (policies === undefined) return { options, isAdded }
   if (!Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
@@ -57,9 +57,19 @@ export function wholeOverride<Native, Handler>(
   return { options: { ...options, policies: found }, isAdded }
 }
 
+/** Of `chargeWhen` and `refundWhen` one can be said at most: what an override says takes the place of the other. */
+function withoutRival<Native, Handler>(
+  { chargeWhen, refundWhen, ...others }: PolicyGuardOptions<Native, Handler>,
+  own: Pick<PolicyGuardOptions<Native, Handler>, 'chargeWhen' | 'refundWhen'>,
+): PolicyGuardOptions<Native, Handler> {
+  if (own.chargeWhen || own.refundWhen) return others
+  if (chargeWhen) return { ...others, chargeWhen }
+  return refundWhen ? { ...others, refundWhen } : others
+}
+
 function withoutPolicies<Native, Handler>(
-  options: GuardOptions<Native, Handler>,
-): GuardOptions<Native, Handler> {
+  options: PolicyGuardOptions<Native, Handler>,
+): PolicyGuardOptions<Native, Handler> {
   const others = Object.entries(options).filter(
     ([field]) => field !== 'policies' && !shorthandFields.includes(field),
   )

@@ -25,7 +25,7 @@ export function routePattern(text: string): RoutePattern {
     throw wrong(text, `${show(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
   }
   if (method === 'HEAD') throw wrong(text, 'HEAD counts as GET; write GET')
-  if (/[{}\\]/.test(path)) {
+  if (/[{}\\]/.test(path.replace(/\(.*\)/, ''))) {
     throw wrong(
       text,
       `paths have parameters (/users/:id), optional ones last (/users/:id?), and a wildcard at their end (/files/*)`,

@@ -4,7 +4,7 @@ import type { PolicyGuard } from '../policy-guard.ts'
 import type { RouteGuards } from './route-guards.ts'
 import type { RouteOverride } from './route-override.ts'
 import { routePattern } from './route-pattern.ts'
-import { RouteTable, type Routing } from './route-table.ts'
+import { RouteTable, type Routing, undecoded } from './route-table.ts'
 import { routeScope, type Scope } from './scope.ts'
 
 /**
@@ -26,6 +26,10 @@ export interface RouteRule<Native extends object, Handler> {
 export class RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   readonly #table: RouteTable<RouteRule<Native, Handler>>
+  /** Those that limit something. */
+  readonly #limits: RouteTable<RouteRule<Native, Handler>>
+  /** Finds only what is written, where the others are lenient. */
+  readonly #exactTable: RouteTable<RouteRule<Native, Handler>> | undefined
 
   /** @throws SluiceError that names the route, when it is none, or its limits are wrong */
   constructor(
@@ -51,6 +55,11 @@ export class RouteRules<Native extends object, Handler> {
       rules.set(text, { scope, guard })
     }
     this.#table = new RouteTable(rules, routing)
+    this.#limits = new RouteTable(
+      new Map([...rules].filter(([, { guard }]) => guard !== false)),
+      routing,
+    )
+    this.#exactTable = routing.lenient ? new RouteTable(rules, exactly) : undefined
     this.hidesOnRedirect = [...rules.values()].some(
       ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
     )
@@ -58,8 +67,28 @@ export class RouteRules<Native extends object, Handler> {
 
   /** The rule of a request, which its key resolvers see too; `undefined` for none. */
   find(request: HttpRequest): RouteRule<Native, Handler> | undefined {
-    const rule = this.#table.find(request.method, request.path)
+    const rule = this.#find(request)
     if (rule) request.rule = rule.scope
     return rule
   }
+
+  /**
+   * To match one request too many is a limit on a request that finds nothing, where there are limits; where there are none, it is a way
+   * around those of others. So `false` stands for what is written, and nothing else.
+   */
+  #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
+    const rule = this.#table.find(method, path)
+    if (rule?.guard !== false) return rule
+    const isWritten = !this.#exactTable || this.#exactTable.find(method, undecoded(path)) === rule
+    // Whatever a path with dot segments is handed on to, such as another server, may resolve them.
+    return isWritten && !dotSegment.test(path) ? rule : this.#limits.find(method, path)
+  }
 }
+
+const exactly: Routing = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+}
+
+const dotSegment = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#;]|%2f|%5c|$)/i

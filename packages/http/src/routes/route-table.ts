@@ -8,6 +8,11 @@ export interface Routing {
   readonly caseSensitive: boolean
   readonly ignoreTrailingSlash: boolean
   readonly ignoreDuplicateSlashes: boolean
+  /**
+   * Whether it stands for routers whose settings are not known, and that match paths as they were sent, without decoding them: then a value
+   * is found where any of them would find it. @default false
+   */
+  readonly lenient?: boolean
   /** Whether a semicolon begins the query too. @default false */
   readonly useSemicolonDelimiter?: boolean
   /** What stands before every path, such as the prefix of a plugin. @default '' */
@@ -35,13 +40,18 @@ export class RouteTable<Value> {
   readonly #byPath: Router
   readonly #prefix: string
   readonly #isEmpty: boolean
+  readonly #isLenient: boolean
 
   /**
    * @param entries by text such as `POST /login`
    * @throws SluiceError when a text is no route, or two of them match alike
    */
-  constructor(entries: ReadonlyMap<string, Value>, { prefix = '', ...routing }: Routing) {
+  constructor(
+    entries: ReadonlyMap<string, Value>,
+    { prefix = '', lenient = false, ...routing }: Routing,
+  ) {
     this.#isEmpty = entries.size === 0
+    this.#isLenient = lenient
     this.#byMethod = createRouter(routing)
     this.#byPath = createRouter(routing)
     this.#prefix = prefix
@@ -58,13 +68,32 @@ export class RouteTable<Value> {
     }
   }
 
-  /** What stands for a request; HEAD is GET. A path that cannot be decoded is taken as it is. */
+  /** What stands for a request; HEAD is GET. */
   find(method: string, path: string): Value | undefined {
     if (this.#isEmpty) return undefined
     const asked = method === 'HEAD' ? 'GET' : method
-    const found = this.#entry(asked, path)
-    if (found || !path.includes('%')) return found?.value
-    return this.#entry(asked, path.replaceAll('%', '%25'))?.value
+    return (this.#isLenient ? this.#findLeniently(asked, path) : this.#find(asked, path))?.value
+  }
+
+  /** A path that cannot be decoded is taken as it is. */
+  #find(method: string, path: string): Entry<Value> | undefined {
+    return (
+      this.#entry(method, path) ??
+      (path.includes('%') ? this.#entry(method, undecoded(path)) : undefined)
+    )
+  }
+
+  /**
+   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of its own. A slash at the end may stand for
+   * nothing, or begin the empty rest of a wildcard.
+   */
+  #findLeniently(method: string, sent: string): Entry<Value> | undefined {
+    const path = sent.toLowerCase()
+    return (
+      this.#entry(method, undecoded(path)) ??
+      (path.endsWith('/') ? this.#entry(method, `${undecoded(path)}*`) : undefined) ??
+      (path.includes('%') ? this.#entry(method, path) : undefined)
+    )
   }
 
   #entry(method: string, path: string): Entry<Value> | undefined {
@@ -82,7 +111,11 @@ export class RouteTable<Value> {
         router.on(method, full, noHandler, entry)
       } catch (error) {
         if (!isDuplicate(error)) throw notAdded(entry.text, reasonOf(error))
-        const other: Entry<Value> | undefined = router.findRoute(method, full)?.store
+        const other: Entry<Value> | undefined = (
+          router.findRoute(method, full) ?? router.find(method, full)
+        )?.store
+        // With and without a slash at its end, the root of a prefix may be one path.
+        if (other === entry) continue
         throw new SluiceError(
           'SLUICE_ROUTE_DUPLICATE',
           `routes: ${show(entry.text)} matches the same requests as ${other ? show(other.text) : 'another one'}; ` +
@@ -107,14 +140,25 @@ export class RouteTable<Value> {
   /** The root of a prefix is reached with and without a slash. */
   #fullPaths(path: string): readonly string[] {
     const prefix = this.#prefix.replace(/\/$/, '')
+    if (this.#isLenient) return [lowerCase(path)]
     if (prefix === '') return [path]
     return path === '/' ? [prefix, `${prefix}/`] : [prefix + (path === '*' ? '/*' : path)]
   }
 }
 
 /** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
-function createRouter(routing: Omit<Routing, 'prefix'>): Router {
+function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Router {
   return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
+}
+
+/** Classes in the expression of a parameter, such as `\D`, mean something else in lower case. */
+function lowerCase(pattern: string): string {
+  return pattern.replace(/\\.|[^\\]+/g, (part) => (part[0] === '\\' ? part : part.toLowerCase()))
+}
+
+/** What find-my-way decodes to the path as it is. */
+export function undecoded(path: string): string {
+  return path.replaceAll('%', '%25')
 }
 
 function noHandler(): void {

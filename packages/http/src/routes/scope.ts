@@ -1,3 +1,5 @@
+import { fnv1a } from '@sluice/core'
+
 /**
  * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
  * pattern. Never text that a client can vary. '' stands for the whole application.
@@ -44,10 +46,4 @@ function derivedName(name: string, scope: Scope): string {
   if (readable.length <= longestName && !takenNames.has(readable)) return readable
   const digest = fnv1a(scope).toString(36)
   return `${readable.slice(0, longestName - digest.length - 1)}-${digest}`
-}
-
-function fnv1a(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  return hash >>> 0
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Decision, Duration, MaybePromise } from '@sluice/core'
+import type { Decision, Duration, MaybePromise, Policy } from '@sluice/core'
 import type { Admission, HttpRequest, Taken } from '@sluice/http'
 import { isOpen } from '../job.ts'
 import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
@@ -136,9 +136,11 @@ class QueueAdmission<Native> implements Admission<Native> {
   }
 
   #isSoft({ outcomes, source }: Decision): boolean {
-    if (source === 'closed' || outcomes.length === 0) return false
+    if (source === 'closed' || source === 'shed' || outcomes.length === 0) return false
     const { soft } = this.#setup
-    return outcomes.every(({ allowed, policy }) => allowed || (soft?.includes(policy.name) ?? true))
+    return outcomes.every(
+      ({ allowed, policy }) => allowed || (soft?.includes(policy.name) ?? mayBeSoft(policy)),
+    )
   }
 
   /** The key of the client's own, or what is wrong with it. */
@@ -153,6 +155,11 @@ class QueueAdmission<Native> implements Admission<Native> {
       key ?? problem(400, { detail: 'Idempotency-Key is no quoted string of 1 to 256 characters.' })
     )
   }
+}
+
+/** Whom a penalty blocks is refused. */
+function mayBeSoft({ algorithm }: Policy): boolean {
+  return algorithm !== 'penalty'
 }
 
 const bodyProblems = {

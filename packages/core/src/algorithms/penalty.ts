@@ -1,0 +1,101 @@
+import type { Check } from '../check.ts'
+import type { Algorithm, Counted } from './algorithm.ts'
+
+/** Strikes of one key, and the block that they, or somebody by hand, have led to. */
+export interface Penalised extends Counted {
+  strikes: number
+  /** When the first of them was. */
+  sinceMs: number
+  blockedUntil: number
+  /** How long the block was when it was set: no clock that is set back makes it longer. */
+  askedMs: number
+  /** How long the last block was that strikes led to; 0 for none. */
+  penaltyMs: number
+  /** The window that the strikes were counted in. */
+  withinMs: number
+}
+
+/**
+ * Blocks a key that has collected `limit` strikes in a window which begins with the first of them; each further time for longer, until it
+ * has been quiet for as long as the last block, and a window at least. What is blocked collects nothing.
+ */
+export const penalty: Algorithm<Penalised> = {
+  create: () => ({
+    strikes: 0,
+    sinceMs: 0,
+    blockedUntil: 0,
+    askedMs: 0,
+    penaltyMs: 0,
+    withinMs: 0,
+    limit: 0,
+  }),
+
+  capacity: ({ limit }) => limit,
+
+  settle(state, _check, now) {
+    const { sinceMs, blockedUntil, askedMs } = state
+    if (sinceMs <= now && blockedUntil <= now + askedMs) return state
+    return {
+      ...state,
+      sinceMs: Math.min(sinceMs, now),
+      blockedUntil: Math.min(blockedUntil, now + askedMs),
+    }
+  },
+
+  used(state, check, now) {
+    if (now < state.blockedUntil) return check.limit
+    return isOpen(state, check, now) ? state.strikes : 0
+  },
+
+  msUntil: (state, _check, { now }) => Math.max(0, state.blockedUntil - now),
+
+  resetMs: () => undefined,
+
+  take(state, check, now) {
+    const { cost, limit } = check
+    const { penalty: settings, windowMs } = check.policy
+    if (!settings || now < state.blockedUntil) return now
+    if (!isOpen(state, check, now)) {
+      state.strikes = 0
+      state.sinceMs = now
+    }
+    state.strikes += cost
+    state.withinMs = windowMs
+    state.limit = limit
+    if (state.strikes < limit) return now
+    const lastMs = now < forgottenAt(state, windowMs) ? state.penaltyMs : 0
+    const { forMs, factor, maxMs } = settings
+    state.penaltyMs = lastMs === 0 ? forMs : Math.min(maxMs, Math.floor(lastMs * factor))
+    beginBlock(state, state.penaltyMs, now)
+    return now
+  },
+
+  giveBack: () => undefined,
+
+  block(state, { cost, limit, policy }, now) {
+    state.withinMs = policy.windowMs
+    state.limit = limit
+    beginBlock(state, cost, now)
+  },
+
+  endsAt(state) {
+    const { strikes, sinceMs, withinMs } = state
+    const strikesEndAt = strikes > 0 ? sinceMs + withinMs : 0
+    return Math.max(strikesEndAt, forgottenAt(state, withinMs))
+  },
+}
+
+function isOpen({ strikes, sinceMs }: Penalised, { policy }: Check, now: number): boolean {
+  return strikes > 0 && now < sinceMs + policy.windowMs
+}
+
+/** When the next block is a first one again. */
+function forgottenAt({ blockedUntil, penaltyMs }: Penalised, withinMs: number): number {
+  return penaltyMs === 0 ? blockedUntil : blockedUntil + Math.max(withinMs, penaltyMs)
+}
+
+function beginBlock(state: Penalised, durationMs: number, now: number): void {
+  state.strikes = 0
+  state.blockedUntil = now + durationMs
+  state.askedMs = durationMs
+}

@@ -1,0 +1,15 @@
+/** The FNV-1a hash of a text: 32 bits, the same in every process. For spreading, never where somebody gains by a collision. */
+export function fnv1a(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
+}
+
+/** Where a text lies between 0 and 1, evenly: FNV-1a alone leaves texts that differ in their end close together. */
+export function placeOf(text: string): number {
+  // The finaliser of MurmurHash3.
+  let hash = fnv1a(text)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
+}

@@ -1,0 +1,111 @@
+import type { AlgorithmSettings, PenaltySettings } from './algorithm-settings.ts'
+import type { Duration } from './duration.ts'
+import { flag, given, invalid, knownFields, wholeNumber } from './options.ts'
+import { escapeName, type Policy, policyName, windowMsOf } from './policy.ts'
+
+interface NamedPenalty {
+  /**
+   * What clients are told that they have violated. A named penalty is one wherever its name is used on one store: whoever is blocked in one
+   * place is blocked in all of them.
+   * @default none: it is private to its limiter, and is shown as `penalty`
+   */
+  name?: string
+  /** Enforced, and never named in a response. @default false */
+  hidden?: boolean
+}
+
+/** Blocks a key that is denied too often, each time for longer. */
+export interface AutomaticPenalty extends NamedPenalty {
+  /** How many denials lead to a block: a whole number from 1 to 1,000,000. While a key is blocked, it collects none. */
+  after: number
+  /** In which time: counted from the first of them, and anew when it is over. */
+  within: Duration
+  /** How long the first block is. */
+  for: Duration
+  /**
+   * What each further block is longer by: a number ≥ 1, fractions of a ms are dropped. A key that has been quiet for as long as its last
+   * block was, and for `within` at least, starts from the beginning.
+   * @default 2
+   */
+  factor?: number
+  /** The longest block, at least `for`. @default '1d', or `for` where that is longer */
+  max?: Duration
+}
+
+/** Blocks nobody by itself: only `limiter.block` does. */
+export interface ManualPenalty extends NamedPenalty {
+  after: 'never'
+}
+
+export type PenaltyOptions = AutomaticPenalty | ManualPenalty
+
+const names = ['name', 'hidden']
+const automatic = ['after', 'within', 'for', 'factor', 'max']
+const dayMs = 86_400_000
+
+/**
+ * Checks the options of a penalty.
+ * @throws SluiceError that names the option, its value and the legal range
+ */
+export function definePenalty(options: PenaltyOptions): Policy {
+  knownFields(options, 'penalty', [...automatic, ...names])
+  const { after } = options
+  const limit = after === 'never' ? 1 : strikes(after)
+  const windowMs = after === 'never' ? 0 : windowMsOf(options.within, 'penalty.within')
+  const settings = after === 'never' ? nothing(options) : settingsOf(options)
+  const name = options.name === undefined ? undefined : policyName(options.name, 'penalty.name')
+  return {
+    ...neutral,
+    penalty: settings,
+    id: name === undefined ? `~penalty-${after}-${windowMs}` : escapeName(name),
+    name: name ?? 'penalty',
+    named: name !== undefined,
+    limit,
+    headroom: 0,
+    windowMs,
+    algorithm: 'penalty',
+    countDenied: settings !== undefined,
+    hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
+    unit: 'requests',
+    enforcedShare: 1,
+    failureMode: undefined,
+  }
+}
+
+const neutral: AlgorithmSettings = {
+  clockAligned: false,
+  resolutionMs: 1,
+  burst: undefined,
+  queue: Number.POSITIVE_INFINITY,
+  maxDelayMs: 0,
+  retryMs: 0,
+  penalty: undefined,
+}
+
+function nothing(options: ManualPenalty): undefined {
+  for (const [field, value] of Object.entries(options)) {
+    if (field === 'after' || !automatic.includes(field) || value === undefined) continue
+    const legal = "left out with after: 'never', where only limiter.block blocks"
+    throw invalid({ option: `penalty.${field}` }, value, legal)
+  }
+}
+
+function settingsOf(options: AutomaticPenalty): PenaltySettings {
+  const forMs = windowMsOf(options.for, 'penalty.for')
+  const factor = given(options.factor, 2)
+  if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
+    throw invalid({ option: 'penalty.factor' }, factor, 'a number ≥ 1: 1 for blocks of one length')
+  }
+  const maxMs =
+    options.max === undefined ? Math.max(dayMs, forMs) : windowMsOf(options.max, 'penalty.max')
+  if (maxMs >= forMs) return { forMs, factor, maxMs }
+  throw invalid({ option: 'penalty.max' }, options.max, `at least penalty.for (${forMs} ms)`)
+}
+
+function strikes(after: unknown): number {
+  const most = 1_000_000
+  if (typeof after === 'number') {
+    return wholeNumber(after, { option: 'penalty.after' }, { min: 1, max: most })
+  }
+  throw invalid({ option: 'penalty.after' }, after, `a whole number from 1 to ${most}, or 'never'`)
+}

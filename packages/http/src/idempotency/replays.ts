@@ -1,0 +1,136 @@
+import {
+  andThen,
+  type Check,
+  createLimiter,
+  type Decision,
+  definePolicy,
+  divideChecks,
+  type Limiter,
+  type LimiterOptions,
+  type MaybePromise,
+  notify,
+  type Outcome,
+  type Policy,
+  unlimited,
+} from '@sluice/core'
+import type { Exchange } from '../exchange.ts'
+import { joinKey } from '../keys/join-key.ts'
+import { resolveKey } from '../keys/key-resolver.ts'
+import { withoutStrike } from '../penalty-rule.ts'
+import type { Rule, RuleCheck } from '../rule.ts'
+import type { Decided } from '../settlement/request-account.ts'
+import { type Idempotency, unquoted } from './idempotency-options.ts'
+
+/** A guard whose retries are told from other requests. */
+export interface ReplayedGuard<Native> {
+  readonly idempotency: Idempotency<Native>
+  readonly limiter: Limiter
+  readonly rules: readonly Rule<Native>[]
+  /** The options of its limiter, but its policies. */
+  readonly options: LimiterOptions
+}
+
+/**
+ * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which expires with the longest window; with a mark,
+ * the quotas are asked for nothing and the mark for one more, in one step. So as many are free as the mark admits, whoever asks at once, and
+ * the others are charged like any request.
+ */
+export class Replays<Native extends object> {
+  readonly #guard: ReplayedGuard<Native>
+  readonly #marks: Limiter
+  readonly #mark: Policy
+
+  constructor(guard: ReplayedGuard<Native>) {
+    const { idempotency, rules, options } = guard
+    this.#guard = guard
+    // What observers are told stays what the guard tells; an unlimited policy counts nothing.
+    const { onDecision: _decision, onResilience: _resilience, ...others } = options
+    this.#marks = createLimiter({ ...others, limit: unlimited, window: '1s' })
+    const mark = definePolicy(
+      {
+        algorithm: 'fixed-window',
+        limit: 1 + idempotency.retries,
+        window: Math.max(...rules.map(({ policy }) => policy.windowMs)),
+        // It has no say while the store is away.
+        failureMode: 'open',
+      },
+      'idempotencyKey',
+    )
+    // Another guard has marks of its own: it has to charge the same request too.
+    this.#mark = {
+      ...mark,
+      id: [`~retries-${mark.limit}`, ...rules.map(({ policy }) => policy.id)].join('~'),
+    }
+  }
+
+  decide(
+    exchange: Exchange<Native>,
+    checks: readonly RuleCheck<Native>[],
+  ): MaybePromise<Decided<Native>> {
+    const { native, request } = exchange
+    const { key: resolver } = this.#guard.idempotency
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      const asked = { exchange, checks }
+      if (key === undefined) return this.#charged(asked)
+      const mark = this.#markOf(asked, unquoted(key))
+      return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [seen] }) =>
+        isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
+      )
+    })
+  }
+
+  #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
+    const { exchange, checks } = asked
+    const decision = this.#guard.limiter.decide(checks)
+    return andThen(decision, (known) => ({
+      exchange,
+      checks,
+      decision: known,
+      onRefund: undefined,
+    }))
+  }
+
+  /** A first attempt. Nobody waits for its mark, and what gives it back takes the mark off. */
+  #marked(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
+    return andThen(this.#charged(asked), (decided) => {
+      if (!decided.decision.allowed) return decided
+      const charged = this.#marks.chargeChecks([mark])
+      const onRefund = (): void => void andThen(charged, (known) => this.#marks.refund(known))
+      return { ...decided, onRefund }
+    })
+  }
+
+  #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
+    const checks = asked.checks.map(free)
+    return andThen(this.#marks.decide([...checks, mark]), (decision) => {
+      if (decision.outcomes.at(-1)?.allowed === false) return this.#charged(asked)
+      // Without the store there may be no outcomes at all.
+      const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
+      return { ...asked, checks, decision: this.#tell(told, checks) }
+    })
+  }
+
+  #tell(decision: Decision, checks: readonly Check[]): Decision {
+    notify(this.#guard.options.onDecision, { decision, checks: divideChecks(checks).enforced })
+    return decision
+  }
+
+  #markOf({ exchange: { request }, checks }: Asked<Native>, key: string): Check {
+    const identities = new Set(checks.map((check) => check.key))
+    const parts = [request.method, request.path, key, ...identities]
+    return { policy: this.#mark, key: joinKey('@retry/', parts), cost: 1, limit: this.#mark.limit }
+  }
+}
+
+type Asked<Native extends object> = Pick<Decided<Native>, 'exchange' | 'checks'>
+
+/** A retry takes nothing again; but while it runs it is in flight like any other request, and who is blocked stays blocked. */
+function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
+  if (check.policy.algorithm === 'penalty') return withoutStrike(check)
+  return check.policy.algorithm === 'concurrency' ? check : { ...check, cost: 0 }
+}
+
+/** With the limit that was applied: a process that decides without the store has a share of the mark too. */
+function isMarked(seen: Outcome | undefined): boolean {
+  return seen?.remaining !== undefined && seen.remaining < seen.limit
+}

@@ -1,0 +1,64 @@
+import { warnOnce } from '@sluice/core'
+
+/** What to tell users of a framework about its proxy settings. */
+export interface ProxyAdvice {
+  /** X-Forwarded-For arrives, and no proxy is trusted. */
+  readonly untrusted: string
+  /** Proxies are trusted, and yet one address takes nearly all requests. */
+  readonly oneAddress: string
+}
+
+/** How many requests are looked at before anything is said, and how many forwarded lists must differ among them. */
+const window = 500
+const differentLists = 20
+const nearlyAll = 0.95
+
+/** What is kept of a forwarded list, to tell it from others. */
+const listStart = 64
+
+/**
+ * Finds out whether the address of clients is read wrong, as far as one can: behind a proxy that is not trusted, or two of which one is,
+ * all clients share an address and so a limit. Without a proxy anybody could send the header, so only the user knows what to trust.
+ */
+export class ProxyWatch {
+  readonly #advice: ProxyAdvice
+  #isDone = false
+  #seen = 0
+  /** The address of the first request of a window: if one takes nearly all of them, it is nearly always this one. */
+  #address: string | undefined
+  #ofAddress = 0
+  readonly #lists = new Set<string>()
+
+  constructor(advice: ProxyAdvice) {
+    this.#advice = advice
+  }
+
+  /** Looks at a request that came with X-Forwarded-For, and at the address that the framework made of it. */
+  see(forwarded: string, address: string | undefined, trust: unknown): void {
+    if (!trust) warnOnce(this.#advice.untrusted)
+    else if (!this.#isDone) this.#count(forwarded, address)
+  }
+
+  #count(forwarded: string, address: string | undefined): void {
+    if (this.#seen === 0) this.#address = address
+    this.#seen += 1
+    if (address === this.#address) this.#ofAddress += 1
+    // A copy, or the whole header would be kept with the slice.
+    if (this.#lists.size < differentLists) {
+      this.#lists.add(Buffer.from(forwarded.slice(0, listStart)).toString())
+    }
+    if (this.#seen >= window) this.#judge()
+  }
+
+  #judge(): void {
+    const isOne = this.#ofAddress >= nearlyAll * this.#seen
+    if (isOne && this.#lists.size >= differentLists) {
+      warnOnce(this.#advice.oneAddress)
+      this.#isDone = true
+    }
+    this.#seen = 0
+    this.#ofAddress = 0
+    this.#address = undefined
+    this.#lists.clear()
+  }
+}

@@ -1,0 +1,16 @@
+import { invalid, type MaybePromise } from '@sluice/core'
+import { type Id, idKey } from './id-key.ts'
+import type { KeyResolver } from './key-resolver.ts'
+
+/**
+ * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as
+ * `@tenant/acme`.
+ */
+export function tenant<Native>(find: (native: Native) => MaybePromise<Id>): KeyResolver<Native> {
+  if (typeof find === 'function') return idKey('tenant', find)
+  throw invalid(
+    { option: 'tenant(find)' },
+    find,
+    'a function of the request, as in tenant((req) => …)',
+  )
+}

@@ -1,0 +1,93 @@
+import {
+  type AutomaticPenalty,
+  type Check,
+  invalid,
+  type ManualPenalty,
+  type PenaltyOptions,
+  type Policy,
+} from '@sluice/core'
+import type { KeyResolver } from './keys/key-resolver.ts'
+import { checkCounting, type Rule, type RuleCheck, ruleOf } from './rule.ts'
+
+interface KeyedPenalty<Native> {
+  /** Who collects strikes, and is blocked. @default the guard's `key` */
+  key?: KeyResolver<Native>
+}
+
+/** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
+export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
+
+/** The options of a guard that say what penalty it has. */
+interface WithPenalty<Native> {
+  readonly penalty?: GuardPenalty<Native> | false | undefined
+}
+
+/**
+ * The options of a penalty as core takes them; none where there is none.
+ * @throws SluiceError when it is no object, or its key no resolver
+ */
+export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
+  penalty?: PenaltyOptions
+} {
+  if (penalty === undefined || penalty === false) return {}
+  if (typeof penalty !== 'object' || penalty === null) {
+    const legal = `false, or options, as in { after: 10, within: '1m', for: '5m' } or { after: 'never' }`
+    throw invalid({ option: 'penalty' }, penalty, legal)
+  }
+  const { key, ...own } = penalty
+  checkCounting({ ...(key === undefined ? {} : { key }) }, (field) => `penalty.${field}`)
+  return { penalty: own }
+}
+
+/** What the penalty of a guard shares with the rules of its policies. */
+export type PenaltyDefaults<Native> = Pick<Rule<Native>, 'policy' | 'key' | 'scope'>
+
+/** The rule of a penalty: each denied request is one strike, whatever it costs. */
+export function penaltyRule<Native>(
+  { penalty }: WithPenalty<Native>,
+  { policy, key, scope }: PenaltyDefaults<Native>,
+): Rule<Native> {
+  const own = penalty ? penalty.key : undefined
+  return ruleOf(
+    policy,
+    { ...(own && { key: own }) },
+    { key, cost: 1, settlement: undefined, scope },
+  )
+}
+
+/**
+ * The penalty of a route: that of the guard around it, so that whoever is blocked is blocked on all of its routes, unless the route has one of
+ * its own, or `false` for none.
+ */
+export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
+  override: WithPenalty<Native> | string,
+  options: Options,
+  around: Rule<Native> | undefined,
+): { options: Options; penalty: Rule<Native> | undefined } {
+  const own = typeof override === 'string' ? undefined : override.penalty
+  if (own !== undefined) return { options, penalty: undefined }
+  return { options: { ...options, penalty: false }, penalty: around }
+}
+
+/** What a reduced limit denies is our doing, and no strike. */
+export function withoutUndueStrikes<Native>(
+  checks: readonly RuleCheck<Native>[],
+): readonly RuleCheck<Native>[] {
+  if (!checks.some(({ reduced }) => reduced)) return checks
+  return checks.map((check) => (check.policy.penalty ? withoutStrike(check) : check))
+}
+
+/** A check by which a penalty denies whom it has blocked, and counts nothing. */
+export function withoutStrike<C extends Check>(check: C): C {
+  return { ...check, policy: lenient(check.policy) }
+}
+
+const lenientPolicies = new WeakMap<Policy, Policy>()
+
+function lenient(policy: Policy): Policy {
+  const known = lenientPolicies.get(policy)
+  if (known) return known
+  const made = { ...policy, countDenied: false, penalty: undefined }
+  lenientPolicies.set(policy, made)
+  return made
+}

@@ -1,0 +1,84 @@
+import type { LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { Dialect } from '@sluice/headers'
+import type { Admission } from './admission.ts'
+import type { HttpPolicyOptions } from './http-policy.ts'
+import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
+import type { KeyResolver } from './keys/key-resolver.ts'
+import type { MissingKey } from './keys/missing-key.ts'
+import type { ShedOptions } from './limits/load-shedder.ts'
+import type { ListOptions } from './lists/access-lists.ts'
+import type { GuardPenalty } from './penalty-rule.ts'
+import type { PerRequest } from './per-request.ts'
+import type { RequestDecision } from './settlement/request-decision.ts'
+
+/** What a client reads when it is refused: a text, or an object that is sent as JSON. */
+export type Message = string | object
+
+/**
+ * What one list of policies is decided by: `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what HTTP adds. Functions
+ * may be async; what they throw or reject with goes to the error handling of the framework.
+ * @typeParam Native the framework's request
+ * @typeParam Handler how the framework has somebody reply
+ */
+export interface PolicyGuardOptions<Native, Handler = never>
+  extends Partial<HttpPolicyOptions<Native>>,
+    IdempotencyOptions<Native>,
+    Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'>,
+    ListOptions {
+  /** The quotas of every request: decided together, all or nothing. */
+  policies?: readonly HttpPolicyOptions<Native>[]
+  /**
+   * Who is counted: a resolver such as `apiKey()`, or a function of the request.
+   * @default ip()
+   */
+  key?: KeyResolver<Native>
+  /**
+   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all routes of the guard, but those that have a
+   * penalty of their own, or `false`.
+   * @default none
+   */
+  penalty?: GuardPenalty<Native> | false
+  /** What happens to a request that has no key. @default 'ip' */
+  onMissingKey?: MissingKey
+  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
+  admission?: Admission<Native>
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
+  cost?: PerRequest<Native, number>
+  /** Requests that pass uncounted, without headers. @default none */
+  skip?: (native: Native) => MaybePromise<boolean>
+  /**
+   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response the first decides which
+   * IETF draft, and which kind of legacy, is spoken.
+   * @default ['draft-11', 'legacy']
+   */
+  headers?: readonly Dialect[]
+  /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
+  exposeHeaders?: boolean
+  /** Takes the headers off a redirect, which some clients would wait before following. @default false */
+  hideOnRedirect?: boolean
+  /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
+  githubExtras?: boolean
+  /**
+   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back all at once: 0 to 1.
+   * @default 0
+   */
+  retryJitter?: number
+  /**
+   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥ 0; one more is refused with 503, and
+   * not charged.
+   * @default 10_000
+   */
+  maxWaiting?: number
+  /** Refuses the less important classes of requests first, with 503 and uncounted, while there is too much to do. @default none */
+  shed?: ShedOptions<Native>
+  /**
+   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a store that failed, a full waiting room, a
+   * limit that is reduced for now.
+   * @default 429
+   */
+  statusCode?: number
+  /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
+  message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
+  /** Replies to a refused request in our stead; status and headers are set already. */
+  handler?: Handler
+}

@@ -1,0 +1,52 @@
+import type { Decision, DecisionSource, Outcome } from '@sluice/core'
+import { type AccountPlace, type Decided, RequestAccount } from './request-account.ts'
+
+/** The decision on an HTTP request, with what its handler may add to it. */
+export interface RequestDecision extends Decision {
+  /**
+   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of a request are charged at once, when its
+   * response is over, also if its client leaves. Nothing is refused for them; what is too much is missing to the next request.
+   * @param units a whole number ≥ 0
+   * @param policy the name of the policy to charge @default all policies of the limiter but those that count requests in flight
+   * @throws SluiceError when `units` is no such number, or the limiter has no such policy
+   */
+  charge(units: number, policy?: string): void
+}
+
+/**
+ * A decision that knows its request. Where nothing can be given back the account is opened by the first charge, so that requests without
+ * one pay next to nothing for it.
+ */
+export class ChargeableDecision<Native extends object> implements RequestDecision {
+  readonly allowed: boolean
+  readonly outcomes: readonly Outcome[]
+  readonly retryAfterMs: number
+  readonly delayMs: number
+  readonly source: DecisionSource
+  readonly shadow: Decision['shadow']
+  readonly #place: AccountPlace<Native>
+  readonly #request: Decided<Native>
+  #account: RequestAccount<Native> | undefined
+
+  constructor(
+    place: AccountPlace<Native>,
+    request: Decided<Native>,
+    account: RequestAccount<Native> | undefined,
+  ) {
+    const { decision } = request
+    this.allowed = decision.allowed
+    this.outcomes = decision.outcomes
+    this.retryAfterMs = decision.retryAfterMs
+    this.delayMs = decision.delayMs
+    this.source = decision.source
+    this.shadow = decision.shadow
+    this.#place = place
+    this.#request = request
+    this.#account = account
+  }
+
+  charge(units: number, policy?: string): void {
+    this.#account ??= new RequestAccount(this.#place, this.#request)
+    this.#account.charge(units, policy)
+  }
+}

@@ -1,0 +1,58 @@
+import { invalid, type MaybePromise, SluiceError } from '@sluice/core'
+
+/** A response that is over. */
+export interface EndedResponse {
+  /** Its status code. */
+  readonly status: number
+}
+
+/** Says something of a request when its response is over. */
+export type WhenOver<Native> = (native: Native, response: EndedResponse) => MaybePromise<boolean>
+
+/** When what a request took counts. It is taken at the decision, and given back, if at all, when the response is over. */
+export interface SettlementOptions<Native> {
+  /**
+   * What the request took is given back unless this is true of its response: `(req, { status }) => status === 401` counts failed logins.
+   * A client that leaves before the end is charged. @default every response counts
+   */
+  chargeWhen?: WhenOver<Native>
+  /** What the request took is given back when this is true of its response: `(req, { status }) => status >= 500`. @default never */
+  refundWhen?: WhenOver<Native>
+}
+
+/** When a rule gives back what was taken. */
+export interface RuleSettlement<Native> {
+  /** What the user calls it, for messages. */
+  readonly option: 'chargeWhen' | 'refundWhen'
+  readonly ask: WhenOver<Native>
+  /** The answer upon which the charge is given back. */
+  readonly refundsOn: boolean
+}
+
+export const settlementFields = ['chargeWhen', 'refundWhen'] as const
+
+/** @throws SluiceError when one of them is no function, or both are given */
+export function checkSettlement<Native>(
+  options: SettlementOptions<Native>,
+  at: (field: string) => string,
+): void {
+  for (const field of settlementFields) {
+    const ask = options[field]
+    if (ask === undefined || typeof ask === 'function') continue
+    throw invalid({ option: at(field) }, ask, 'a function of the request and its response')
+  }
+  if (options.chargeWhen === undefined || options.refundWhen === undefined) return
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `${at('chargeWhen')} and ${at('refundWhen')} cannot stand together, since they may contradict each other: say all in one`,
+  )
+}
+
+export function settlementOf<Native>({
+  chargeWhen,
+  refundWhen,
+}: SettlementOptions<Native>): RuleSettlement<Native> | undefined {
+  if (chargeWhen) return { option: 'chargeWhen', ask: chargeWhen, refundsOn: false }
+  if (refundWhen) return { option: 'refundWhen', ask: refundWhen, refundsOn: true }
+  return undefined
+}

@@ -1,0 +1,72 @@
+import type { Check } from '@sluice/core'
+import type { Row } from './row-groups.ts'
+
+interface Collected {
+  readonly check: Check
+  count: number
+}
+
+/** Has strikes counted at the store. */
+export type Charge = (row: Row) => void
+
+/** As many keys as denials are remembered of. */
+const mostKeys = 10_000
+
+/**
+ * Denials that were answered without the store, and are strikes for a penalty: collected by key, and told the store of in bulk. So a flood that
+ * costs Redis nothing leads to a block all the same.
+ */
+export class Strikes {
+  readonly #ttlMs: number
+  readonly #charge: Charge
+  readonly #collected = new Map<string, Collected>()
+  #timer: NodeJS.Timeout | undefined
+  #dueAt = 0
+
+  /** @param ttlMs how late the store is told at most; a tenth of the time in which strikes are counted, where that is shorter */
+  constructor(ttlMs: number, charge: Charge) {
+    this.#ttlMs = ttlMs
+    this.#charge = charge
+  }
+
+  /** @param left how many more lead to a block, as far as is known: then there is nothing to wait for */
+  add(key: string, check: Check, left: number): void {
+    const collected = this.#collected.get(key) ?? { check, count: 0 }
+    collected.count += 1
+    if (collected.count >= left) {
+      this.#collected.delete(key)
+      this.#tell(key, collected)
+      return
+    }
+    this.#collected.set(key, collected)
+    if (this.#collected.size >= mostKeys) this.settle()
+    else this.#wait(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)))
+  }
+
+  forget(key: string): void {
+    this.#collected.delete(key)
+  }
+
+  /** Tells the store of all that was collected. */
+  settle(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const collected = [...this.#collected]
+    this.#collected.clear()
+    for (const [key, strikes] of collected) this.#tell(key, strikes)
+  }
+
+  #tell(key: string, { check, count }: Collected): void {
+    this.#charge({ op: 'charge', checks: [{ ...check, cost: count }], keys: [key] })
+  }
+
+  /** Nobody is kept waiting by the timer, the end of the process neither. */
+  #wait(delayMs: number): void {
+    const dueAt = performance.now() + delayMs
+    if (this.#timer !== undefined && this.#dueAt <= dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => this.settle(), delayMs)
+    this.#timer.unref()
+  }
+}

@@ -1,0 +1,320 @@
+import {
+  createLimiter,
+  type Limiter,
+  memoryStore,
+  type PenaltyOptions,
+  unlimited,
+} from '@sluice/core'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+const minute = 60_000
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
+})
+
+afterEach(() => vi.useRealTimers())
+
+const three = { after: 3, within: '1m', for: '5m' } as const
+
+function limiterOf(penalty: PenaltyOptions, limit = 1): Limiter {
+  return createLimiter({ limit, window: '1s', penalty })
+}
+
+/** Waits out what the key is told, and collects so many denials anew. Returns what the last of them is told. */
+async function offend(limiter: Limiter, denials: number): Promise<number> {
+  vi.advanceTimersByTime((await limiter.peek('k')).retryAfterMs)
+  await limiter.consume('k')
+  let told = 0
+  for (let i = 0; i < denials; i += 1) told = (await limiter.consume('k')).retryAfterMs
+  return told
+}
+
+describe('a penalty', () => {
+  it('blocks a key that is denied so often within so long', async () => {
+    const limiter = limiterOf(three)
+    expect(await offend(limiter, 2)).toBe(1_000)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
+    vi.advanceTimersByTime(5 * minute - 1)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    vi.advanceTimersByTime(1)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+
+  it('tells how many denials are left, in an outcome of its own', async () => {
+    const limiter = limiterOf(three)
+    const left = []
+    for (let i = 0; i < 4; i += 1) {
+      const { outcomes } = await limiter.consume('k')
+      left.push(outcomes[1]?.remaining)
+    }
+    expect(left).toEqual([3, 2, 1, 0])
+    expect(limiter.penalty).toMatchObject({ name: 'penalty', limit: 3 })
+    expect(limiter.policies).toHaveLength(1)
+  })
+
+  it('forgets denials when the time is over that began with the first of them', async () => {
+    const limiter = limiterOf(three)
+    await offend(limiter, 2)
+    vi.advanceTimersByTime(minute)
+    expect(await offend(limiter, 2)).toBe(1_000)
+  })
+
+  it('takes nothing from requests that are allowed, and no quota from those it blocks', async () => {
+    const limiter = limiterOf(three, 2)
+    await limiter.block('k', '1h')
+    for (let i = 0; i < 10; i += 1) await limiter.consume('k')
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(2)
+    await limiter.reset('k')
+    for (let i = 0; i < 10; i += 1) {
+      vi.advanceTimersByTime(1_000)
+      expect((await limiter.consume('k')).outcomes[1]?.remaining).toBe(3)
+    }
+  })
+
+  it.each([
+    ['doubles', {}, [5, 10, 20, 40]],
+    ['by another factor', { factor: 1.5 }, [5, 7.5, 11.25, 16.875]],
+    ['not at all', { factor: 1 }, [5, 5, 5, 5]],
+    ['up to a maximum', { factor: 10, max: '30m' }, [5, 30, 30, 30]],
+    ['by no overflow', { factor: 1e300 }, [5, 24 * 60, 24 * 60, 24 * 60]],
+  ])('grows with each offence: %s', async (_how, options, minutes) => {
+    const limiter = limiterOf({ ...three, ...options })
+    const told = []
+    for (let i = 0; i < 4; i += 1) told.push((await offend(limiter, 3)) / minute)
+    expect(told).toEqual(minutes)
+  })
+
+  it('starts from the beginning after a quiet time as long as the last block, and not before', async () => {
+    const limiter = limiterOf(three)
+    for (let i = 0; i < 2; i += 1) await offend(limiter, 3)
+    vi.advanceTimersByTime(20 * minute - 1)
+    expect(await offend(limiter, 3)).toBe(20 * minute)
+    vi.advanceTimersByTime(40 * minute)
+    expect(await offend(limiter, 3)).toBe(5 * minute)
+  })
+
+  it('counts a denial once, whatever it costs, and a charge not at all', async () => {
+    const limiter = limiterOf(three)
+    expect((await limiter.consume('k', { cost: 7 })).outcomes[1]?.remaining).toBe(2)
+    expect((await limiter.consume('k', { cost: 7 })).outcomes[1]?.remaining).toBe(1)
+    const charged = await limiter.charge('k', { cost: 9 })
+    expect(charged.outcomes).toHaveLength(1)
+    expect((await limiter.peek('k')).outcomes[1]?.remaining).toBe(1)
+  })
+
+  it('counts what leases deny', async () => {
+    const limiter = createLimiter({ algorithm: 'concurrency', limit: 1, penalty: three })
+    for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
+  })
+
+  it('blocks no longer than was asked for when the clock is set back', async () => {
+    const limiter = limiterOf(three)
+    await offend(limiter, 3)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
+    vi.advanceTimersByTime(5 * minute)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+
+  it('never blocks for longer than the maximum, nor anybody who stays below its number', () => {
+    const settings = fc.record({
+      after: fc.integer({ min: 1, max: 5 }),
+      within: fc.integer({ min: 1, max: 5_000 }),
+      for: fc.integer({ min: 1, max: 5_000 }),
+      factor: fc.double({ min: 1, max: 10, noNaN: true }),
+      longer: fc.integer({ min: 0, max: 50_000 }),
+    })
+    const gaps = fc.array(fc.oneof(fc.constant(0), fc.nat(50), fc.nat(6_000)), { maxLength: 80 })
+    return fc.assert(
+      fc.asyncProperty(settings, gaps, async ({ longer, ...options }, elapsed) => {
+        const max = options.for + longer
+        const limiter = createLimiter({ limit: 1, window: 100, penalty: { ...options, max } })
+        const denials: number[] = []
+        let blockedUntil = 0
+        for (const ms of elapsed) {
+          vi.setSystemTime(Date.now() + ms)
+          const isBlocked = Date.now() < blockedUntil
+          const { outcomes } = await limiter.consume('k')
+          const [quota, penalty] = outcomes
+          if (isBlocked) expect(penalty?.allowed).toBe(false)
+          else if (!quota?.allowed) denials.push(Date.now())
+          if (penalty?.allowed) continue
+          expect(penalty?.retryAfterMs).toBeLessThanOrEqual(max)
+          if (isBlocked) continue
+          const recent = denials.filter((time) => time > Date.now() - options.within)
+          expect(recent.length).toBeGreaterThanOrEqual(options.after)
+          expect(penalty?.retryAfterMs).toBeGreaterThanOrEqual(options.for)
+          blockedUntil = Date.now() + (penalty?.retryAfterMs ?? 0)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('a block by hand', () => {
+  it('denies from now on, for as long as it says, and replaces the one before', async () => {
+    const limiter = limiterOf({ after: 'never' })
+    await limiter.block('k', '1h')
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 })
+    await limiter.block('k', 90_000)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(90_000)
+    expect((await limiter.consume('other')).allowed).toBe(true)
+    vi.advanceTimersByTime(90_000)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+
+  it('is lifted by a reset, which forgets strikes and earlier blocks too', async () => {
+    const limiter = limiterOf(three)
+    await offend(limiter, 3)
+    await limiter.block('k', '1h')
+    await limiter.reset('k')
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    vi.advanceTimersByTime(1_000)
+    expect(await offend(limiter, 2)).toBe(1_000)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(5 * minute)
+  })
+
+  it("with after: 'never' denials lead to nothing", async () => {
+    const limiter = limiterOf({ after: 'never' })
+    for (let i = 0; i < 100; i += 1) await limiter.consume('k')
+    expect((await limiter.consume('k')).retryAfterMs).toBe(1_000)
+  })
+
+  it('needs no policies, and reaches where its penalty is named', async () => {
+    const store = memoryStore()
+    const quota = createLimiter({
+      store,
+      limit: 9,
+      window: '1m',
+      penalty: { ...three, name: 'bans' },
+    })
+    const desk = createLimiter({ store, penalty: { after: 'never', name: 'bans' } })
+    const other = createLimiter({ store, limit: 9, window: '1m', penalty: three })
+    await desk.block('k', '1h')
+    expect((await quota.consume('k')).allowed).toBe(false)
+    expect((await desk.consume('k')).allowed).toBe(false)
+    expect((await other.consume('k')).allowed).toBe(true)
+  })
+
+  it('beside an unlimited policy is all that there is', async () => {
+    const limiter = createLimiter({
+      limit: unlimited,
+      window: '1s',
+      penalty: { after: 'never' },
+    })
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    await limiter.block('k', '1h')
+    expect(await limiter.consume('k')).toMatchObject({
+      allowed: false,
+      outcomes: [{ allowed: true }, { allowed: false }],
+    })
+  })
+
+  it('is refused without the option penalty, with what to set', async () => {
+    const limiter = createLimiter({ limit: 1, window: '1s' })
+    await expect(limiter.block('k', '1h')).rejects.toMatchObject({
+      code: 'SLUICE_PENALTY_MISSING',
+      message: expect.stringContaining("penalty: { after: 'never' }"),
+    })
+  })
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 0.5, '5', '-1s', '4000d', undefined, null])(
+    'is refused for %s',
+    async (duration) => {
+      const limiter = limiterOf({ after: 'never' })
+      await expect(limiter.block('k', duration as string)).rejects.toThrow(/^duration must be/)
+      expect((await limiter.consume('k')).allowed).toBe(true)
+    },
+  )
+
+  it.each(['', undefined, 42])('is refused for the key %s', async (key) => {
+    const limiter = limiterOf({ after: 'never' })
+    await expect(limiter.block(key as string, '1h')).rejects.toMatchObject({
+      code: 'SLUICE_KEY_INVALID',
+    })
+  })
+})
+
+describe('a memory that is full of exhausted keys', () => {
+  it('blocks nobody for the strikes of another, and says so of a block by hand', async () => {
+    const store = memoryStore({ maxKeys: 10 })
+    const full = createLimiter({ store, limit: 1, window: '1d', name: 'full' })
+    for (let i = 0; i < 10; i += 1) await full.consume(`key ${i}`)
+    const limiter = createLimiter({
+      store,
+      limit: 0,
+      window: '1s',
+      penalty: { ...three, after: 1 },
+    })
+    for (let i = 0; i < 500; i += 1) {
+      expect((await limiter.consume(`other ${i}`)).outcomes[1]?.allowed).toBe(true)
+    }
+    await expect(limiter.block('k', '1h')).rejects.toThrow(/full/)
+  })
+
+  it('keeps those who are blocked', async () => {
+    const limiter = createLimiter({
+      store: memoryStore({ maxKeys: 100 }),
+      limit: 5,
+      window: '1d',
+      penalty: { after: 'never' },
+    })
+    await limiter.block('k', '1h')
+    for (let i = 0; i < 2_000; i += 1) await limiter.consume(`key ${i}`)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+  })
+})
+
+describe('wrong options', () => {
+  const good = { after: 3, within: '1m', for: '5m' }
+  it.each([
+    ['penalty must be an object', true],
+    ['penalty must be an object', 'manual'],
+    ["penalty: there is no option 'atfer' (did you mean 'after'?)", { atfer: 3 }],
+    ['penalty.after must be', {}],
+    ['penalty.after must be', { ...good, after: 0 }],
+    ['penalty.after must be', { ...good, after: 1.5 }],
+    ['penalty.after must be', { ...good, after: 2_000_000 }],
+    ["penalty.after must be a whole number from 1 to 1000000, or 'never'", { ...good, after: 'x' }],
+    ['penalty.within must be', { after: 3, for: '5m' }],
+    ['penalty.within must be', { ...good, within: '5' }],
+    ['penalty.for must be', { after: 3, within: '1m' }],
+    ['penalty.for must be at most ten years', { ...good, for: '4000d' }],
+    ['penalty.factor must be a number ≥ 1', { ...good, factor: 0.5 }],
+    ['penalty.factor must be a number ≥ 1', { ...good, factor: Number.NaN }],
+    ['penalty.factor must be a number ≥ 1', { ...good, factor: Number.POSITIVE_INFINITY }],
+    ['penalty.factor must be a number ≥ 1', { ...good, factor: '2' }],
+    ['penalty.max must be at least penalty.for (300000 ms)', { ...good, max: '4m' }],
+    ['penalty.hidden must be', { ...good, hidden: 1 }],
+    ['penalty.name must be', { ...good, name: '' }],
+    ["penalty.for must be left out with after: 'never'", { after: 'never', for: '5m' }],
+  ])('%s', (message, penalty) => {
+    const options = { limit: 1, window: '1s', penalty } as never
+    expect(() => createLimiter(options)).toThrow(message)
+  })
+
+  it('a penalty is no algorithm that a policy can have', () => {
+    const options = { limit: 1, window: '1s', algorithm: 'penalty' } as never
+    expect(() => createLimiter(options)).toThrow("algorithm must be one of 'sliding-log'")
+  })
+
+  it('a block for longer than a day is its own maximum', () => {
+    expect(limiterOf({ ...three, for: '2d' }).penalty?.penalty?.maxMs).toBe(2 * 86_400_000)
+  })
+
+  it('one name is not a policy and a penalty', () => {
+    const store = memoryStore()
+    const named = { ...three, name: 'p' }
+    expect(() =>
+      createLimiter({ store, name: 'p', limit: 1, window: '1s', penalty: named }),
+    ).toThrow(expect.objectContaining({ code: 'SLUICE_POLICY_DUPLICATE' }))
+    createLimiter({ store, name: 'p', limit: 1, window: '1s' })
+    expect(() => createLimiter({ store, penalty: named })).toThrow(
+      expect.objectContaining({ code: 'SLUICE_POLICY_CONFLICT' }),
+    )
+  })
+})

@@ -1,0 +1,144 @@
+import { createLimiter, type Limiter, type LimiterOptions } from '@sluice/core'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { TroubledStore } from './troubled-store.ts'
+
+let store: TroubledStore
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+  store = new TroubledStore()
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function limit(options: Partial<LimiterOptions> = {}): Limiter {
+  return createLimiter({
+    store,
+    name: 'p',
+    limit: 2,
+    window: '10s',
+    penalty: { after: 3, within: '1m', for: '5m' },
+    onStoreError: () => undefined,
+    ...options,
+  })
+}
+
+/** So many failures that nobody asks any more. */
+async function cutOff(limiter: Limiter): Promise<void> {
+  store.mood = 'rejects'
+  for (let i = 0; i < 3; i += 1) await limiter.peek('nobody')
+}
+
+async function comeBack(limiter: Limiter): Promise<void> {
+  store.mood = 'answers'
+  for (let i = 0; i < 40; i += 1) {
+    await vi.advanceTimersByTimeAsync(1_000)
+    await limiter.peek('nobody')
+  }
+}
+
+describe('while the store is away', () => {
+  it.each([1, 10])(
+    'denials lead to a block, of as many as set, with %i instances',
+    async (instances) => {
+      const limiter = limit({ instances, limit: 2 * instances })
+      await cutOff(limiter)
+      const told = []
+      for (let i = 0; i < 5; i += 1) {
+        const { source, outcomes } = await limiter.consume('k')
+        told.push([source, outcomes[1]?.remaining, outcomes[1]?.retryAfterMs])
+      }
+      expect(told).toEqual([
+        ['fallback', 3, 0],
+        ['fallback', 3, 0],
+        ['fallback', 2, 0],
+        ['fallback', 1, 0],
+        ['fallback', 0, 300_000],
+      ])
+    },
+  )
+
+  it('blocks that this process has set, or seen, stay in force', async () => {
+    const limiter = limit()
+    await limiter.block('set', '1h')
+    for (let i = 0; i < 5; i += 1) await limiter.consume('seen')
+    await cutOff(limiter)
+    expect(await limiter.consume('set')).toMatchObject({
+      allowed: false,
+      source: 'fallback',
+      retryAfterMs: 3_600_000,
+    })
+    expect(await limiter.consume('seen')).toMatchObject({ allowed: false, source: 'fallback' })
+    expect((await limiter.consume('seen')).retryAfterMs).toBe(300_000)
+    expect((await limiter.consume('other')).allowed).toBe(true)
+    await vi.advanceTimersByTimeAsync(300_000)
+    store.mood = 'rejects'
+    expect(await limiter.consume('seen')).toMatchObject({ allowed: true, source: 'fallback' })
+  })
+
+  it('a block that was lifted does not come back', async () => {
+    const limiter = limit()
+    await limiter.block('k', '1h')
+    await limiter.consume('k')
+    await limiter.reset('k')
+    await cutOff(limiter)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
+  })
+
+  it('a block by hand is refused, and changes nothing', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    await expect(limiter.block('k', '1h')).rejects.toMatchObject({
+      code: 'SLUICE_STORE_FAILED',
+      message: expect.stringContaining('so the block was not done'),
+    })
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+
+  it('what was admitted is owed as units, and never as strikes', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    for (let i = 0; i < 2; i += 1) await limiter.consume('k')
+    expect(limiter.storeHealth().keysOwed).toBe(1)
+    await comeBack(limiter)
+    expect(limiter.storeHealth().keysOwed).toBe(0)
+    expect((await limiter.peek('k')).outcomes[1]).toMatchObject({ remaining: 3 })
+  })
+
+  it("what 'closed' refuses is no strike", async () => {
+    const limiter = limit({ failureMode: 'closed' })
+    await cutOff(limiter)
+    for (let i = 0; i < 20; i += 1) expect((await limiter.consume('k')).source).toBe('closed')
+    await comeBack(limiter)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'store' })
+    expect((await limiter.peek('k')).outcomes[1]).toMatchObject({ remaining: 3 })
+  })
+
+  it('a penalty goes with the failure mode of the policies', async () => {
+    const quota = { name: 'q', limit: 1, window: '1m', failureMode: 'open' } as const
+    const limiter = createLimiter({
+      store,
+      policies: [quota],
+      penalty: { after: 1, within: '1m', for: '1h' },
+      onStoreError: () => undefined,
+    })
+    await cutOff(limiter)
+    for (let i = 0; i < 9; i += 1) {
+      expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'open' })
+    }
+  })
+
+  it('a penalty alone has that of the limiter', async () => {
+    const limiter = createLimiter({
+      store,
+      penalty: { after: 'never' },
+      onStoreError: () => undefined,
+    })
+    await limiter.block('k', '1h')
+    await cutOff(limiter)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, source: 'fallback' })
+    expect(await limiter.consume('other')).toMatchObject({ allowed: true, source: 'fallback' })
+  })
+})

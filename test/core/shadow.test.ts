@@ -1,0 +1,296 @@
+import {
+  createLimiter,
+  type LimiterOptions,
+  memoryStore,
+  type ShadowEvent,
+  SluiceError,
+} from '@sluice/core'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+const tight = { name: 'tight', limit: 1, window: '1m', mode: 'shadow' } as const
+const loose = { name: 'loose', limit: 3, window: '1m' } as const
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+function observed(options: LimiterOptions) {
+  const onShadow = vi.fn<(event: ShadowEvent) => void>()
+  const limiter = createLimiter({ onShadow, ...options })
+  const told = () =>
+    onShadow.mock.calls.map(([{ outcomes }]) =>
+      outcomes.map(({ policy, allowed }) => `${policy.name} ${allowed ? 'allows' : 'denies'}`),
+    )
+  return { limiter, onShadow, told }
+}
+
+describe('a policy in shadow', () => {
+  it('is counted and told of, and refuses nothing', async () => {
+    const { limiter, told } = observed({ policies: [tight, loose] })
+    const answers = []
+    for (let i = 0; i < 4; i += 1) answers.push(await limiter.consume('ada'))
+
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
+    expect(answers.map(({ outcomes }) => outcomes.map(({ policy }) => policy.name))).toEqual(
+      Array(4).fill(['loose']),
+    )
+    // A request that is refused would not be there for it either.
+    expect(told()).toEqual([['tight allows'], ['tight denies'], ['tight denies']])
+  })
+
+  it('is charged only for what it would let pass', async () => {
+    const store = memoryStore()
+    const { limiter } = observed({ store, policies: [{ ...tight, limit: 5 }, loose] })
+    await limiter.consume('ada', { cost: 2 })
+    await limiter.consume('ada', { cost: 1 })
+    await limiter.consume('ada', { cost: 3 })
+
+    const twin = createLimiter({ ...tight, limit: 5, mode: 'enforce', store })
+    expect((await twin.peek('ada')).outcomes[0]?.remaining).toBe(2)
+  })
+
+  it('judges each policy alone', async () => {
+    const other = { ...tight, name: 'other', limit: 2 }
+    const { limiter, told } = observed({ policies: [tight, other] })
+    for (let i = 0; i < 3; i += 1) await limiter.consume('ada')
+
+    expect(told()).toEqual([
+      ['tight allows', 'other allows'],
+      ['tight denies', 'other allows'],
+      ['tight denies', 'other denies'],
+    ])
+  })
+
+  it('lets all pass where there is no other, synchronously in memory', () => {
+    const { limiter, told } = observed({ ...tight, limit: 0 })
+    const checks = limiter.policies.map((policy) => ({ policy, key: 'ada', cost: 1, limit: 0 }))
+
+    expect(limiter.decide(checks)).toMatchObject({
+      allowed: true,
+      outcomes: [],
+      retryAfterMs: 0,
+      delayMs: 0,
+    })
+    expect(told()).toEqual([['tight denies']])
+  })
+
+  it('tells what was asked beside what it came to', async () => {
+    const { limiter, onShadow } = observed({ policies: [tight, loose] })
+    const decision = await limiter.consume('ada', { cost: 1 })
+
+    expect(onShadow).toHaveBeenCalledExactlyOnceWith({
+      decision,
+      outcomes: [expect.objectContaining({ allowed: true, remaining: 0, limit: 1 })],
+      checks: [{ policy: limiter.policies[0], key: 'ada', cost: 1, limit: 1 }],
+    })
+    expect(JSON.stringify(decision)).not.toContain('ada')
+  })
+
+  it('is not part of what the observer of decisions is told', async () => {
+    const onDecision = vi.fn()
+    const { limiter } = observed({ policies: [tight, loose], onDecision })
+    await limiter.consume('ada')
+
+    const [{ checks, decision }] = onDecision.mock.calls[0] ?? []
+    expect(checks).toHaveLength(1)
+    expect(decision.outcomes).toHaveLength(1)
+  })
+
+  it('is charged, refunded and reset with the others, and left out of a peek', async () => {
+    const store = memoryStore()
+    const { limiter } = observed({ store, policies: [{ ...tight, limit: 10 }, loose] })
+    const twin = createLimiter({ ...tight, limit: 10, mode: 'enforce', store })
+    const left = async () => (await twin.peek('ada')).outcomes[0]?.remaining
+
+    await limiter.charge('ada', { cost: 2 })
+    expect(await left()).toBe(8)
+    const decision = await limiter.consume('ada')
+    expect(await left()).toBe(7)
+    expect((await limiter.peek('ada')).outcomes).toHaveLength(1)
+    expect(await limiter.refund(decision)).toBe(true)
+    expect(await limiter.refund(decision)).toBe(false)
+    expect(await left()).toBe(8)
+    await limiter.reset('ada')
+    expect(await left()).toBe(10)
+  })
+
+  it('frees the leases that it lent with those of the others', async () => {
+    const store = memoryStore()
+    const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
+    const { limiter, told } = observed({ store, ...inFlight, mode: 'shadow' })
+    const first = await limiter.consume('ada')
+    await limiter.consume('ada')
+    expect(await limiter.release(first)).toBe(true)
+    await limiter.consume('ada')
+
+    expect(told().flat()).toEqual(['inflight allows', 'inflight denies', 'inflight allows'])
+  })
+
+  it('makes no difference to what the others answer', () => {
+    const policy = fc.record({ limit: fc.integer({ min: 0, max: 4 }), shadow: fc.boolean() })
+    fc.assert(
+      fc.property(
+        fc.array(policy, { minLength: 1, maxLength: 4 }),
+        fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 12 }),
+        (policies, costs) => {
+          const all = policies.map(({ limit, shadow }, index) => ({
+            name: `p${index}`,
+            limit,
+            window: '1m' as const,
+            ...(shadow ? { mode: 'shadow' as const } : {}),
+          }))
+          const enforced = all.filter(({ mode }) => mode === undefined)
+          const answer = (listed: typeof all) => {
+            const limiter = createLimiter({ policies: listed })
+            return costs.map((cost) => {
+              const checks = limiter.policies.map((p) => ({
+                policy: p,
+                key: 'k',
+                cost,
+                limit: p.limit,
+              }))
+              const decision = limiter.decide(checks)
+              if (decision instanceof Promise) throw new Error('a promise')
+              return [
+                decision.allowed,
+                decision.retryAfterMs,
+                decision.outcomes.map(({ remaining }) => remaining),
+              ]
+            })
+          }
+          if (enforced.length === 0) expect(answer(all).every(([allowed]) => allowed)).toBe(true)
+          else expect(answer(all)).toEqual(answer(enforced))
+        },
+      ),
+    )
+  })
+})
+
+describe('a remote store', () => {
+  function remote() {
+    const memory = memoryStore()
+    const answers: (() => void)[] = []
+    const apply = vi.fn<typeof memory.apply>()
+    const store = {
+      apply: (...asked: Parameters<typeof memory.apply>) => {
+        apply(...asked)
+        return new Promise<ReturnType<typeof memory.apply>>((resolve) => {
+          answers.push(() => resolve(memory.apply(...asked)))
+        })
+      },
+    }
+    return { store, apply, answer: () => answers.shift()?.() }
+  }
+
+  it('is asked about shadows after the decision, and nobody waits', async () => {
+    const { store, apply, answer } = remote()
+    const { limiter, told } = observed({ store, policies: [tight, loose], deadlineMs: 60_000 })
+    const decision = limiter.consume('ada')
+    expect(apply).toHaveBeenCalledTimes(1)
+    answer()
+
+    expect((await decision).allowed).toBe(true)
+    expect(apply).toHaveBeenCalledTimes(2)
+    expect(told()).toEqual([])
+    answer()
+    await vi.waitFor(() => expect(told()).toEqual([['tight allows']]))
+  })
+
+  it('lets a request pass at once where all policies are in shadow', async () => {
+    const { store, answer } = remote()
+    const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
+
+    expect((await limiter.consume('ada')).allowed).toBe(true)
+    answer()
+  })
+
+  it('gives back what a shadow took when that is known', async () => {
+    const { store, apply, answer } = remote()
+    const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
+    const refunded = limiter.refund(await limiter.consume('ada'))
+    answer()
+    await vi.waitFor(() =>
+      expect(apply).toHaveBeenLastCalledWith(
+        'refund',
+        [expect.objectContaining({ key: 'ada' })],
+        undefined,
+      ),
+    )
+    answer()
+
+    expect(await refunded).toBe(true)
+  })
+
+  it('that fails is told of as ever, and of no outcome', async () => {
+    const onStoreError = vi.fn()
+    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const { limiter, told } = observed({ ...tight, store, onStoreError, failureMode: 'closed' })
+
+    expect((await limiter.consume('ada')).allowed).toBe(true)
+    await vi.waitFor(() => expect(onStoreError).toHaveBeenCalledTimes(1))
+    expect(told()).toEqual([])
+  })
+})
+
+describe('a canary', () => {
+  const enforcedKeys = (share: number, { name = 'canary', keys = 10_000 } = {}) => {
+    const limiter = createLimiter({ name, limit: 0, window: '1m', enforce: { share } })
+    return Array.from({ length: keys }, (_, i) => `user:${i}`).filter((key) => {
+      const [policy] = limiter.policies
+      if (!policy) throw new Error('no policy')
+      const decision = limiter.decide([{ policy, key, cost: 1, limit: 0 }])
+      if (decision instanceof Promise) throw new Error('a promise')
+      return !decision.allowed
+    })
+  }
+
+  it.each([0, 0.01, 0.1, 0.25, 0.5, 0.9, 1])(
+    'is enforced for a share of %s of the keys, within 2 %%',
+    (share) => {
+      expect(Math.abs(enforcedKeys(share).length / 10_000 - share)).toBeLessThanOrEqual(
+        share === 0 || share === 1 ? 0 : 0.02,
+      )
+    },
+  )
+
+  it('is enforced for the same keys at any time, and for more of them when the share is raised', () => {
+    const share = fc.double({ min: 0, max: 1, noNaN: true })
+    fc.assert(
+      fc.property(share, share, (one, other) => {
+        const [few, many] = [Math.min(one, other), Math.max(one, other)].map((each) =>
+          enforcedKeys(each, { keys: 200 }),
+        )
+        expect(many).toEqual(expect.arrayContaining(few ?? []))
+        expect(enforcedKeys(Math.max(one, other), { keys: 200 })).toEqual(many)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it('is enforced for other keys than another policy', () => {
+    const one = new Set(enforcedKeys(0.5, { name: 'one' }))
+    const both = enforcedKeys(0.5, { name: 'two' }).filter((key) => one.has(key))
+
+    expect(both.length / 10_000).toBeGreaterThan(0.23)
+    expect(both.length / 10_000).toBeLessThan(0.27)
+  })
+
+  it.each<[Partial<LimiterOptions>, RegExp]>([
+    [{ enforce: { share: 1.1 } }, /^enforce\.share must be a number from 0 .*, but is 1\.1$/],
+    [{ enforce: { share: Number.NaN } }, /but is NaN/],
+    [{ enforce: { share: '0.5' as never } }, /but is '0.5'/],
+    [{ enforce: {} as never }, /but is undefined/],
+    [{ enforce: 0.5 as never }, /^enforce must be an object, but is 0\.5$/],
+    [{ enforce: { part: 1 } as never }, /enforce: there is no option 'part'/],
+    [{ mode: 'dry-run' as never }, /^mode must be one of 'enforce', 'shadow', but is 'dry-run'$/],
+    [
+      { mode: 'shadow', enforce: { share: 0.5 } },
+      /^enforce stands beside mode 'shadow', which enforces nothing/,
+    ],
+  ])('refuses %o', (options, message) => {
+    const make = () => createLimiter({ limit: 1, window: '1m', ...options })
+
+    expect(make).toThrow(message)
+    expect(make).toThrow(SluiceError)
+  })
+})

@@ -1,0 +1,223 @@
+import type { GuardOptions } from '@sluice/http'
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { AddressSet } from '../../packages/http/src/lists/address-set.ts'
+import { exchange, guardOf, now } from './exchange.ts'
+
+type Lists = Pick<GuardOptions<object>, 'allow' | 'block'>
+
+const one = { limit: 1, window: '1m' } as const
+
+/** What a guard with these lists does with three requests of one client: `pass` and `refuse` say that nobody counted. */
+function treatment(lists: Lists, ip: string | undefined, options: GuardOptions<object> = {}) {
+  const guard = guardOf({ ...(options.policies ? {} : one), ...lists, ...options })
+  const verdicts = [1, 2, 3].map(() => now(guard.check(exchange({ ip })) as never).verdict)
+  if (verdicts.every(({ action }) => action === 'pass')) return 'pass'
+  const isForbidden = verdicts.every(
+    (verdict) => verdict.action === 'reject' && verdict.status === 403,
+  )
+  if (isForbidden) return 'refuse'
+  const actions = verdicts.map(({ action }) => action).join()
+  expect(actions).toBe('pass,reject,reject')
+  return 'count'
+}
+
+describe('allow and block', () => {
+  it.each([
+    ['203.0.113.9', '203.0.113.9', 'pass'],
+    ['203.0.113.9', '203.0.113.10', 'count'],
+    ['203.0.113.9', '::ffff:203.0.113.9', 'pass'],
+    ['203.0.113.9', '::ffff:cb00:7109', 'pass'],
+    ['203.0.113.9', '[::FFFF:203.0.113.9]:443', 'pass'],
+    ['203.0.113.9', '203.0.113.9:5555', 'pass'],
+    ['::ffff:203.0.113.9', '203.0.113.9', 'pass'],
+    ['::ffff:cb00:7100/120', '203.0.113.200', 'pass'],
+    ['::ffff:0:0/96', '8.8.8.8', 'pass'],
+    ['10.0.0.0/8', '10.255.0.1', 'pass'],
+    ['10.0.0.0/8', '11.0.0.1', 'count'],
+    ['0.0.0.0/0', '198.51.100.1', 'pass'],
+    ['0.0.0.0/0', '2001:db8::1', 'count'],
+    ['::/0', '2001:db8::1', 'pass'],
+    ['::/0', '198.51.100.1', 'count'],
+    ['2001:db8::/32', '2001:0DB8:ffff::1', 'pass'],
+    ['2001:db8::/32', '2001:db9::1', 'count'],
+    ['2001:db8:0:0:0:0:0:1', '2001:db8::1%eth0', 'pass'],
+    ['2001:db8::1', '2001:db8::2', 'count'],
+    ['203.0.113.128/25', '203.0.113.127', 'count'],
+    ['203.0.113.128/25', '203.0.113.255', 'pass'],
+    ['10.0.0.0/8', 'unknown', 'count'],
+    ['0.0.0.0/0', '', 'count'],
+    ['0.0.0.0/0', undefined, 'count'],
+    ['8.0.0.1', '010.0.0.1', 'count'],
+  ])('with %s in the list, %s is met as %s', (entry, address, expected) => {
+    const ips = ['192.0.2.0/24', entry, '192.0.2.7']
+    expect(treatment({ allow: { ips } }, address)).toBe(expected)
+    const refused = expected === 'pass' ? 'refuse' : expected
+    expect(treatment({ block: { ips } }, address)).toBe(refused)
+    expect(treatment({ block: { ips }, allow: { ips } }, address)).toBe(refused)
+  })
+
+  it('match the keys of ready-made resolvers, of functions, and of policies that have their own', () => {
+    const keys = ['@ip/203.0.113.9', 'user:42', '@@odd']
+    expect(treatment({ allow: { keys } }, '203.0.113.9')).toBe('pass')
+    expect(treatment({ allow: { keys } }, '203.0.113.8')).toBe('count')
+    expect(treatment({ allow: { keys } }, '203.0.113.8', { key: () => 'user:42' })).toBe('pass')
+    expect(treatment({ block: { keys } }, '203.0.113.8', { key: () => 'user:42' })).toBe('refuse')
+    expect(treatment({ block: { keys } }, '203.0.113.8', { key: () => '@odd' })).toBe('refuse')
+    const policies = [
+      { name: 'a', limit: 1, window: '1m' },
+      { name: 'b', limit: 1, window: '1m', key: () => 'user:42' },
+    ]
+    expect(treatment({ block: { keys } }, '198.51.100.1', { policies })).toBe('refuse')
+  })
+
+  it('refuse whom both name, wherever the two are found', () => {
+    const ips = ['203.0.113.9']
+    const keys = ['@ip/203.0.113.9']
+    expect(treatment({ allow: { ips }, block: { keys } }, '203.0.113.9')).toBe('refuse')
+    expect(treatment({ allow: { keys }, block: { ips } }, '203.0.113.9')).toBe('refuse')
+    expect(treatment({ allow: { keys }, block: { keys } }, '203.0.113.9')).toBe('refuse')
+  })
+
+  it('let whom the address lets in pass without a key, whatever onMissingKey says', () => {
+    const key = () => undefined
+    const lists = { allow: { ips: ['203.0.113.9'] }, block: { keys: ['nobody'] } }
+    for (const onMissingKey of ['ip', 'deny', 'skip', 'error'] as const) {
+      expect(treatment(lists, '203.0.113.9', { key, onMissingKey })).toBe('pass')
+    }
+  })
+
+  it('ask for no key, cost or limit where the address says it all', () => {
+    const asked = vi.fn(() => 1)
+    const key = vi.fn(() => 'ada')
+    const options = { key, cost: asked, limit: asked, defaultLimit: 1 }
+    treatment({ allow: { ips: ['203.0.113.9'], keys: ['bob'] } }, '203.0.113.9', options)
+    treatment({ block: { ips: ['203.0.113.9'], keys: ['bob'] } }, '203.0.113.9', options)
+    expect(key).not.toHaveBeenCalled()
+    treatment({ block: { keys: ['ada'] } }, '203.0.113.9', options)
+    expect(key).toHaveBeenCalledTimes(3)
+    expect(asked).not.toHaveBeenCalled()
+  })
+
+  it('come after preflights and skip', () => {
+    const lists: Lists = { block: { ips: ['0.0.0.0/0'] } }
+    expect(treatment(lists, '203.0.113.9', { skip: () => true })).toBe('pass')
+    const preflight = { origin: 'https://a.example', 'access-control-request-method': 'GET' }
+    const view = {
+      method: 'OPTIONS',
+      header: (name: string) => new Map(Object.entries(preflight)).get(name),
+    }
+    const guard = guardOf({ ...one, ...lists })
+    expect(now(guard.check(exchange(view))).verdict.action).toBe('pass')
+  })
+
+  it('are empty if they are', () => {
+    for (const list of [{}, { ips: [] }, { ips: [], keys: [] }]) {
+      expect(treatment({ allow: list, block: list }, '203.0.113.9')).toBe('count')
+    }
+  })
+
+  it('are taken over by the rules of routes, which may have their own', () => {
+    const guard = guardOf({
+      ...one,
+      block: { ips: ['203.0.113.9'] },
+      routes: {
+        '/a': { limit: 1, window: '1m' },
+        '/b': { limit: 1, window: '1m', block: { ips: ['203.0.113.8'] } },
+        '/c': false,
+      },
+    })
+    const statusOf = (path: string) => {
+      const { verdict } = now(guard.check(exchange({ path })))
+      return verdict.action === 'reject' ? verdict.status : 200
+    }
+    expect(['/', '/a', '/b', '/c'].map(statusOf)).toEqual([403, 403, 200, 200])
+  })
+
+  it.each<[unknown, RegExp]>([
+    [{ ips: ['10.0.0.1', '::1', '10.0.0'] }, /allow\.ips\[2\] must be an address or a network/],
+    [{ ips: ['10.0.0.0/33'] }, /allow\.ips\[0\] must be .*, with a prefix from 0 to 32, but is/],
+    [{ ips: ['2001:db8::/129'] }, /with a prefix from 0 to 128/],
+    [{ ips: ['::ffff:10.0.0.0/24'] }, /with a prefix from 96 to 128/],
+    [
+      { ips: ['10.0.0.1/8'] },
+      /must be the first address of its network, '10\.0\.0\.0\/8', but is '10\.0\.0\.1\/8'/,
+    ],
+    [{ ips: ['2001:db8::1/32'] }, /'2001:db8::\/32'/],
+    [{ ips: ['10.0.0.0/'] }, /ips\[0\]/],
+    [{ ips: ['10.0.0.0/8/8'] }, /ips\[0\]/],
+    [{ ips: ['10.0.0.0/+8'] }, /ips\[0\]/],
+    [{ ips: ['10.0.0.0/255.0.0.0'] }, /ips\[0\]/],
+    [{ ips: ['010.0.0.0/8'] }, /ips\[0\]/],
+    [{ ips: ['203.0.113.9:80'] }, /ips\[0\]/],
+    [{ ips: ['[::1]:80'] }, /ips\[0\]/],
+    [{ ips: ['fe80::1%eth0'] }, /ips\[0\]/],
+    [{ ips: [' 10.0.0.1'] }, /ips\[0\]/],
+    [{ ips: ['10.0.0.1\n'] }, /ips\[0\]/],
+    [{ ips: [''] }, /ips\[0\]/],
+    [{ ips: ['*'] }, /ips\[0\]/],
+    [{ ips: ['localhost'] }, /ips\[0\]/],
+    [{ ips: [undefined] }, /ips\[0\]/],
+    [{ ips: [10] }, /ips\[0\]/],
+    [{ ips: '10.0.0.1' }, /allow\.ips must be an array/],
+    [{ keys: ['a', ''] }, /allow\.keys\[1\] must be a key/],
+    [{ keys: [42] }, /allow\.keys\[0\] must be a key/],
+    [{ ip: ['10.0.0.1'] }, /there is no option 'ip'/],
+    [['10.0.0.1'], /allow must be an object of lists, as in/],
+    [null, /allow must be an object of lists/],
+    ['10.0.0.1', /allow must be an object of lists/],
+  ])('%j is refused', (list, message) => {
+    expect(() => guardOf({ ...one, allow: list as never })).toThrow(message)
+    const blocked = new RegExp(message.source.replace('allow', 'block'))
+    expect(() => guardOf({ ...one, block: list as never })).toThrow(blocked)
+    const routes = { '/x': { block: list as never } }
+    expect(() => guardOf({ ...one, routes })).toThrow(/routes\['\/x'\]: /)
+  })
+})
+
+describe('a set of addresses', () => {
+  const address = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
+  const number = (bytes: readonly number[]) => bytes.reduce((sum, byte) => sum * 256 + byte, 0)
+
+  it('has what lies in one of its networks, and nothing else', () => {
+    const network = fc.tuple(address, fc.nat(32)).map(([bytes, length]) => {
+      const size = 2 ** (32 - length)
+      const first = Math.floor(number(bytes) / size) * size
+      return { first, size, text: `${dotted(first)}/${length}` }
+    })
+    fc.assert(
+      fc.property(fc.array(network, { maxLength: 5 }), address, fc.nat(), (networks, bytes, at) => {
+        const set = new AddressSet(
+          networks.map(({ text }) => text),
+          'ips',
+        )
+        const near = networks[at % Math.max(1, networks.length)]
+        for (const asked of [number(bytes), near?.first, (near?.first ?? 1) - 1]) {
+          if (asked === undefined || asked < 0) continue
+          const isIn = networks.some(({ first, size }) => asked >= first && asked < first + size)
+          expect(set.has(dotted(asked))).toBe(isIn)
+          expect(set.has(`::ffff:${dotted(asked)}`)).toBe(isIn)
+        }
+      }),
+    )
+  })
+
+  it('of 10,000 networks is asked about 50,000 addresses in a moment', () => {
+    const networks = Array.from({ length: 10_000 }, (_, i) => {
+      return i % 2 === 0 ? `10.${i >> 8}.${i & 255}.0/24` : `2001:db8:${i.toString(16)}::/48`
+    })
+    const set = new AddressSet(networks, 'ips')
+    const begin = performance.now()
+    let found = 0
+    for (let i = 0; i < 50_000; i += 1) {
+      if (set.has(`2001:db8:${(i % 20_000).toString(16)}:${(i >> 4).toString(16)}::1`)) found += 1
+    }
+
+    expect(found).toBeGreaterThan(10_000)
+    expect(performance.now() - begin).toBeLessThan(5_000)
+  })
+
+  function dotted(value: number): string {
+    return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.')
+  }
+})

@@ -1,0 +1,129 @@
+import { type Limiter, type LimiterOptions, memoryStore } from '@sluice/core'
+import { adaptive, apiKey, type GuardOptions, ipKey } from '@sluice/http'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { exchange, guardOf, now } from './exchange.ts'
+
+const quota = { limit: 1, window: '1m' } as const
+const penalty = { after: 3, within: '1m', for: '5m' } as const
+const address = ipKey('203.0.113.9')
+
+function waits(limiter: Limiter, key = address): Promise<number> {
+  return limiter.peek(key).then(({ retryAfterMs }) => retryAfterMs)
+}
+
+describe('the penalty of a guard', () => {
+  it('blocks whom limiter.block names, wherever the guard stands', async () => {
+    const guard = guardOf({ ...quota, limit: 9, penalty: { after: 'never' } })
+    await guard.limiter.block(address, '1h')
+    for (const scope of ['', 'GET /x', '/api']) {
+      const { verdict } = now(await guard.check(exchange({}, scope)))
+      expect(verdict).toMatchObject({ action: 'reject', status: 429 })
+    }
+    await guard.limiter.reset(address)
+    expect(now(await guard.check(exchange({}, 'GET /x'))).verdict.action).toBe('pass')
+  })
+
+  it('collects the strikes of all places where it stands', async () => {
+    const guard = guardOf({ ...quota, penalty })
+    for (const scope of ['a', 'b', 'c', 'a', 'b', 'c']) await guard.check(exchange({}, scope))
+    const { decision } = now(await guard.check(exchange({}, 'd')))
+    expect(decision?.outcomes).toMatchObject([{ allowed: true }, { allowed: false }])
+  })
+
+  it('is one with those of its routes, which are made on first use', async () => {
+    const guard = guardOf({ ...quota, limit: 100, penalty })
+    const strict = { limit: 0, window: '1m' } as const
+    const named = { policies: [{ ...strict, name: 'zero' }], combine: 'add' } as const
+    await guard.ofRoute(strict, 'one').check(exchange({}, 'GET /one'))
+    await guard.ofRoute(named, 'two').check(exchange({}, 'GET /two'))
+    expect(await waits(guard.limiter)).toBe(0)
+    const { decision } = now(await guard.ofRoute(named, 'two').check(exchange({}, 'GET /two')))
+    expect(decision?.outcomes.map(({ policy }) => policy.name)).toEqual([
+      'default',
+      'zero',
+      'penalty',
+    ])
+    expect(await waits(guard.limiter)).toBeGreaterThan(0)
+  })
+
+  it('stands beside no policies at all', async () => {
+    const guard = guardOf({ penalty: { after: 'never' } })
+    const passed = exchange()
+    expect(now(await guard.check(passed)).verdict).toEqual({ action: 'pass', fields: [] })
+    await guard.limiter.block(address, '1h')
+    expect(now(await guard.check(exchange())).verdict).toMatchObject({ action: 'reject' })
+  })
+
+  it('of one store, unnamed, is private to its guard', async () => {
+    const store = memoryStore()
+    const [one, two] = [
+      guardOf({ ...quota, store, penalty }),
+      guardOf({ ...quota, store, penalty }),
+    ]
+    await one.limiter.block(address, '1h')
+    expect(await waits(one.limiter)).toBeGreaterThan(0)
+    expect(await waits(two.limiter)).toBe(0)
+  })
+
+  it('counts nothing while a limit is reduced, and denies all the same whom it has blocked', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const limit = adaptive({ min: 1, max: 50, low: 10, high: 20, signal: () => 100 })
+    const guard = guardOf({ limit, window: '1h', penalty: { ...penalty, after: 1 } })
+    for (let second = 0; second < 20; second += 1) {
+      vi.advanceTimersByTime(1_000)
+      await guard.check(exchange())
+    }
+    for (let i = 0; i < 50; i += 1) {
+      const { verdict, decision } = now(await guard.check(exchange()))
+      if (verdict.action === 'reject') expect(verdict.status).toBe(503)
+      expect(decision?.outcomes[1]?.allowed).toBe(true)
+    }
+    expect(now(await guard.check(exchange())).decision?.allowed).toBe(false)
+    await guard.limiter.block(address, '1h')
+    expect(now(await guard.check(exchange())).verdict).toMatchObject({ status: 429 })
+  })
+
+  it('leaves the memory path synchronous', () => {
+    const guard = guardOf({ ...quota, penalty })
+    for (let i = 0; i < 9; i += 1) now(guard.check(exchange()) as never)
+  })
+})
+
+describe('options of no penalty', () => {
+  it.each<[string, unknown]>([
+    ['penalty must be false, or options, as in { after: 10', true],
+    ['penalty must be false, or options', null],
+    ['penalty must be false, or options', 'manual'],
+    ['penalty.key must be a resolver', { ...penalty, key: 'ip' }],
+    ['penalty.key must be called, as in key: apiKey(…)', { ...penalty, key: apiKey }],
+    [
+      'penalty.factor must be a number ≥ 1: 1 for blocks of one length, but is 0.5',
+      { ...penalty, factor: 0.5 },
+    ],
+    ["penalty: there is no option 'atfer'", { ...penalty, atfer: 1 }],
+  ])('%s', (message, wrong) => {
+    expect(() => guardOf({ ...quota, penalty: wrong } as never)).toThrow(message)
+  })
+
+  it('of a route name the route', () => {
+    const routes = { '/x': { penalty: { ...penalty, factor: 0 } } }
+    expect(() => guardOf({ ...quota, routes })).toThrow(/^routes\['\/x'\]: penalty.factor must be/)
+  })
+
+  it('are no TypeScript', () => {
+    const wrong: readonly (GuardOptions<{ user: string }> | LimiterOptions)[] = [
+      // @ts-expect-error for how long?
+      { ...quota, penalty: { after: 3, within: '1m' } },
+      // @ts-expect-error within which time?
+      { ...quota, penalty: { after: 3, for: '1m' } },
+      // @ts-expect-error nothing leads to it
+      { ...quota, penalty: { after: 'never', for: '1m' } },
+      // @ts-expect-error no algorithm of a policy
+      { ...quota, algorithm: 'penalty' },
+      // @ts-expect-error a request of another framework
+      { ...quota, penalty: { ...penalty, key: (request: { name: string }) => request.name } },
+    ]
+    expect(wrong).toHaveLength(5)
+  })
+})

@@ -1,0 +1,67 @@
+import { ProxyWatch } from '@sluice/http'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+
+let warn: ReturnType<typeof vi.spyOn>
+let tests = 0
+
+beforeEach(() => {
+  warn = vi.spyOn(console, 'warn').mockReturnValue()
+  onTestFinished(() => void warn.mockRestore())
+})
+
+/** A watch whose warnings were never given before, and what it sees. */
+function watch() {
+  tests += 1
+  const advice = { untrusted: `trust one ${tests}`, oneAddress: `trust more ${tests}` }
+  return { advice, proxies: new ProxyWatch(advice) }
+}
+
+const fake = (i: number) => `198.51.100.${i % 250}, 10.0.0.1`
+
+describe('what is known of proxies', () => {
+  it('is said once where X-Forwarded-For arrives and none is trusted', () => {
+    const { advice, proxies } = watch()
+    for (let i = 0; i < 1_000; i += 1) proxies.see(fake(i), '10.0.0.1', false)
+
+    expect(warn.mock.calls).toEqual([[`sluice: ${advice.untrusted}`]])
+  })
+
+  it('is said once where one address takes all of 500 requests that were forwarded for many', () => {
+    const { advice, proxies } = watch()
+    for (let i = 0; i < 499; i += 1) proxies.see(fake(i), '10.0.0.2', true)
+    expect(warn).not.toHaveBeenCalled()
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), '10.0.0.2', true)
+
+    expect(warn.mock.calls).toEqual([[`sluice: ${advice.oneAddress}`]])
+  })
+
+  it('is said where one in twenty comes from elsewhere, and not where one in ten does', () => {
+    const often = watch()
+    for (let i = 0; i < 500; i += 1) {
+      often.proxies.see(fake(i), i % 20 === 7 ? `192.0.2.${i % 250}` : '10.0.0.2', true)
+    }
+    expect(warn).toHaveBeenCalledTimes(1)
+
+    const rarely = watch()
+    for (let i = 0; i < 5_000; i += 1) {
+      rarely.proxies.see(fake(i), i % 10 === 7 ? '192.0.2.7' : '10.0.0.2', true)
+    }
+    expect(warn).toHaveBeenCalledTimes(1)
+  })
+
+  it('is not said of clients that have an address each, nor of one that is the same all the way', () => {
+    const { proxies } = watch()
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), `198.51.100.${i % 250}`, true)
+    for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i % 19), '10.0.0.2', true)
+
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  it('is found in the next 500 when the first of these was a stray', () => {
+    const { proxies } = watch()
+    for (let i = 0; i < 1_000; i += 1) {
+      proxies.see(fake(i), i === 0 ? '192.0.2.7' : '10.0.0.2', true)
+    }
+    expect(warn).toHaveBeenCalledTimes(1)
+  })
+})

@@ -1,0 +1,262 @@
+import { createLimiter, memoryStore } from '@sluice/core'
+import { createGuard, type GuardOptions } from '@sluice/http'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { exactRouting, exchange, guardOf, now } from './exchange.ts'
+
+const policy = { name: 'p', limit: 1_000, window: '1m', algorithm: 'fixed-window' } as const
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+function guarded(options: Partial<GuardOptions<object>> = {}) {
+  const store = memoryStore()
+  const guard = guardOf({
+    ...(options.policies ? {} : policy),
+    store,
+    key: () => 'ada',
+    ...options,
+  })
+  const limiter = createLimiter({ ...policy, store })
+  return {
+    guard,
+    store,
+    limiter,
+    used: async () => 1_000 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0),
+    check() {
+      const asked = exchange()
+      const passage = now(guard.check(asked))
+      if (passage.hold) asked.whenOver(passage.hold)
+      return { ...asked, ...passage }
+    },
+  }
+}
+
+describe('what a request took', () => {
+  it('is given back at most once, however its ends, refunds, resets and windows follow each other', async () => {
+    const event = fc.oneof(
+      fc.constantFrom('finish 200', 'finish 500', 'abort', 'refund').map((name) => ({ name })),
+      fc.constantFrom('request', 'request', 'reset', 'next window').map((name) => ({ name })),
+    )
+    const step = fc.record({ event, index: fc.nat({ max: 9 }) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { check, used, limiter, guard } = guarded({
+          refundWhen: (_, { status }) => status >= 500,
+        })
+        const requests: { passage: ReturnType<typeof check>; counts: boolean; isOver: boolean }[] =
+          []
+        const forget = () =>
+          requests.forEach((request) => {
+            request.counts = false
+          })
+        for (const {
+          event: { name },
+          index,
+        } of steps) {
+          const request = requests[index % Math.max(1, requests.length)]
+          if (name === 'request') requests.push({ passage: check(), counts: true, isOver: false })
+          else if (name === 'reset') {
+            await limiter.reset('ada')
+            forget()
+          } else if (name === 'next window') {
+            vi.advanceTimersByTime(60_000)
+            forget()
+          } else if (request && name === 'refund') {
+            if (request.passage.decision) await guard.limiter.refund(request.passage.decision)
+            request.counts = false
+          } else if (request) {
+            if (!request.isOver && name === 'finish 500') request.counts = false
+            request.isOver = true
+            if (name === 'abort') request.passage.end()
+            else request.passage.end(Number(name.split(' ')[1]))
+          }
+          expect(await used()).toBe(requests.filter(({ counts }) => counts).length)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('is held only where it may be given back', () => {
+    expect(guarded().check().hold).toBeUndefined()
+    expect(guarded({ refundWhen: () => true, limit: 0 }).check().hold).toBeUndefined()
+    expect(guarded({ refundWhen: () => true }).check().hold).toBeDefined()
+  })
+
+  it('is held beside a lease, and beside a seat in the queue', async () => {
+    const refundWhen = () => true
+    const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
+    const { check, used } = guarded({
+      policies: [{ ...policy, refundWhen }, inFlight],
+    })
+    const { end } = check()
+    expect(check().verdict.action).toBe('reject')
+    end(200)
+    expect(await used()).toBe(0)
+    expect(check().verdict.action).toBe('pass')
+
+    const queue = guarded({
+      limit: 1,
+      algorithm: 'leaky-bucket',
+      window: '10s',
+      name: 'q',
+      refundWhen,
+    })
+    queue.check()
+    const waiting = queue.check()
+    expect(waiting.verdict.action).toBe('delay')
+    expect(queue.guard.waiting).toBe(1)
+    waiting.end()
+    expect(queue.guard.waiting).toBe(0)
+  })
+
+  it('is asked about once where policies share the function', () => {
+    const refundWhen = vi.fn(() => true)
+    const policies = [policy, { ...policy, name: 'other' }]
+    const { check } = guarded({ policies, refundWhen })
+    check().end(503)
+
+    expect(refundWhen).toHaveBeenCalledExactlyOnceWith(expect.anything(), { status: 503 })
+  })
+
+  it('follows the function of a policy where the guard has another', async () => {
+    const { check, used } = guarded({
+      policies: [{ ...policy, refundWhen: () => false }],
+      chargeWhen: () => false,
+    })
+    check().end(200)
+
+    expect(await used()).toBe(1)
+  })
+
+  it('follows the function of a route, whichever the guard around it has', async () => {
+    const store = memoryStore()
+    const refundWhen = vi.fn(() => true)
+    const guard = guardOf({
+      ...policy,
+      store,
+      chargeWhen: () => true,
+      routes: { '/reports': { refundWhen } },
+    })
+    const asked = exchange({ path: '/reports' })
+    now(guard.check(asked)).hold?.finish(500)
+
+    expect(refundWhen).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('late costs', () => {
+  it('are listened for only when there are some, and once', () => {
+    const { check } = guarded()
+    const { held, decision } = check()
+    expect(held).toHaveLength(0)
+    decision?.charge(0)
+    expect(held).toHaveLength(0)
+    decision?.charge(1)
+    decision?.charge(1)
+    expect(held).toHaveLength(1)
+  })
+
+  it('of a request that gives back what it took are not charged', async () => {
+    const { check, used } = guarded({ refundWhen: (_, { status }) => status >= 500 })
+    const { decision, end } = check()
+    decision?.charge(10)
+    end(500)
+    decision?.charge(10)
+    expect(await used()).toBe(0)
+  })
+
+  it('wait for an async function that says whether the request counts', async () => {
+    const { promise, resolve } = withResolvers<boolean>()
+    const { check, used } = guarded({ refundWhen: () => promise })
+    const { decision, end } = check()
+    end(500)
+    decision?.charge(10)
+    expect(await used()).toBe(1)
+    resolve(false)
+    await promise
+    await vi.waitFor(async () => expect(await used()).toBe(11))
+  })
+
+  it('are not charged to policies that count requests in flight', async () => {
+    const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
+    const { check, used } = guarded({ policies: [policy, inFlight] })
+    const { decision, end } = check()
+    decision?.charge(10)
+    expect(() => decision?.charge(1, 'inflight')).toThrow(
+      'neither one that counts requests in flight nor a penalty',
+    )
+    end(200)
+    expect(await used()).toBe(11)
+    expect(check().verdict.action).toBe('pass')
+  })
+
+  it('are charged under the key and scope of their request', async () => {
+    const store = memoryStore()
+    const guard = guardOf({ limit: 10, window: '1m', store, key: () => 'ada' })
+    const asked = exchange({}, 'POST /a')
+    now(guard.check(asked)).decision?.charge(4)
+    asked.end(200)
+
+    const remaining = (scope: string) =>
+      now(guard.check(exchange({}, scope))).decision?.outcomes[0]?.remaining
+    expect(remaining('POST /a')).toBe(4)
+    expect(remaining('POST /b')).toBe(9)
+  })
+
+  it('make no decision that a log would show an identity of', () => {
+    const { check } = guarded()
+
+    expect(JSON.stringify(check().decision)).not.toContain('ada')
+  })
+})
+
+describe('options', () => {
+  it.each<[object, RegExp]>([
+    [
+      { chargeWhen: true },
+      /^chargeWhen must be a function of the request and its response, but is true$/,
+    ],
+    [{ refundWhen: 500 }, /^refundWhen must be a function/],
+    [
+      { chargeWhen: () => true, refundWhen: () => true },
+      /^chargeWhen and refundWhen cannot stand together/,
+    ],
+    [
+      { idempotencyKey: 'idempotency-key' },
+      /^idempotencyKey must be true for the header Idempotency-Key, a resolver/,
+    ],
+    [
+      { idempotencyKey: true, idempotentRetries: 0 },
+      /^idempotentRetries must be a whole number from 1 to 100, but is 0$/,
+    ],
+    [{ idempotentRetries: 1.5 }, /but is 1\.5$/],
+    [{ enforce: 0.5 }, /^enforce must be an object/],
+    [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
+  ])('refuses %o', (options, message) => {
+    const make = () =>
+      createGuard({ ...policy, ...options }, { where: 'rateLimit', routing: exactRouting })
+
+    expect(make).toThrow(message)
+  })
+
+  it('names the policy of a list', () => {
+    const policies = [
+      policy,
+      { ...policy, name: 'q', chargeWhen: () => true, refundWhen: () => true },
+    ]
+
+    expect(() => guardOf({ policies })).toThrow(
+      /^policies\[1\]\.chargeWhen and policies\[1\]\.refundWhen cannot/,
+    )
+  })
+})
+
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

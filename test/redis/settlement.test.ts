@@ -1,0 +1,140 @@
+import { createLimiter, type ShadowEvent } from '@sluice/core'
+import type { GuardOptions, Passage } from '@sluice/http'
+import { type RedisStore, redisStore } from '@sluice/redis'
+import { Cluster, Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { until } from '../adapters/until.ts'
+import { exchange, guardOf } from '../http/exchange.ts'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let client: Redis
+let opened = 0
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.url)
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+function openStore(): RedisStore {
+  opened += 1
+  return redisStore(client, { prefix: `settlement${opened}`, heartbeatMs: 0, denialTtlMs: 0 })
+}
+
+const policy = { name: 'posts', limit: 5, window: '1h', algorithm: 'fixed-window' } as const
+
+/** A guard on Redis, one request of it, and what its policy has left. */
+function guarded(options: Partial<GuardOptions<object>>, store: RedisStore = openStore()) {
+  const patient = { store, deadlineMs: 30_000 }
+  const quota = options.policies ? {} : policy
+  const guard = guardOf({ ...quota, key: () => 'ada', ...patient, ...options })
+  const limiter = createLimiter({ ...policy, ...patient })
+  async function request(view: Parameters<typeof exchange>[0] = {}) {
+    const asked = exchange(view)
+    const passage: Passage = await guard.check(asked)
+    if (passage.hold) asked.whenOver(passage.hold)
+    return { passage, end: asked.end, allowed: passage.verdict.action === 'pass' }
+  }
+  return {
+    request,
+    used: async () => 5 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0),
+  }
+}
+
+const withKey = (key: string) => ({
+  method: 'POST',
+  header: (name: string) => (name === 'idempotency-key' ? key : undefined),
+})
+
+describe('a guard on Redis', () => {
+  it('lets at most the limit of a hundred parallel wrong logins pass', async () => {
+    const { request, used } = guarded({ chargeWhen: (_, { status }) => status === 401 })
+    const requests = await Promise.all(Array.from({ length: 100 }, () => request()))
+    const admitted = requests.filter(({ allowed }) => allowed)
+    expect(admitted).toHaveLength(5)
+    admitted.slice(0, 2).forEach(({ end }) => void end(200))
+    admitted.slice(2, 4).forEach(({ end }) => void end(401))
+    admitted[4]?.end()
+
+    await until(async () => (await used()) === 3)
+  })
+
+  it('charges what was added once, in one operation', async () => {
+    const store = openStore()
+    const apply = vi.spyOn(store, 'apply')
+    const { request, used } = guarded({}, store)
+    const { passage, end } = await request()
+    passage.decision?.charge(1)
+    passage.decision?.charge(2)
+    end(200)
+
+    await until(async () => (await used()) === 4)
+    expect(apply.mock.calls.filter(([op]) => op === 'charge')).toHaveLength(1)
+  })
+
+  it('asks about policies in shadow when the request has been answered', async () => {
+    const onShadow = vi.fn<(event: ShadowEvent) => void>()
+    const shadow = { name: 'new', limit: 1, window: '1h', mode: 'shadow' } as const
+    const { request } = guarded({ policies: [policy, shadow], onShadow })
+    for (let i = 1; i <= 3; i += 1) {
+      const { passage } = await request()
+      expect(passage.decision?.outcomes).toHaveLength(1)
+      await until(() => onShadow.mock.calls.length === i)
+    }
+
+    const told = onShadow.mock.calls.map(([{ outcomes }]) => outcomes[0]?.allowed)
+    expect(told).toEqual([true, false, false])
+  })
+
+  it('charges a retry nothing, and so many that come at once as may be free', async () => {
+    const { request, used } = guarded({ idempotencyKey: true, idempotentRetries: 2 })
+    expect((await request(withKey('k'))).allowed).toBe(true)
+    await used()
+    const retries = await Promise.all(Array.from({ length: 50 }, () => request(withKey('k'))))
+
+    expect(retries.filter(({ allowed }) => allowed)).toHaveLength(2 + 4)
+    expect(await used()).toBe(5)
+  })
+
+  it('leaves no key behind that never expires', async () => {
+    const keys = await client.keys('settlement*')
+    expect(keys.length).toBeGreaterThan(0)
+    for (const key of keys) expect(await client.pttl(key)).toBeGreaterThan(0)
+  })
+})
+
+describe('a guard on a Cluster', () => {
+  let cluster: RedisCluster
+  let clusterClient: Cluster
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+    clusterClient = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
+  })
+
+  afterAll(async () => {
+    clusterClient.disconnect()
+    await cluster.stop()
+  })
+
+  it('charges a retry nothing, whose mark lives on another node', async () => {
+    const store = redisStore(clusterClient, { prefix: 'retries', heartbeatMs: 0 })
+    const { request, used } = guarded({ idempotencyKey: true, idempotentRetries: 1 }, store)
+    for (let i = 1; i <= 4; i += 1) {
+      await request(withKey(`k${i}`))
+      await used()
+      expect((await request(withKey(`k${i}`))).allowed).toBe(true)
+    }
+    expect(await used()).toBe(4)
+    expect((await request(withKey('k4'))).allowed).toBe(true)
+
+    expect(await used()).toBe(5)
+    expect((await request(withKey('k4'))).allowed).toBe(false)
+  })
+})

@@ -1,0 +1,234 @@
+import type { Limiter, LimiterOptions } from '@sluice/core'
+import { type RedisStoreOptions, redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.url)
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+let now = 0
+let opened = 0
+
+beforeEach(() => {
+  now = 1_795_195_800_000
+  opened += 1
+})
+
+const options: LimiterOptions = {
+  name: 'quota',
+  limit: 2,
+  window: '10s',
+  penalty: { name: 'bans', after: 10, within: '1m', for: '5m' },
+}
+
+/** A process of its own, as far as Redis can tell; all of a test share their keys. */
+function processOf(
+  storeOptions: RedisStoreOptions = {},
+  limiterOptions: Partial<LimiterOptions> = {},
+): Limiter {
+  const store = redisStore(client, {
+    prefix: `strikes${opened}`,
+    clock: () => now,
+    heartbeatMs: 0,
+    ...storeOptions,
+  })
+  return patientLimiter({ store, ...options, ...limiterOptions })
+}
+
+/** One that always asks Redis. */
+function witness(): Limiter {
+  return processOf({ denialTtlMs: 0 })
+}
+
+async function strikesLeft(limiter: Limiter, key = 'k'): Promise<number | undefined> {
+  return (await limiter.peek(key)).outcomes[1]?.remaining
+}
+
+async function callsOf(work: () => Promise<unknown>): Promise<number> {
+  const calls = async () => {
+    const stats = String(await server.cli('INFO', 'commandstats'))
+    const counts = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)]
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  const before = await calls()
+  await work()
+  return (await calls()) - before
+}
+
+/** Uses up the quota, and is denied so often, all but the first time without Redis. */
+async function denied(limiter: Limiter, times: number): Promise<void> {
+  await limiter.consume('k', { cost: 2 })
+  for (let i = 0; i < times; i += 1) await limiter.consume('k')
+}
+
+describe('denials that are answered without Redis', () => {
+  it('lead to a block all the same, and cost Redis next to nothing', async () => {
+    const limiter = processOf()
+    await limiter.consume('k', { cost: 2 })
+    let deniedBefore = 0
+    const calls = await callsOf(async () => {
+      for (let i = 0; i < 1_000; i += 1) {
+        const { allowed, outcomes } = await limiter.consume('k')
+        expect(allowed).toBe(false)
+        if (outcomes[1]?.allowed) deniedBefore += 1
+      }
+    })
+    expect(deniedBefore).toBeGreaterThanOrEqual(9)
+    expect(deniedBefore).toBeLessThanOrEqual(11)
+    expect(calls).toBeLessThanOrEqual(4)
+    expect((await witness().consume('k')).retryAfterMs).toBe(300_000)
+  })
+
+  it('of a parallel flood lead to a block too', async () => {
+    const limiter = processOf()
+    const calls = await callsOf(async () => {
+      for (let i = 0; i < 10; i += 1) {
+        await Promise.all(Array.from({ length: 100 }, () => limiter.consume('k')))
+      }
+    })
+    expect(calls).toBeLessThanOrEqual(6)
+    expect((await witness().consume('k')).retryAfterMs).toBe(300_000)
+  })
+
+  it('are told within denialTtlMs, where they lead to no block', async () => {
+    const limiter = processOf({ denialTtlMs: 50 })
+    await denied(limiter, 4)
+    const other = witness()
+    expect(await strikesLeft(other)).toBe(9)
+    await until('told', async () => (await strikesLeft(other)) === 6)
+  })
+
+  it('are told when the store is closed', async () => {
+    const limiter = processOf({ denialTtlMs: 60_000 })
+    await denied(limiter, 4)
+    await limiter.close()
+    expect(await strikesLeft(witness())).toBe(6)
+  })
+
+  it('are no strikes while the key is blocked', async () => {
+    const limiter = processOf({ denialTtlMs: 60_000 })
+    await limiter.block('k', '1s')
+    for (let i = 0; i < 20; i += 1) await limiter.consume('k')
+    await limiter.close()
+    now += 1_000
+    expect(await strikesLeft(witness())).toBe(10)
+  })
+
+  it('are no strikes while the key is blocked and its quota is used up for longer', async () => {
+    const limiter = processOf({ denialTtlMs: 60_000 }, { name: 'hourly', window: '1h' })
+    await limiter.consume('k', { cost: 2 })
+    await limiter.block('k', '1s')
+    for (let i = 0; i < 20; i += 1) await limiter.consume('k')
+    now += 1_000
+    // The block is over, the quota still used up.
+    const { outcomes } = await limiter.consume('k')
+    expect(outcomes).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }])
+    await limiter.close()
+  })
+
+  it('are forgotten by a reset', async () => {
+    const limiter = processOf({ denialTtlMs: 60_000 })
+    await denied(limiter, 5)
+    await limiter.reset('k')
+    await limiter.close()
+    expect(await strikesLeft(witness())).toBe(10)
+  })
+
+  it('count for as many keys as there are, within bounds', { timeout: 60_000 }, async () => {
+    const limiter = processOf({ denialTtlMs: 60_000 }, { limit: 0 })
+    for (let round = 0; round < 12; round += 1) {
+      const keys = Array.from({ length: 1_000 }, (_, i) => `${round}-${i}`)
+      for (let i = 0; i < 3; i += 1) await Promise.all(keys.map((key) => limiter.consume(key)))
+    }
+    await limiter.close()
+    const other = witness()
+    for (const key of ['0-0', '5-500', '11-999']) expect(await strikesLeft(other, key)).toBe(7)
+  })
+
+  it("cost nothing with after: 'never'", async () => {
+    const limiter = processOf({}, { penalty: { after: 'never', name: 'bans' } })
+    await denied(limiter, 1)
+    expect(await callsOf(() => denied(limiter, 500))).toBe(0)
+  })
+})
+
+describe('a block', () => {
+  it('of one process is in force in all of them', async () => {
+    const [one, two] = [processOf(), processOf()]
+    for (let i = 0; i < 12; i += 1) {
+      await one.consume('k')
+      await two.consume('k')
+    }
+    // Both have learnt of it, or do so with the next question.
+    now += 1_000
+    for (const limiter of [one, two]) {
+      expect((await limiter.consume('k')).outcomes[1]).toMatchObject({ allowed: false })
+    }
+  })
+
+  it('by hand counts at once for a key that is denied without Redis', async () => {
+    const limiter = processOf()
+    await denied(limiter, 3)
+    await limiter.block('k', '1h')
+    expect((await limiter.consume('k')).retryAfterMs).toBe(3_600_000)
+    expect(await callsOf(() => limiter.consume('k'))).toBe(0)
+  })
+
+  it('by another process counts at once for a key that is allowed, and after denialTtlMs for one that is not', async () => {
+    const [here, there] = [processOf(), processOf()]
+    await here.consume('free')
+    await denied(here, 2)
+    await there.block('free', '1h')
+    await there.block('k', '1h')
+    expect((await here.consume('free')).retryAfterMs).toBe(3_600_000)
+    expect((await here.consume('k')).retryAfterMs).toBeLessThanOrEqual(10_000)
+    now += 1_000
+    expect((await here.consume('k')).retryAfterMs).toBe(3_599_000)
+  })
+
+  it('is answered without Redis, and counts down', async () => {
+    const limiter = processOf()
+    await limiter.block('k', '1h')
+    await limiter.consume('k')
+    now += 500
+    expect(await callsOf(() => limiter.consume('k'))).toBe(0)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(3_599_500)
+  })
+
+  it('that ends is over to the millisecond', async () => {
+    const limiter = processOf()
+    await limiter.block('k', 700)
+    await limiter.consume('k')
+    now += 699
+    expect((await limiter.consume('k')).allowed).toBe(false)
+    now += 1
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+
+  it('lives in one key, with a time to live, that no request writes that is allowed', async () => {
+    const limiter = processOf()
+    await limiter.consume('k')
+    const keys = async () => [await server.cli('KEYS', `strikes${opened}:*`)].flat().map(String)
+    expect(await keys()).toHaveLength(1)
+    await limiter.block('k', '1m')
+    const key = (await keys()).find((name) => name.includes(':bans~penalty:'))
+    const ttl = Number(await server.cli('PTTL', String(key)))
+    expect(ttl).toBeGreaterThan(59_000)
+    expect(ttl).toBeLessThanOrEqual(60_000 + 10_000)
+    await limiter.reset('k')
+    expect((await keys()).filter((name) => name.includes('~penalty'))).toEqual([])
+  })
+})

@@ -1,0 +1,99 @@
+import {
+  all,
+  apiKey,
+  firstOf,
+  ip,
+  type KeyResolver,
+  type RateLimitPluginOptions,
+  type RouteRateLimitOptions,
+  rateLimitPlugin,
+  route,
+  tenant,
+  user,
+} from '@sluice/fastify'
+import type { Request } from 'express'
+import fastify, { type FastifyRequest } from 'fastify'
+
+// Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
+
+const app = fastify()
+const minute = { limit: 100, window: '1m' } as const
+
+// Functions that are written inline know the request of Fastify, inside the resolvers too.
+app.register(rateLimitPlugin, { ...minute, key: (request) => request.routeOptions.url })
+app.register(rateLimitPlugin, { ...minute, key: async (request) => request.routeOptions.url })
+app.register(rateLimitPlugin, { ...minute, key: user((request) => request.routeOptions.url) })
+app.register(rateLimitPlugin, { ...minute, key: user(async () => 42) })
+app.register(rateLimitPlugin, { ...minute, key: firstOf((request) => request.ip, ip()) })
+app.register(rateLimitPlugin, {
+  ...minute,
+  key: all(
+    tenant((request) => request.ip),
+    route(),
+  ),
+})
+app.register(rateLimitPlugin, {
+  ...minute,
+  hook: 'preHandler',
+  key: firstOf(
+    user((request) => request.routeOptions.url),
+    apiKey(),
+    ip(),
+  ),
+  routes: { 'POST /login': { ...minute, key: user((request) => request.routeOptions.url) } },
+})
+app.get(
+  '/',
+  { config: { rateLimit: { limit: 5, key: user((request) => request.ip) } } },
+  () => 'ok',
+)
+
+const byUrl: KeyResolver<FastifyRequest> = firstOf((request) => request.routeOptions.url, ip())
+const lists: RateLimitPluginOptions = {
+  ...minute,
+  allow: { ips: ['10.0.0.0/8'], keys: ['@user/42'] },
+}
+app.register(rateLimitPlugin, { ...lists, key: byUrl })
+
+// A resolver that reads the request of another framework.
+const ofExpress = (request: Request) => request.get('x-user')
+// @ts-expect-error Express' request is none of Fastify.
+app.register(rateLimitPlugin, { ...minute, key: ofExpress })
+// @ts-expect-error Nor inside a resolver.
+user(ofExpress)
+// @ts-expect-error Nor in a list of them.
+all(ofExpress, ip())
+// @ts-expect-error What the request does not have is found in an inline function.
+user((request) => request.get('x-user'))
+
+// Names of options.
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, keyGenerator: byUrl })
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, allowList: ['127.0.0.1'] })
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, block: { ip: ['10.0.0.0/8'] } })
+// Fastify infers the type of `config` from what stands there, so a name that it does not know passes, until the route is declared.
+// `satisfies RouteRateLimitOptions`, or an annotation, finds it before.
+// @ts-expect-error
+export const misspelt: RouteRateLimitOptions = { limits: 5 }
+// @ts-expect-error A hook is the plugin's, and not a route's.
+export const hooked: RouteRateLimitOptions = { hook: 'onRequest' }
+
+// Types of options.
+// @ts-expect-error
+app.register(rateLimitPlugin, { limit: '100', window: '1m' })
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, hook: 'onSend' })
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, global: 'no' })
+// @ts-expect-error A factory makes a resolver, and is none.
+app.register(rateLimitPlugin, { ...minute, key: tenant })
+// @ts-expect-error An id is text or a number.
+tenant(() => true)
+// @ts-expect-error
+app.get('/text', { config: { rateLimit: { limit: '5', window: '1m' } } }, () => 'ok')
+// @ts-expect-error
+export const yes: RouteRateLimitOptions | string | false = true
+// @ts-expect-error The handler is given Fastify's reply, which has no status().
+app.register(rateLimitPlugin, { ...minute, handler: (_request, reply) => reply.sendStatus(429) })
