@@ -2,7 +2,7 @@
 export interface NewJob {
   /** Unguessable, and equal in every run of the job: what handlers make themselves idempotent by. */
   readonly id: string
-  /** Who enqueued it, and alone may see it. */
+  /** Who enqueued it, and alone may see it: of a queue, a digest of the identity, which may be a secret. */
   readonly identity: string
   /** What the handler is given: anything that JSON can carry. */
   readonly payload: unknown

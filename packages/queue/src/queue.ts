@@ -93,7 +93,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
 
   async function status(id: string, identity: string): Promise<JobStatus | undefined> {
     const found = await broker.status(id)
-    return found?.identity === identity ? found : undefined
+    return found?.identity === digest(identity) ? found : undefined
   }
 
   return {
@@ -114,7 +114,13 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
           : { key: idempotencyKey, fingerprint: fingerprint ?? digest(text) }
       const id = randomUUID()
       const answer = await broker.enqueue(
-        { id, identity, payload: payload ?? null, enqueuedAt, expiresAt: enqueuedAt + maxAgeMs },
+        {
+          id,
+          identity: digest(identity),
+          payload: payload ?? null,
+          enqueuedAt,
+          expiresAt: enqueuedAt + maxAgeMs,
+        },
         { maxDepth, maxDepthPerIdentity, retentionMs, idempotency },
       )
       if (answer.outcome === 'mismatch') return answer
@@ -146,6 +152,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   }
 }
 
+/** Identities are digested before they leave the process: an API key is one, and is not to stand in Redis or in the log of a handler. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

@@ -32,6 +32,7 @@ export class BullmqWorker implements BrokerWorker {
   readonly #worker: Worker
   readonly #running = new Map<string, AbortController>()
   readonly #timers: readonly NodeJS.Timeout[]
+  #isPolling = false
 
   constructor(work: BullmqWork) {
     this.#work = work
@@ -87,12 +88,17 @@ export class BullmqWorker implements BrokerWorker {
     }
   }
 
+  /** All in one go: the client sends them together. */
   async #pollCancellations(): Promise<void> {
-    for (const [id, controller] of this.#running) {
+    if (this.#isPolling) return
+    this.#isPolling = true
+    const looks = [...this.#running].map(async ([id, controller]) => {
       const record = await this.#reported(this.#work.places.cancelledRecord(id))
-      if (record === undefined) continue
+      if (record === undefined) return
       controller.abort(new DOMException('the job was cancelled', 'AbortError'))
-    }
+    })
+    await Promise.all(looks)
+    this.#isPolling = false
   }
 
   async #reported<T>(asked: Promise<T>): Promise<T | undefined> {
