@@ -10,7 +10,7 @@ report(
   killed.done === kills.jobs && killed.unexplained === 0 && killed.mostInOneSecond <= killed.bound,
 )
 
-const outbound = { processes: 4, seconds: 30, limit: 20, latencyMs: 40 }
+const outbound = { processes: 4, seconds: 30, limit: 20, windowMs: 1_000, latencyMs: 40 }
 console.log('a third party that is called from several processes:', outbound)
 const called = await outboundRun(outbound)
 console.log(called)

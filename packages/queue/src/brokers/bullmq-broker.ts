@@ -65,10 +65,17 @@ export function bullmqBroker(options: BullmqBrokerOptions): Broker {
   })
 }
 
+/** BullMQ's own waits up to 20 seconds; a queue that is back should not stay unused for so long. */
+function retryStrategy(times: number): number {
+  return Math.min(100 * times, 2_000)
+}
+
 function connectionOf(connection: unknown): object {
-  if (typeof connection === 'string' && URL.canParse(connection)) return { url: connection }
+  if (typeof connection === 'string' && URL.canParse(connection)) {
+    return { retryStrategy, url: connection }
+  }
   if (typeof connection === 'object' && connection !== null && !('duplicate' in connection)) {
-    return connection
+    return { retryStrategy, ...connection }
   }
   const legal =
     'a URL or the options of a connection, not a client: BullMQ needs connections of its own'
