@@ -6,7 +6,7 @@ import type { Opened } from './open-broker.ts'
 /** An API that takes orders for reports, and lets their clients see how they are. */
 export function reportApi({ broker, store }: Opened): Express {
   const who = firstOf(apiKey(), ip())
-  const queue = createQueue<express.Request>({ broker, identity: who, maxDepth: 100 })
+  const queue = createQueue({ broker, identity: who, maxDepth: 100 })
   const app = express()
   app.post(
     '/reports',

@@ -220,7 +220,7 @@ describe('an outbound', () => {
     [{ limits: [] }, /^limits must be/],
     [{ limits: [{ limit: 0, window: '1s' }] }, /^limits\[0\]\.limit must be/],
     [{ limits: [{ limit: 1, window: '1' }] }, /^limits\[0\]\.window must be/],
-    [{ maxQueue: -1 }, /^maxQueue must be/],
+    [{ maxQueue: 0 }, /^maxQueue must be/],
     [{ maxWait: 0 }, /^maxWait must be/],
     [{ onEvent: 5 }, /^onEvent must be/],
     [{ rate: 5 }, /there is no option 'rate'/],

@@ -59,7 +59,6 @@ export type EnqueueResult =
 /** A broker with bounds: what may wait, how much of it, and whose it is. */
 export interface Queue<Native = unknown> {
   readonly broker: Broker
-  readonly maxJobBytes: number
   enqueue(job: JobRequest): Promise<EnqueueResult>
   /** `undefined` for a job that is unknown, not kept any more, or another's. */
   status(id: string, identity: string): Promise<JobStatus | undefined>
@@ -98,7 +97,6 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
 
   return {
     broker,
-    maxJobBytes,
     status,
     depth: () => broker.depth(),
     drainMs: async () => drainMs(await gauge.recent()),

@@ -46,7 +46,7 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
     name,
     quotas: quotasOf(options.limits),
     store: given(options.store, memoryStore()),
-    maxQueue: wholeNumber(given(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 0 }),
+    maxQueue: wholeNumber(given(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
     maxWaitMs: Math.min(durationMs(given(options.maxWait, '1m'), 'maxWait'), 2 ** 31 - 1),
     by,
     onEvent,

@@ -14,7 +14,7 @@ export interface OutboundOptions {
   limits: readonly OutboundLimit[]
   /** Where slots are counted: the Redis store for a fleet. @default memoryStore(): this process alone */
   store?: Store
-  /** Calls that may wait at once in this process: a whole number ≥ 0. @default 1_000 */
+  /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: number
   /** The longest that a call waits. @default '1m' */
   maxWait?: Duration
@@ -88,7 +88,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
       // It may have left meanwhile, or another may have come before it: whoever is first now, and as cheap, has the slots.
       const next = line.first
       if (decision && !isPaused && next?.cost === cost) {
-        admit(next, decision)
+        line.remove(next)
+        next.admit(decision)
         continue
       }
       if (decision) await slots.giveBack(decision)
@@ -97,21 +98,16 @@ export function createOutbound(options: OutboundOptions): Outbound {
     isAsking = false
   }
 
-  const admitted = new Map<Waiting, Decision>()
-
-  function admit(call: Waiting, decision: Decision): void {
-    line.remove(call)
-    admitted.set(call, decision)
-    call.admit()
-  }
-
   /** Waits for the slots of a call. */
   function slotsFor(
     options: Required<Pick<CallOptions, 'cost' | 'priority'>>,
     signal?: AbortSignal,
   ) {
     return new Promise<Decision>((resolve, reject) => {
-      const call: Waiting = { ...options, admit: () => settle(() => resolve(decisionOf(call))) }
+      const call: Waiting = {
+        ...options,
+        admit: (decision) => settle(() => resolve(decision)),
+      }
       const timer = setTimeout(() => leave('timeout'), maxWaitMs)
       const abort = (): void => leave('aborted')
       function settle(answer: () => void): void {
@@ -129,13 +125,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
       line.add(call)
       void ask()
     })
-  }
-
-  function decisionOf(call: Waiting): Decision {
-    const decision = admitted.get(call)
-    admitted.delete(call)
-    if (!decision) throw new Error('a call was admitted without slots')
-    return decision
   }
 
   async function schedule<T>(
