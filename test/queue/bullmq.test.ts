@@ -82,6 +82,36 @@ describe('workers over BullMQ', () => {
   })
 })
 
+describe('a process that died between taking a place and adding the job', () => {
+  it('leaves a place that is taken back', async () => {
+    const { redis, broker } = await setUp()
+    const { id } = newJob()
+    await redis.cli('ZADD', 'bull:jobs:sluice:places', Date.now() - 120_000, `someone:${id}`)
+    await redis.cli('HSET', 'bull:jobs:sluice:identities', 'someone', 1)
+    const waits = newJob()
+    await broker.enqueue(waits, roomy)
+    expect(await broker.depth()).toMatchObject({ depth: 2 })
+    const worker = createWorker({ broker, handler: () => new Promise(() => undefined) })
+    await until('it is swept', async () => (await broker.depth()).depth === 1)
+    expect(await redis.cli('HGET', 'bull:jobs:sluice:identities', 'someone')).toBeNull()
+    await worker.close({ grace: 1 })
+  })
+
+  it('leaves an idempotency key by which the job is added after all', async () => {
+    const { redis, broker } = await setUp()
+    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    const job = newJob()
+    await broker.enqueue(job, terms)
+    // As if it had never been added.
+    await redis.cli('DEL', `bull:jobs:${job.id}`, 'bull:jobs:wait')
+    const again = { outcome: 'enqueued', id: job.id }
+    expect(await broker.enqueue(newJob(), terms)).toEqual(again)
+    expect(await broker.depth()).toMatchObject({ depth: 1 })
+    expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
+    expect(await broker.enqueue(newJob(), terms)).toEqual({ outcome: 'known', id: job.id })
+  })
+})
+
 describe('a broker without Redis', () => {
   it('fails within its deadline, and works when Redis comes', async () => {
     const port = await freePort()

@@ -52,6 +52,7 @@ export class BullmqWorker implements BrokerWorker {
     this.#worker.on('failed', (job) => {
       if (job?.finishedOn !== undefined) void this.#reported(work.places.release(readJob(job)))
     })
+    void this.#reported(work.places.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
       setInterval(() => void this.#reported(work.places.sweep()), sweepMs).unref(),
