@@ -1,7 +1,7 @@
 import type { Broker, Depth } from './broker.ts'
 
-/** Where nothing has drained yet, so that nobody knows how fast it will. */
-const unknownRateMs = 5_000
+/** Where nothing has drained yet, so that nobody knows how fast it will: for who is refused, and for who polls. */
+const unknownRateMs = { refused: 5_000, polling: 2_000 } as const
 
 const shortestMs = 1_000
 const longestMs = 3_600_000
@@ -10,9 +10,9 @@ const longestMs = 3_600_000
 const freshMs = 500
 
 /** How long a full queue takes to drain, as it has drained of late: depth ÷ rate, from a second to an hour. */
-export function drainMs({ depth, outPerSecond }: Depth): number {
+function drainMs({ depth, outPerSecond }: Depth, asking: keyof typeof unknownRateMs): number {
   if (depth === 0) return shortestMs
-  if (outPerSecond === 0) return unknownRateMs
+  if (outPerSecond === 0) return unknownRateMs[asking]
   const estimateMs = Math.ceil((depth / outPerSecond) * 1_000)
   return Math.min(Math.max(estimateMs, shortestMs), longestMs)
 }
@@ -27,8 +27,18 @@ export class DepthGauge {
     this.#broker = broker
   }
 
+  /** How long the queue takes to drain. Never rejects: a job that was accepted stays so, with or without an estimate. */
+  async drainMs(asking: keyof typeof unknownRateMs): Promise<number> {
+    try {
+      return drainMs(await this.#recent(), asking)
+    } catch {
+      // Who asks for the depth itself is told.
+      return unknownRateMs[asking]
+    }
+  }
+
   /** As it was half a second ago at most. */
-  recent(): Promise<Depth> {
+  #recent(): Promise<Depth> {
     const nowMs = Date.now()
     const isFresh = nowMs >= this.#lookedAt && nowMs < this.#lookedAt + freshMs
     if (this.#looked && isFresh) return this.#looked

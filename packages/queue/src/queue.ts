@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Duration, MaybePromise } from '@sluice/core'
 import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
-import { DepthGauge, drainMs } from './drain.ts'
+import { DepthGauge } from './drain.ts'
 import { resolveIdentity } from './identity.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
@@ -99,7 +99,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
     broker,
     status,
     depth: () => broker.depth(),
-    drainMs: async () => drainMs(await gauge.recent()),
+    drainMs: () => gauge.drainMs('polling'),
     identityOf: (native, request) => resolveIdentity(setup.identity, native, request),
 
     async enqueue({ identity, payload, idempotencyKey, fingerprint }) {
@@ -122,13 +122,12 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
         { maxDepth, maxDepthPerIdentity, retentionMs, idempotency },
       )
       if (answer.outcome === 'mismatch') return answer
-      const retryAfterMs = drainMs(await gauge.recent())
       if (answer.outcome === 'full') {
         tell({ type: 'refused', bound: answer.bound })
-        return { ...answer, retryAfterMs }
+        return { ...answer, retryAfterMs: await gauge.drainMs('refused') }
       }
       if (answer.outcome === 'enqueued') tell({ type: 'enqueued', id: answer.id })
-      return { ...answer, retryAfterMs }
+      return { ...answer, retryAfterMs: await gauge.drainMs('polling') }
     },
 
     async cancel(id, identity) {
