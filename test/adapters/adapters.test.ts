@@ -2,6 +2,7 @@ import express from 'express'
 import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
+import { admission } from './behaviours/admission.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
@@ -40,6 +41,7 @@ const behaviours = {
   contractVectors,
   queues,
   leases,
+  admission,
   penalties,
   afterTheResponse,
   shadows,

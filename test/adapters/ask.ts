@@ -13,6 +13,7 @@ export interface Answer {
 export interface Question {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
   /** The local address to ask from: 127.0.0.2 is another client than 127.0.0.1. */
   readonly from?: string
   /** Aborted: the client leaves. */
@@ -21,13 +22,13 @@ export interface Question {
 
 /** Asks a server, with the path exactly as it is given: `fetch` would tidy it. */
 export async function ask(port: number, path = '/', question: Question = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, from, signal } = question
+  const { method = 'GET', headers = {}, body: sent, from, signal } = question
   const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, method, headers, agent: false }
     const more = { ...(from ? { localAddress: from } : {}), ...(signal ? { signal } : {}) }
     httpRequest({ ...options, ...more }, resolve)
       .once('error', reject)
-      .end()
+      .end(sent)
   })
   const body = await text(response)
   const lines = pairs(response.rawHeaders)

@@ -11,6 +11,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'headers'],
   express: ['http'],
   fastify: ['http'],
+  queue: ['core', 'headers', 'http'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

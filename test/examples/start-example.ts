@@ -49,8 +49,8 @@ async function printed(
   line: RegExp,
   output: { out: string; errors: string },
 ): Promise<string> {
+  const ended = once(child, 'close').then(() => 'ended' as const)
   while (!line.test(output.out)) {
-    const ended = once(child, 'close').then(() => 'ended' as const)
     const more = once(child.stdout as NodeJS.ReadableStream, 'data')
     if ((await Promise.race([ended, more])) === 'ended') {
       throw new Error(`the example ended before it printed ${line}: ${output.errors}`)

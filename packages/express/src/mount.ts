@@ -14,7 +14,7 @@ import { RequestView } from './request-view.ts'
  * @example
  * app.use('/limits', mount(handler))
  */
-export function mount(handler: Handler): RequestHandler {
+export function mount(handler: Handler<Request>): RequestHandler {
   /** Whether the handler leaves the request to what comes after it. */
   function serve(req: Request, res: Response): MaybePromise<boolean> {
     return andThen(handler(new MountedRequest(req)), (reply) => {
@@ -28,16 +28,16 @@ export function mount(handler: Handler): RequestHandler {
   }
 }
 
-class MountedRequest extends RequestView implements HandlerRequest {
-  readonly #native: Request
+class MountedRequest extends RequestView implements HandlerRequest<Request> {
+  readonly native: Request
 
   constructor(native: Request) {
     super(native)
-    this.#native = native
+    this.native = native
   }
 
   get query(): URLSearchParams {
-    return new URLSearchParams(this.#native.url.split('?').slice(1).join('?'))
+    return new URLSearchParams(this.native.url.split('?').slice(1).join('?'))
   }
 }
 

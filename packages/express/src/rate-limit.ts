@@ -1,4 +1,5 @@
 import {
+  type Answer,
   andThen,
   continueWith,
   createGuard,
@@ -80,6 +81,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       if (verdict.action === 'pass') return true
       if (verdict.action === 'delay') return verdict.turn
       if (res.headersSent) return false
+      if (verdict.action === 'answer') return send(verdict, res)
       return andThen(refuse(verdict, { req, res, next }), () => false)
     })
   }
@@ -96,10 +98,16 @@ function refuse(
   { status, body, handler, decision }: Reject<RateLimitHandler>,
   { req, res, next }: { req: Request; res: Response; next: NextFunction },
 ): unknown {
+  if (body) return send({ status, body }, res)
   res.status(status)
-  if (!body) return handler?.(req, res, next, decision)
-  // Not `send`, which would add a charset: problem+json does not have one.
-  return void res.setHeader('Content-Type', body.contentType).end(body.text)
+  return handler?.(req, res, next, decision)
+}
+
+/** @returns that the request goes no further */
+function send({ status, body }: Pick<Answer, 'status' | 'body'>, res: Response): false {
+  // Not Express' `send`, which would add a charset: problem+json does not have one.
+  res.status(status).setHeader('Content-Type', body.contentType).end(body.text)
+  return false
 }
 
 /** Calls `change` just before the head is written, when its fields can be changed for the last time. */

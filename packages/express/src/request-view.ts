@@ -1,5 +1,11 @@
 import { METHODS } from 'node:http'
-import { type HttpRequest, ProxyWatch, routeScope, type Scope } from '@sluice/http'
+import {
+  type HttpRequest,
+  ProxyWatch,
+  type RequestContent,
+  routeScope,
+  type Scope,
+} from '@sluice/http'
 import type { Request, RequestHandler } from 'express'
 
 const proxyWatch = new ProxyWatch({
@@ -39,6 +45,14 @@ export class RequestView implements HttpRequest {
     const forwarded = headers['x-forwarded-for']
     if (forwarded !== undefined) proxyWatch.see(String(forwarded), ip, app.get('trust proxy'))
     return ip
+  }
+
+  get content(): RequestContent {
+    return {
+      url: this.#native.originalUrl,
+      parsed: this.#native.body,
+      stream: this.#native,
+    }
   }
 
   header(name: string): string | undefined {

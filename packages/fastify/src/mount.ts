@@ -7,28 +7,31 @@ import { RequestView } from './request-view.ts'
  * @example
  * app.register(mount(handler), { prefix: '/limits' })
  */
-export function mount(handler: Handler): FastifyPluginAsync {
+export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
   return async function sluiceHandler(fastify) {
     for (const url of ['/', '/*']) {
       fastify.all(url, async (request, reply) => {
         const answer = await handler(new MountedRequest(request, fastify.prefix))
         if (!answer) return reply.callNotFound()
-        return reply
-          .code(answer.status)
-          .headers(answer.headers ?? {})
-          .send(answer.body)
+        return (
+          reply
+            .code(answer.status)
+            .headers(answer.headers ?? {})
+            // To a text Fastify would add a charset, which problem+json does not have.
+            .send(typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body)
+        )
       })
     }
   }
 }
 
-class MountedRequest extends RequestView implements HandlerRequest {
-  readonly #native: FastifyRequest
+class MountedRequest extends RequestView implements HandlerRequest<FastifyRequest> {
+  readonly native: FastifyRequest
   readonly #prefix: string
 
   constructor(native: FastifyRequest, prefix: string) {
     super(native)
-    this.#native = native
+    this.native = native
     this.#prefix = prefix
   }
 
@@ -37,6 +40,6 @@ class MountedRequest extends RequestView implements HandlerRequest {
   }
 
   get query(): URLSearchParams {
-    return new URLSearchParams(this.#native.url.split('?').slice(1).join('?'))
+    return new URLSearchParams(this.native.url.split('?').slice(1).join('?'))
   }
 }

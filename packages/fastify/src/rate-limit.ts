@@ -1,4 +1,5 @@
 import {
+  type Answer,
   andThen,
   continueWith,
   createGuard,
@@ -79,6 +80,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
       if (verdict.action === 'pass') return true
       if (verdict.action === 'delay') return verdict.turn
       if (response.headersSent) return false
+      if (verdict.action === 'answer') return send(verdict, reply)
       return andThen(refuse(verdict, request, reply), () => false)
     })
   }
@@ -126,14 +128,18 @@ function refuse(
   request: FastifyRequest,
   reply: FastifyReply,
 ): MaybePromise<void> {
+  if (body) return void send({ status, body }, reply)
   reply.code(status)
-  if (!body) {
-    return andThen(handler?.(request, reply, decision), (payload) => {
-      if (payload !== undefined && !reply.sent) reply.send(payload)
-    })
-  }
+  return andThen(handler?.(request, reply, decision), (payload) => {
+    if (payload !== undefined && !reply.sent) reply.send(payload)
+  })
+}
+
+/** @returns that the request goes no further */
+function send({ status, body }: Pick<Answer, 'status' | 'body'>, reply: FastifyReply): false {
   // To a text Fastify would add a charset, which problem+json does not have.
-  reply.type(body.contentType).send(Buffer.from(body.text))
+  reply.code(status).type(body.contentType).send(Buffer.from(body.text))
+  return false
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   ProxyWatch,
+  type RequestContent,
   type Routing,
   routeScope,
   type Scope,
@@ -46,6 +47,14 @@ export class RequestView implements HttpRequest {
     const address = ips ? ips.at(-1) : this.#native.ip
     proxyWatch.see(String(forwarded), address, ips)
     return address
+  }
+
+  get content(): RequestContent {
+    return {
+      url: this.#native.url,
+      parsed: this.#native.body,
+      stream: this.#native.raw,
+    }
   }
 
   header(name: string): string | undefined {

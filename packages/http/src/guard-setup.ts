@@ -80,6 +80,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  'admission',
   ...idempotencyFields,
   'skip',
   'allow',
@@ -193,7 +194,15 @@ function limiterFieldsOf<Native, Handler>(
   )
 }
 
-function checkFunctions({ skip, message, handler }: PolicyGuardOptions<never, unknown>): void {
+function checkFunctions({
+  admission,
+  skip,
+  message,
+  handler,
+}: PolicyGuardOptions<never, unknown>): void {
+  if (admission !== undefined && typeof admission?.take !== 'function') {
+    throw invalid({ option: 'admission' }, admission, 'what createAdmission({ queue, … }) makes')
+  }
   if (skip !== undefined && typeof skip !== 'function') {
     throw invalid({ option: 'skip' }, skip, 'a function of the request')
   }

@@ -1,3 +1,5 @@
+import type { RequestContent } from './admission.ts'
+
 /** All that Sluice needs to know of a request, whatever the framework. */
 export interface HttpRequest {
   /** Upper case. */
@@ -10,6 +12,8 @@ export interface HttpRequest {
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
+  /** For admission; `undefined` where the adapter cannot show it. */
+  readonly content?: RequestContent
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
 }

@@ -25,6 +25,7 @@ export {
   warnOnce,
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
+export type { Admission, RequestContent, Taken } from './admission.ts'
 export { continueWith } from './continue-with.ts'
 export type { Exchange } from './exchange.ts'
 export { createGuard, type Guard, type GuardSite } from './guard.ts'
@@ -45,6 +46,7 @@ export {
   defineKey,
   type KeyResolver,
   type ResolvedKey,
+  resolveKey,
 } from './keys/key-resolver.ts'
 export type { MissingKey } from './keys/missing-key.ts'
 export { ProxyWatch } from './keys/proxy-watch.ts'
@@ -66,6 +68,7 @@ export { type TierTable, tiers } from './limits/tiers.ts'
 export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
 export type { AccessListOptions } from './lists/access-list.ts'
 export {
+  type Answer,
   type Delay,
   type Pass,
   type Passage,

@@ -3,7 +3,7 @@ import type { ResponseField } from './responses/http-response.ts'
 import type { RequestDecision } from './settlement/request-decision.ts'
 
 /** What is to be done with a request. */
-export type Verdict<Handler = unknown> = Pass | Delay | Reject<Handler>
+export type Verdict<Handler = unknown> = Pass | Delay | Answer | Reject<Handler>
 
 export interface Pass {
   readonly action: 'pass'
@@ -29,6 +29,14 @@ export interface Reject<Handler = unknown> {
   readonly body: RejectBody | undefined
   /** Who replies in place of the body. */
   readonly handler: Handler | undefined
+}
+
+/** The request is answered in place of the application: somebody took it over. */
+export interface Answer {
+  readonly action: 'answer'
+  readonly status: number
+  readonly fields: readonly ResponseField[]
+  readonly body: RejectBody
 }
 
 export interface RejectBody {

@@ -1,5 +1,6 @@
 import type { LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
+import type { Admission } from './admission.ts'
 import type { HttpPolicyOptions } from './http-policy.ts'
 import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
@@ -39,6 +40,8 @@ export interface PolicyGuardOptions<Native, Handler = never>
   penalty?: GuardPenalty<Native> | false
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
+  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
+  admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
   cost?: PerRequest<Native, number>
   /** Requests that pass uncounted, without headers. @default none */

@@ -23,9 +23,10 @@ import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
-import { isOnTrial } from './rule.ts'
+import { isOnTrial, type RuleCheck } from './rule.ts'
 import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
 import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
+import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
 
 /** Where a guard of one list of policies stands. */
 export interface PolicyGuardPlace<Native> extends GuardPlace, RulesAround<Native> {
@@ -55,7 +56,7 @@ export function createPolicyGuard<Native extends object, Handler>(
 ): PolicyGuard<Native, Handler> {
   const setup = setUpGuard(options, place, place)
   const { limiter, lists } = setup
-  const { skip, message, handler, shed } = options
+  const { admission, skip, message, handler, shed } = options
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
   const shedder = place.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
@@ -66,11 +67,29 @@ export function createPolicyGuard<Native extends object, Handler>(
   )
   const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
   const hasTrials = setup.rules.some(isOnTrial)
+  const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
+    ...{ admission, limiter, answer },
+    hold(charged) {
+      const hold = heldBy(charged.decision, accountOf(charged))
+      if (hold) charged.exchange.whenOver(hold)
+    },
+    tell(decided) {
+      const { exchange, checks } = decided
+      const decision = new ChargeableDecision(setup, decided, undefined)
+      if (decision.outcomes.length === 0) return { decision, fields: [] }
+      const fields = responseFields(exchange.native)
+      fields.ledger.add({ decision, checks: enforced(checks), dialects: setup.dialects })
+      const options = { ...fieldOptions(decision), ...noRefusal }
+      return { decision, fields: fields.render(exchange.response, options) }
+    },
+  }
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isPreflight(exchange.request)) return untouched
     if (!skip) return enter(exchange)
-    return andThen(skip(exchange.native), (skipped) => (skipped ? untouched : enter(exchange)))
+    return andThen(skip(exchange.native), (skipped) =>
+      skipped ? leave(exchange) : enter(exchange),
+    )
   }
 
   /** What is shed is not counted. */
@@ -89,9 +108,9 @@ export function createPolicyGuard<Native extends object, Handler>(
     return andThen(requestChecks.of(exchange), (checks) => {
       if (checks === 'block') return forbidden(options, exchange.native)
       if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
-      if (checks.length === 0) return untouched
-      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), answer)
-      return andThen(limiter.decide(checks), (decision) => answer({ exchange, decision, checks }))
+      if (checks.length === 0) return leave(exchange)
+      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
+      return andThen(limiter.decide(checks), (decision) => settle({ exchange, decision, checks }))
     })
   }
 
@@ -101,17 +120,25 @@ export function createPolicyGuard<Native extends object, Handler>(
     const access = lists.ofAddress(exchange.request)
     if (access === 'block') return forbidden(options, exchange.native)
     if (access === 'unlisted') return limit(exchange)
-    return lists.blockKeys ? count({ ...exchange, access }) : untouched
+    return lists.blockKeys ? count({ ...exchange, access }) : leave(exchange)
+  }
+
+  function leave(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    return admission ? takenUnlimited(exchange, admission, untouched) : untouched
+  }
+
+  function settle(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    return takeOver ? takenOrAnswered(decided, takeOver) : answer(decided)
   }
 
   function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     const { exchange, checks } = decided
     const { native, response } = exchange
     if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
-    const account = refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+    const account = accountOf(decided)
     const decision = new ChargeableDecision(setup, decided, account)
     if (decision.source === 'open') return { ...untouched, decision }
-    const told = hasTrials ? divideChecks(checks).enforced : checks
+    const told = enforced(checks)
     if (told.length === 0 && decision.allowed)
       return { ...untouched, decision, hold: heldBy(decision, account) }
     const fields = responseFields(native)
@@ -138,6 +165,14 @@ export function createPolicyGuard<Native extends object, Handler>(
       },
       hold: undefined,
     }))
+  }
+
+  function accountOf(decided: Decided<Native>): RequestAccount<Native> | undefined {
+    return refunds && mayRefund(decided) ? new RequestAccount(setup, decided) : undefined
+  }
+
+  function enforced(checks: readonly RuleCheck<Native>[]): readonly RuleCheck<Native>[] {
+    return hasTrials ? divideChecks(checks).enforced : checks
   }
 
   function fieldOptions(decision: Decision): FieldOptions {
@@ -187,6 +222,8 @@ export function createPolicyGuard<Native extends object, Handler>(
 
   return { setup, limiter, waitingRoom, shedder, check }
 }
+
+const noRefusal = { rejected: false, retryAfter: undefined } as const
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */
 function isPreflight(request: HttpRequest): boolean {

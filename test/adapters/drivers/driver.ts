@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Decision, MaybePromise } from '@sluice/core'
-import type { GuardOptions, RequestDecision } from '@sluice/http'
+import type { GuardOptions, Handler, RequestDecision } from '@sluice/http'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
@@ -44,6 +44,10 @@ export interface AppSetup {
   readonly limits?: readonly Limits[]
   /** @default GET / */
   readonly routes?: readonly Route[]
+  /** Routers that know no framework, each with the path that it is mounted at. */
+  readonly mounts?: readonly (readonly [path: string, handler: Handler])[]
+  /** Whether bodies are parsed as JSON before the limits are asked. @default false */
+  readonly parsesBodies?: boolean
   /** Response headers that are there before the limits are asked. */
   readonly before?: Readonly<Record<string, string | string[]>>
   /** The address of a proxy to trust. @default none */

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { type RateLimit, rateLimit } from '@sluice/express'
+import { mount, type RateLimit, rateLimit } from '@sluice/express'
 import type express from 'express'
-import type { NextFunction, Request, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
   type AppSetup,
   type Driver,
@@ -13,10 +13,14 @@ import {
 } from './driver.ts'
 
 export function expressDriver(name: Driver['name'], framework: typeof express): Driver {
-  return { name, start: (setup) => start(framework(), setup) }
+  return { name, start: (setup) => start(framework(), framework.json(), setup) }
 }
 
-async function start(app: express.Express, setup: AppSetup): Promise<RunningApp> {
+async function start(
+  app: express.Express,
+  parser: RequestHandler,
+  setup: AppSetup,
+): Promise<RunningApp> {
   const { limits = [], routes = [{ path: '/' }], before = {}, trustProxy = false } = setup
   app.set('trust proxy', trustProxy)
   app.use((_req, res, next) => {
@@ -24,6 +28,8 @@ async function start(app: express.Express, setup: AppSetup): Promise<RunningApp>
     if (setup.startsEarly) res.write('early ')
     next()
   })
+  for (const [path, handler] of setup.mounts ?? []) app.use(path, mount(handler))
+  if (setup.parsesBodies) app.use(parser)
   for (const options of limits) app.use(middleware(options))
   for (const route of routes) addRoute(app, route)
   app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {

@@ -1,4 +1,5 @@
 import {
+  mount,
   type RateLimitPluginOptions,
   type RouteRateLimitOptions,
   rateLimitPlugin,
@@ -26,8 +27,12 @@ async function start(setup: AppSetup): Promise<RunningApp> {
     setup.onError?.(error)
     reply.code(500).type('text/plain').send(error.message)
   })
-  for (const options of limits) await app.register(rateLimitPlugin, pluginOptions(options))
-  if (limits.length === 0) await app.register(rateLimitPlugin, { global: false })
+  for (const [prefix, handler] of setup.mounts ?? []) await app.register(mount(handler), { prefix })
+  const hook = setup.parsesBodies ? 'preHandler' : 'onRequest'
+  for (const options of limits) {
+    await app.register(rateLimitPlugin, { ...pluginOptions(options), hook })
+  }
+  if (limits.length === 0) await app.register(rateLimitPlugin, { global: false, hook })
   for (const route of routes) addRoute(app, route)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { port: Number(new URL(url).port), server: app.server, close: () => app.close() }

@@ -5,6 +5,7 @@ const { rateLimit } = require('@sluice/express')
 const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
 const headers = require('@sluice/headers')
 const http = require('@sluice/http')
+const { memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
 const express = require('express')
 const fastify = require('fastify')
@@ -18,6 +19,7 @@ async function main() {
   assert.notDeepEqual(Object.keys(headers), [])
   assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
   assert.notDeepEqual(Object.keys(http), [])
+  assert.equal((await memoryBroker().depth()).depth, 0)
 
   const limiter = createLimiter({
     policies: [{ name: 'default', limit: 1, window: '1m' }],

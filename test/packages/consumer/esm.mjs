@@ -5,6 +5,7 @@ import { rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
 import * as headers from '@sluice/headers'
 import * as http from '@sluice/http'
+import { memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
@@ -15,6 +16,7 @@ assert.equal(typeof redisStore, 'function')
 assert.notDeepEqual(Object.keys(headers), [])
 assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
 assert.notDeepEqual(Object.keys(http), [])
+assert.equal((await memoryBroker().depth()).depth, 0)
 
 const limiter = createLimiter({
   policies: [{ name: 'default', limit: 1, window: '1m' }],

@@ -2,6 +2,7 @@ import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { apiKey, rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
@@ -49,6 +50,10 @@ const patient: typeof fetch = createFetch(clientOptions)
 const finished: Response = await waitFor(await patient('https://api.example.com/jobs'), {
   fetch: patient,
 })
+export const brokers: readonly Broker[] = [
+  memoryBroker(),
+  bullmqBroker({ connection: 'redis://localhost' }),
+]
 
 // @ts-expect-error A limit is a number or a function, never a text.
 rateLimit({ limit: '100', window: '1m' })

@@ -1,0 +1,20 @@
+import { apiKey, firstOf, ip, mount, rateLimit } from '@sluice/express'
+import { createAdmission, createQueue, statusMonitor } from '@sluice/queue'
+import express, { type Express } from 'express'
+import type { Opened } from './open-broker.ts'
+
+/** An API that takes orders for reports, and lets their clients see how they are. */
+export function reportApi({ broker, store }: Opened): Express {
+  const who = firstOf(apiKey(), ip())
+  const queue = createQueue({ broker, identity: who, maxDepth: 100 })
+  const app = express()
+  app.post(
+    '/reports',
+    rateLimit({
+      ...{ store, name: 'orders', limit: 20, window: '10s', key: who },
+      admission: createAdmission({ queue, monitor: '/jobs' }),
+    }),
+  )
+  app.use('/jobs', mount(statusMonitor({ queue })))
+  return app
+}

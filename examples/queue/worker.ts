@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createWorker, type Worker } from '@sluice/queue'
+import type { Opened } from './open-broker.ts'
+
+/** Makes the reports: five a second, however many processes do. */
+export function reportWorker({ broker, store }: Opened): Worker {
+  return createWorker({
+    ...{ broker, store, limit: 5, window: '1s', concurrency: 4 },
+    async handler({ id, payload }, { signal }) {
+      console.log(`report ${id}: begun`)
+      await sleep(1_000, undefined, { signal })
+      console.log(`report ${id}: done`)
+      return { report: `what was asked: ${JSON.stringify(payload)}` }
+    },
+  })
+}

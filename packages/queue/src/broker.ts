@@ -1,0 +1,105 @@
+import type { Job, JobStatus, NewJob } from './job.ts'
+
+/** What a job may be refused for. The bounds travel with it, so a broker needs no set-up. */
+export interface EnqueueTerms {
+  /** Jobs that may wait or run at once. */
+  readonly maxDepth: number
+  /** Those of one identity. */
+  readonly maxDepthPerIdentity: number
+  /** How long the outcome of a job is kept, and its idempotency key counts, in ms. */
+  readonly retentionMs: number
+  readonly idempotency?: Idempotency | undefined
+}
+
+/** A key of the client's own, within its identity, and what the first request with it asked for. */
+export interface Idempotency {
+  readonly key: string
+  readonly fingerprint: string
+}
+
+/**
+ * - `enqueued`: it will be run
+ * - `known`: a job with the same idempotency key and fingerprint is there, under this id
+ * - `mismatch`: the idempotency key stands for another fingerprint
+ * - `full`: a bound is reached, that of the queue or of the identity
+ */
+export type Enqueued =
+  | { readonly outcome: 'enqueued' | 'known'; readonly id: string }
+  | { readonly outcome: 'mismatch' }
+  | { readonly outcome: 'full'; readonly bound: 'queue' | 'identity' }
+
+/**
+ * - `cancelled`: it will not run
+ * - `cancelling`: it runs; its handler is told to stop
+ * - `finished`: it is too late
+ * - `unknown`: there is no such job
+ */
+export type Cancelled = 'cancelled' | 'cancelling' | 'finished' | 'unknown'
+
+/** How full a queue is, and how fast it fills and drains. */
+export interface Depth {
+  /** Jobs that wait or run: those that were accepted and have not ended. */
+  readonly depth: number
+  readonly running: number
+  /** Dead letters. */
+  readonly dead: number
+  /** Age of the oldest job that has not ended, in ms; 0 when there is none. */
+  readonly oldestMs: number
+  /** Jobs that were accepted, and that ended, a second, while the queue was last busy, over half a minute at most. */
+  readonly inPerSecond: number
+  readonly outPerSecond: number
+}
+
+/** What became of a run, and so of its job. */
+export type Settlement =
+  | { readonly outcome: 'done'; readonly result: unknown }
+  | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
+  | { readonly outcome: 'dead'; readonly error: string }
+  | { readonly outcome: 'cancelled' | 'expired' }
+  /** Back to the queue, as if it had not been taken. */
+  | { readonly outcome: 'returned' }
+
+/**
+ * Runs one job. Never rejects.
+ * @param signal aborted when the job is cancelled
+ */
+export type RunJob = (job: Job, signal: AbortSignal) => Promise<Settlement>
+
+export interface WorkOptions {
+  readonly concurrency: number
+  /** How long a job stays with a worker that is not heard of any more, in ms. */
+  readonly leaseMs: number
+  /** Told of a job that is taken back from a worker that is gone. */
+  readonly onStalled: (id: string) => void
+}
+
+/** Takes jobs until it is closed. */
+export interface BrokerWorker {
+  /** Takes no more jobs, and resolves when those that were taken have settled. */
+  close(): Promise<void>
+}
+
+export interface Page {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** All that a queue needs of where jobs are kept. Whatever rejects, the job is where it was, or will be run. */
+export interface Broker {
+  /** Whether several processes can share it. */
+  readonly isShared: boolean
+  /** Names the queue. */
+  readonly name: string
+  enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued>
+  /** `undefined` for a job that is unknown, or whose outcome is not kept any more. */
+  status(id: string): Promise<JobStatus | undefined>
+  cancel(id: string): Promise<Cancelled>
+  depth(): Promise<Depth>
+  work(run: RunJob, options: WorkOptions): BrokerWorker
+  /** Jobs that failed for good, the newest first. */
+  deadLetters(page: Page): Promise<readonly JobStatus[]>
+  /** Has a dead letter run again, as if for the first time; whether there was one. */
+  retry(id: string): Promise<boolean>
+  /** Lets go of connections and timers; workers are to be closed before. */
+  close(): Promise<void>
+}

@@ -1,0 +1,33 @@
+import type { Job, Queue } from 'bullmq'
+import type { JobStatus } from '../job.ts'
+import { statusOf } from './bullmq-job.ts'
+
+export interface Found {
+  readonly job: Job
+  readonly status: JobStatus
+}
+
+/** Ids of ours; any other text could be the name of another key of BullMQ's, such as `wait`. */
+const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export async function findJob(queue: Queue, id: string): Promise<Found | undefined> {
+  const job = jobId.test(id) ? await queue.getJob(id) : undefined
+  if (!job) return undefined
+  const state = await job.getState()
+  // It was removed since it was read.
+  if (state === 'unknown') return undefined
+  return { job, status: statusOf(job, state) }
+}
+
+/** BullMQ removes what ended long ago when something else ends, and not before. */
+export function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
+  if (status.state === 'failed' || finishedOn === undefined) return false
+  const kept = opts.removeOnComplete
+  const age = typeof kept === 'object' && 'age' in kept ? Number(kept.age) : 0
+  return finishedOn + age * 1_000 <= Date.now()
+}
+
+/** What is told of a job that was removed since it was cancelled. */
+export function cancelledStatus(record: string | undefined): JobStatus | undefined {
+  return record === undefined ? undefined : (JSON.parse(record) as JobStatus)
+}

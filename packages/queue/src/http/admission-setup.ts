@@ -1,0 +1,97 @@
+import { durationMs, flag, given, invalid, knownFields, oneOf, wholeNumber } from '@sluice/core'
+import type { Queue } from '../queue.ts'
+import type { AdmissionOptions } from './admission.ts'
+
+export type Admit = 'always' | 'overflow' | 'preferred'
+
+const admits: readonly Admit[] = ['always', 'overflow', 'preferred']
+
+/** The checked options of an admission, with the defaults filled in. */
+export interface AdmissionSetup<Native> {
+  readonly queue: Queue<Native>
+  /** Without a slash at its end. */
+  readonly monitor: string
+  readonly admit: Admit
+  readonly soft: readonly string[] | undefined
+  readonly headers: readonly string[]
+  readonly maxBodyBytes: number
+  readonly toJob: AdmissionOptions<Native>['toJob']
+  readonly isRequired: boolean
+  readonly isStrict: boolean
+  readonly whileRunning: 'same' | 'conflict'
+  readonly maxWaitMs: number
+  readonly maxWaiting: number
+}
+
+const admissionFields: readonly (keyof AdmissionOptions)[] = [
+  'queue',
+  'monitor',
+  'admit',
+  'soft',
+  'headers',
+  'maxBodyBytes',
+  'toJob',
+  'idempotency',
+  'maxWait',
+  'maxWaiting',
+]
+
+/** The longest that a timer of Node runs. */
+const longestTimerMs = 2 ** 31 - 1
+
+export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
+  knownFields(options, 'createAdmission', admissionFields)
+  const { toJob, idempotency = {} } = options
+  const admit = oneOf(given(options.admit, 'always'), { option: 'admit' }, admits)
+  if (options.soft !== undefined && admit !== 'overflow') {
+    throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
+  }
+  if (toJob !== undefined && typeof toJob !== 'function') {
+    throw invalid({ option: 'toJob' }, toJob, 'a function of the envelope')
+  }
+  knownFields(idempotency, 'idempotency', ['required', 'strict', 'whileRunning'])
+  return {
+    queue: queueOf(options.queue),
+    monitor: monitorOf(options.monitor),
+    admit,
+    soft: options.soft === undefined ? undefined : names(options.soft, 'soft'),
+    headers: names(given(options.headers, ['content-type', 'accept-language']), 'headers').map(
+      (name) => name.toLowerCase(),
+    ),
+    maxBodyBytes: wholeNumber(
+      given(options.maxBodyBytes, 65_536),
+      { option: 'maxBodyBytes' },
+      { min: 0, max: 100_000_000 },
+    ),
+    toJob,
+    isRequired: flag(idempotency.required, { option: 'idempotency.required' }, false),
+    isStrict: flag(idempotency.strict, { option: 'idempotency.strict' }, false),
+    whileRunning: oneOf(
+      given(idempotency.whileRunning, 'same'),
+      { option: 'idempotency.whileRunning' },
+      ['same', 'conflict'],
+    ),
+    maxWaitMs: Math.min(durationMs(given(options.maxWait, '30s'), 'maxWait'), longestTimerMs),
+    maxWaiting: wholeNumber(given(options.maxWaiting, 1_000), { option: 'maxWaiting' }, { min: 0 }),
+  }
+}
+
+/** Returns an option that is a queue, else throws. */
+export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
+  if (typeof queue === 'object' && queue !== null && 'drainMs' in queue) return queue
+  throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
+}
+
+function monitorOf(monitor: unknown): string {
+  if (typeof monitor === 'string' && /^(\/|https?:\/\/)[\x21-\x7e]*$/.test(monitor)) {
+    return monitor.replace(/\/+$/, '')
+  }
+  throw invalid({ option: 'monitor' }, monitor, "a path such as '/jobs', or a URL")
+}
+
+function names(value: unknown, option: string): readonly string[] {
+  const isList =
+    Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== '')
+  if (isList) return value
+  throw invalid({ option }, value, 'an array of names')
+}

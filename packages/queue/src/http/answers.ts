@@ -1,0 +1,89 @@
+import { formatRetryAfter } from '@sluice/headers'
+import { type Problem, plainProblem, problemMediaType, quotaExceeded } from '@sluice/http'
+import type { JobStatus } from '../job.ts'
+
+/** A response, whoever writes it. */
+export interface JobAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The bounds of what a client that polls is told to wait. */
+const soonestPollMs = 1_000
+const latestPollMs = 30_000
+
+export interface Monitored {
+  /** Where the job can be watched. */
+  readonly monitor: string
+  /** How long the queue takes to drain. */
+  readonly drainMs: number
+}
+
+/** The job was accepted: 202 with where it can be watched, in the body too (RFC 9110 §15.3.3). */
+export function acceptedAnswer({ id }: { id: string }, { monitor, drainMs }: Monitored): JobAnswer {
+  return json(202, { id, status: 'pending', monitor }, { Location: monitor, ...pollIn(drainMs) })
+}
+
+/** How a job is: for its monitor, and for those who waited for it. */
+export function jobAnswer(job: JobStatus, drainMs: number): JobAnswer {
+  const { id, state } = job
+  if (state === 'pending') return json(200, { id, status: state }, pollIn(drainMs))
+  if (state === 'running') return json(200, { id, status: state }, pollIn(soonestPollMs))
+  if (state === 'done') return json(200, { id, status: state, result: job.result ?? null })
+  if (state === 'cancelled') return json(200, { id, status: state })
+  const status = state === 'expired' ? 410 : 500
+  return problem(status, { detail: details[state], id, 'job-status': state })
+}
+
+const details = {
+  expired: 'The job waited too long, and was not run.',
+  failed: 'The job failed, and will not be tried again.',
+} as const
+
+export function problem(
+  status: number,
+  members: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): JobAnswer {
+  return problemAnswer({ ...plainProblem(status), ...members }, headers)
+}
+
+/** The refusal of a policy of ours. */
+export function quotaProblem(policy: string, retryAfterMs: number): JobAnswer {
+  return problemAnswer(quotaExceeded([policy]), retryIn(retryAfterMs))
+}
+
+export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> {
+  const value = formatRetryAfter(retryAfterMs)
+  return value === undefined ? {} : { 'Retry-After': value }
+}
+
+/** A 202 is no refusal: the wait is a hint for whoever polls. */
+function pollIn(drainMs: number): Readonly<Record<string, string>> {
+  return retryIn(Math.min(Math.max(drainMs, soonestPollMs), latestPollMs))
+}
+
+export function json(
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): JobAnswer {
+  return answer(status, { 'Content-Type': 'application/json', ...headers }, body)
+}
+
+function problemAnswer(body: Problem, headers: Readonly<Record<string, string>>): JobAnswer {
+  return answer(body.status, { 'Content-Type': problemMediaType, ...headers }, body)
+}
+
+function answer(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: object,
+): JobAnswer {
+  return {
+    status,
+    headers: { ...headers, 'Cache-Control': 'no-store' },
+    body: JSON.stringify(body),
+  }
+}

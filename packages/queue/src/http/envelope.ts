@@ -1,0 +1,36 @@
+import type { HttpRequest } from '@sluice/http'
+
+/** A request as a job carries it. */
+export interface RequestEnvelope {
+  readonly method: string
+  /** As it was sent, with the query. */
+  readonly url: string
+  /** The pattern that the router matched; `undefined` where nothing is matched (yet). */
+  readonly route: string | undefined
+  /** Those that are on the list of `headers`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON, text, or bytes as base64; left out where the request has none. */
+  readonly body?: unknown
+  /** What `body` is, where it is bytes. */
+  readonly encoding?: 'base64'
+}
+
+/** What is put into a job of a request: no header that is not asked for, since some carry secrets. */
+export function envelopeOf(
+  request: HttpRequest,
+  headers: readonly string[],
+  body: { readonly value: unknown; readonly encoding?: 'base64' },
+): RequestEnvelope {
+  const kept = headers.flatMap((name) => {
+    const value = request.header(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    method: request.method,
+    url: request.content?.url ?? request.path,
+    route: request.route,
+    headers: Object.fromEntries(kept),
+    ...(body.value === undefined ? {} : { body: body.value }),
+    ...(body.encoding ? { encoding: body.encoding } : {}),
+  }
+}

@@ -1,0 +1,77 @@
+import type { Readable } from 'node:stream'
+import type { HttpRequest } from '@sluice/http'
+
+/** A body as a job can carry it. */
+export type RequestBody =
+  | { readonly outcome: 'read'; readonly value: unknown; readonly encoding?: 'base64' }
+  | { readonly outcome: 'too-large' | 'malformed' | 'encoded' }
+
+/** Reads the body of a request: what a parser made of it, if one has run, else the stream, as far as it may be long. */
+export async function readBody(request: HttpRequest, maxBytes: number): Promise<RequestBody> {
+  const { content } = request
+  if (!content) return { outcome: 'read', value: undefined }
+  if (content.stream.readableDidRead) return parsedBody(content.parsed, maxBytes)
+  if (Number(request.header('content-length') ?? 0) > maxBytes) return { outcome: 'too-large' }
+  if (content.stream.readableEnded) return { outcome: 'read', value: undefined }
+  if (content.stream.destroyed) throw new Error('the connection closed before the body was read')
+  const encoding = request.header('content-encoding') ?? 'identity'
+  const bytes = await readBytes(content.stream, maxBytes)
+  if (bytes === 'too-large') return { outcome: bytes }
+  if (bytes.length === 0) return { outcome: 'read', value: undefined }
+  if (encoding.toLowerCase() !== 'identity') return { outcome: 'encoded' }
+  return bodyOf(bytes, request.header('content-type') ?? '')
+}
+
+function parsedBody(parsed: unknown, maxBytes: number): RequestBody {
+  if (parsed === undefined) return { outcome: 'read', value: undefined }
+  if (parsed instanceof Uint8Array) {
+    if (parsed.length > maxBytes) return { outcome: 'too-large' }
+    return asBase64(Buffer.from(parsed))
+  }
+  const text = JSON.stringify(parsed) ?? 'null'
+  if (Buffer.byteLength(text) > maxBytes) return { outcome: 'too-large' }
+  return { outcome: 'read', value: JSON.parse(text) }
+}
+
+function bodyOf(bytes: Buffer, contentType: string): RequestBody {
+  const [mediaType = ''] = contentType.toLowerCase().split(';')
+  if (/^application\/(?:[\w.+-]+\+)?json\s*$/.test(mediaType)) return fromJson(bytes)
+  const isText = mediaType.startsWith('text/') || mediaType.trim() === formMediaType
+  return isText ? { outcome: 'read', value: bytes.toString('utf8') } : asBase64(bytes)
+}
+
+const formMediaType = 'application/x-www-form-urlencoded'
+
+function fromJson(bytes: Buffer): RequestBody {
+  try {
+    return { outcome: 'read', value: JSON.parse(bytes.toString('utf8')) }
+  } catch {
+    // The client's mistake, and told to the client.
+    return { outcome: 'malformed' }
+  }
+}
+
+function asBase64(bytes: Buffer): RequestBody {
+  return { outcome: 'read', value: bytes.toString('base64'), encoding: 'base64' }
+}
+
+/** Reads a stream without destroying it where it is too long: its socket is needed to say so. */
+function readBytes(stream: Readable, maxBytes: number): Promise<Buffer | 'too-large'> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    const take = (chunk: Uint8Array): void => {
+      length += chunk.length
+      if (length <= maxBytes) chunks.push(chunk)
+      else settle(() => resolve('too-large'))
+    }
+    const end = (): void => settle(() => resolve(Buffer.concat(chunks)))
+    const fail = (error: Error): void => settle(() => reject(error))
+    const close = (): void => fail(new Error('the connection closed before the body had come'))
+    function settle(answer: () => void): void {
+      stream.off('data', take).off('end', end).off('error', fail).off('close', close)
+      answer()
+    }
+    stream.on('data', take).on('end', end).on('error', fail).on('close', close)
+  })
+}

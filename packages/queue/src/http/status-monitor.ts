@@ -1,0 +1,100 @@
+import {
+  createLimiter,
+  type Duration,
+  invalid,
+  knownFields,
+  type Limiter,
+  type Store,
+} from '@sluice/core'
+import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
+import type { Cancelled } from '../broker.ts'
+import type { JobStatus } from '../job.ts'
+import type { Queue } from '../queue.ts'
+import { queueOf } from './admission-setup.ts'
+import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
+import { orUnavailable } from './unavailable.ts'
+
+export interface StatusMonitorOptions<Native = unknown> {
+  queue: Queue<Native>
+  /** How often one identity may look: apart from all other limits. @default { limit: 20, window: '1s' } */
+  poll?: { limit: number; window: Duration }
+  /** Where that is counted. @default memoryStore(): in this process */
+  store?: Store
+  /** Where the result of a job that is done can be found, which is then answered with 303. @default the result itself, with 200 */
+  resultUrl?: (job: JobStatus) => string | undefined
+}
+
+const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store', 'resultUrl']
+
+const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
+
+/**
+ * Shows jobs to whom they are of: `GET /<id>` says how a job is, `DELETE /<id>` cancels it.
+ * @example
+ * app.use('/jobs', mount(statusMonitor({ queue })))
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function statusMonitor<Native = unknown>(
+  options: StatusMonitorOptions<Native>,
+): Handler<Native> {
+  knownFields(options, 'statusMonitor', fields)
+  const { resultUrl } = options
+  if (resultUrl !== undefined && typeof resultUrl !== 'function') {
+    throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
+  }
+  const queue = queueOf(options.queue)
+  const limiter = pollLimiter(options)
+
+  async function look(id: string, identity: string): Promise<JobAnswer> {
+    const job = await queue.status(id, identity)
+    if (!job) return problem(404)
+    const location = job.state === 'done' ? resultUrl?.(job) : undefined
+    if (location !== undefined) {
+      return json(303, { id, status: job.state }, { Location: location })
+    }
+    return jobAnswer(job, job.state === 'pending' ? await queue.drainMs() : 0)
+  }
+
+  async function cancel(id: string, identity: string): Promise<JobAnswer> {
+    return cancelAnswers[await queue.cancel(id, identity)](id)
+  }
+
+  return async function monitorJob(request: HandlerRequest<Native>) {
+    const id = ownPath.exec(request.path)?.[1]
+    if (id === undefined) return undefined
+    const { method } = request
+    if (!methods.includes(method))
+      return response(problem(405, {}, { Allow: methods.join(', ') }), method)
+    const identity = await queue.identityOf(request.native, request)
+    const { allowed, retryAfterMs } = await limiter.consume(identity)
+    if (!allowed) return response(quotaProblem('poll', retryAfterMs), method)
+    const answer = await orUnavailable(() =>
+      method === 'DELETE' ? cancel(id, identity) : look(id, identity),
+    )
+    return response(answer, method)
+  }
+}
+
+const methods = ['GET', 'HEAD', 'DELETE']
+
+const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswer } = {
+  cancelled: (id) => json(200, { id, status: 'cancelled' }),
+  cancelling: (id) => json(202, { id, status: 'running' }, { 'Retry-After': '1' }),
+  finished: () => problem(409, { detail: 'The job has ended.' }),
+  unknown: () => problem(404),
+}
+
+function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
+  const given = poll ?? { limit: 20, window: '1s' }
+  knownFields(given, 'poll', ['limit', 'window'])
+  return createLimiter({
+    policies: [
+      { name: 'poll', algorithm: 'fixed-window', limit: given.limit, window: given.window },
+    ],
+    ...(store ? { store } : {}),
+  })
+}
+
+function response({ status, headers, body }: JobAnswer, method: string): HandlerResponse {
+  return method === 'HEAD' ? { status, headers } : { status, headers, body }
+}

@@ -1,0 +1,67 @@
+export type {
+  Broker,
+  BrokerWorker,
+  Cancelled,
+  Depth,
+  Enqueued,
+  EnqueueTerms,
+  Idempotency,
+  Page,
+  RunJob,
+  Settlement,
+  WorkOptions,
+} from './broker.ts'
+export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
+export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
+export {
+  type AdmissionOptions,
+  createAdmission,
+  type IdempotencyOptions,
+} from './http/admission.ts'
+export type { Admit } from './http/admission-setup.ts'
+export type { RequestEnvelope } from './http/envelope.ts'
+export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
+export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export { type AuditStreamOptions, auditStream } from './outbound/audit-stream.ts'
+export {
+  type CallContext,
+  type CallOptions,
+  createOutbound,
+  type Outbound,
+  type OutboundLimit,
+  type OutboundOptions,
+} from './outbound/outbound.ts'
+export type {
+  CallMade,
+  CallRefused,
+  OutboundEvent,
+  OutboundObserver,
+  OutboundPaused,
+  RefusalReason,
+} from './outbound/outbound-event.ts'
+export {
+  createQueue,
+  type EnqueueResult,
+  type JobRequest,
+  type Queue,
+  type QueueOptions,
+} from './queue.ts'
+export type {
+  JobDead,
+  JobEnded,
+  JobEnqueued,
+  JobExpired,
+  JobRefused,
+  QueueEvent,
+  QueueObserver,
+  RunDone,
+  RunRetried,
+  RunStarted,
+} from './queue-event.ts'
+export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
+export {
+  type CloseOptions,
+  createWorker,
+  type Worker,
+  type WorkerOptions,
+} from './worker/worker.ts'

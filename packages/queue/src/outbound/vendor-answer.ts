@@ -1,0 +1,23 @@
+import { parseHeaders } from '@sluice/headers'
+
+/** What is read of a third party's answer. */
+export interface VendorAnswer {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+}
+
+/** Where it refuses and does not say for how long. */
+const unsaidMs = 1_000
+
+/** A third party that says more than this is not believed: somebody would have to look anyway. */
+const longestMs = 86_400_000
+
+/** How long a third party wants no more calls: what it says with a refusal, or that nothing is left of a quota until its reset. */
+export function pauseMs({ status, headers }: VendorAnswer): number {
+  const { retryAfterMs, policies } = parseHeaders(headers)
+  const isRefusal = status === 429 || (status === 503 && retryAfterMs !== undefined)
+  const spentMs = policies.map(({ remaining, resetMs = 0 }) => (remaining === 0 ? resetMs : 0))
+  const untilResetMs = Math.max(0, ...spentMs)
+  const saidMs = isRefusal ? (retryAfterMs ?? (untilResetMs || unsaidMs)) : untilResetMs
+  return Math.min(saidMs, longestMs)
+}

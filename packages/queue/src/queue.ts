@@ -1,0 +1,155 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Duration, MaybePromise } from '@sluice/core'
+import type { HttpRequest, KeyResolver } from '@sluice/http'
+import type { Broker, Cancelled, Depth } from './broker.ts'
+import { DepthGauge } from './drain.ts'
+import { resolveIdentity } from './identity.ts'
+import { isOpen, type JobStatus } from './job.ts'
+import { type QueueObserver, teller } from './queue-event.ts'
+import { setUpQueue } from './queue-setup.ts'
+import { sleep } from './sleep.ts'
+
+export interface QueueOptions<Native = unknown> {
+  /** Where jobs are kept. */
+  broker: Broker
+  /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
+  maxDepth?: number
+  /** Those of one identity, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
+  maxDepthPerIdentity?: number
+  /** How long a job is worth running: one that waits longer expires. @default '1h' */
+  maxAge?: Duration
+  /** How long the outcome of a job is kept, and its idempotency key counts. @default '1h' */
+  retention?: Duration
+  /** The longest job, as JSON, in bytes. @default 100_000 */
+  maxJobBytes?: number
+  /** Whose a job is that comes by HTTP: who enqueued it alone may see or cancel it. Requests without a key are their address'. @default ip() */
+  identity?: KeyResolver<Native>
+  /** Told of what happens to jobs on this side: `enqueued`, `refused` and `cancelled`. */
+  onEvent?: QueueObserver
+}
+
+export interface JobRequest {
+  /** Whose the job is. */
+  identity: string
+  /** What the handler is given: anything that JSON can carry. */
+  payload: unknown
+  /** Requests of one identity with one key are one job. */
+  idempotencyKey?: string | undefined
+  /** What tells two requests with one key apart. @default the payload */
+  fingerprint?: string | undefined
+}
+
+/**
+ * - `enqueued`: it will be run
+ * - `known`: the idempotency key stands for a job that is there
+ * - `mismatch`: it stands for a job that asked for something else
+ * - `full`: a bound is reached
+ * - `too-large`: the job is longer than `maxJobBytes`
+ */
+export type EnqueueResult =
+  | { readonly outcome: 'enqueued' | 'known'; readonly id: string; readonly retryAfterMs: number }
+  | { readonly outcome: 'mismatch' | 'too-large' }
+  | {
+      readonly outcome: 'full'
+      readonly bound: 'queue' | 'identity'
+      /** Depth ÷ measured drain rate. */
+      readonly retryAfterMs: number
+    }
+
+/** A broker with bounds: what may wait, how much of it, and whose it is. */
+export interface Queue<Native = unknown> {
+  readonly broker: Broker
+  enqueue(job: JobRequest): Promise<EnqueueResult>
+  /** `undefined` for a job that is unknown, not kept any more, or another's. */
+  status(id: string, identity: string): Promise<JobStatus | undefined>
+  /** `unknown` for another's job too. */
+  cancel(id: string, identity: string): Promise<Cancelled>
+  /** How full the queue is, how old its oldest job, and how fast it fills and drains: gauges for metrics. */
+  depth(): Promise<Depth>
+  /** How long the queue takes to drain, as it has drained of late, in ms. */
+  drainMs(): Promise<number>
+  /** Waits until a job has ended, and for `timeoutMs` at most; its status then. */
+  settled(id: string, identity: string, timeoutMs: number): Promise<JobStatus | undefined>
+  /** Whose a request is. */
+  identityOf(native: Native, request: HttpRequest): MaybePromise<string>
+}
+
+/** How often one who waits for a job looks, from soon to now and then. */
+const firstLookMs = 25
+const slowestLookMs = 500
+
+/**
+ * Makes a queue.
+ * @example
+ * const queue = createQueue({ broker: memoryBroker(), maxDepth: 1_000 })
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createQueue<Native = unknown>(options: QueueOptions<Native>): Queue<Native> {
+  const setup = setUpQueue(options)
+  const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
+  const gauge = new DepthGauge(broker)
+  const tell = teller(broker.name, options.onEvent)
+
+  async function status(id: string, identity: string): Promise<JobStatus | undefined> {
+    const found = await broker.status(id)
+    return found?.identity === digest(identity) ? found : undefined
+  }
+
+  return {
+    broker,
+    status,
+    depth: () => broker.depth(),
+    drainMs: () => gauge.drainMs('polling'),
+    identityOf: (native, request) => resolveIdentity(setup.identity, native, request),
+
+    async enqueue({ identity, payload, idempotencyKey, fingerprint }) {
+      const text = JSON.stringify(payload) ?? 'null'
+      if (Buffer.byteLength(text) > maxJobBytes) return { outcome: 'too-large' }
+      const enqueuedAt = Date.now()
+      const idempotency =
+        idempotencyKey === undefined
+          ? undefined
+          : { key: idempotencyKey, fingerprint: fingerprint ?? digest(text) }
+      const id = randomUUID()
+      const answer = await broker.enqueue(
+        {
+          id,
+          identity: digest(identity),
+          payload: payload ?? null,
+          enqueuedAt,
+          expiresAt: enqueuedAt + maxAgeMs,
+        },
+        { maxDepth, maxDepthPerIdentity, retentionMs, idempotency },
+      )
+      if (answer.outcome === 'mismatch') return answer
+      if (answer.outcome === 'full') {
+        tell({ type: 'refused', bound: answer.bound })
+        return { ...answer, retryAfterMs: await gauge.drainMs('refused') }
+      }
+      if (answer.outcome === 'enqueued') tell({ type: 'enqueued', id: answer.id })
+      return { ...answer, retryAfterMs: await gauge.drainMs('polling') }
+    },
+
+    async cancel(id, identity) {
+      if (!(await status(id, identity))) return 'unknown'
+      const outcome = await broker.cancel(id)
+      if (outcome === 'cancelled') tell({ type: 'cancelled', id })
+      return outcome
+    },
+
+    async settled(id, identity, timeoutMs) {
+      const until = Date.now() + timeoutMs
+      for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, slowestLookMs)) {
+        const found = await status(id, identity)
+        const leftMs = until - Date.now()
+        if (!found || !isOpen(found) || leftMs <= 0) return found
+        await sleep(Math.min(lookMs, leftMs))
+      }
+    },
+  }
+}
+
+/** Identities are digested before they leave the process: an API key is one, and is not to stand in Redis or in the log of a handler. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,156 @@
+import type { Settlement } from '../broker.ts'
+import type { Job } from '../job.ts'
+import type { Tell } from '../queue-event.ts'
+import { type Backoff, backoffMs } from './backoff.ts'
+
+export interface RunContext {
+  /** Aborted when the time of the run is over, when the job is cancelled, or when the worker closes and has waited long enough. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Does a job. What it returns is the result, and is kept as JSON; what it throws has the job run again.
+ * A job may run more than once: `job.id` is the same in every run.
+ */
+export type JobHandler = (job: Job, context: RunContext) => unknown
+
+/** Thrown by a handler for a job that would fail again: it is a dead letter at once. */
+export class PermanentError extends Error {
+  override readonly name: string = 'PermanentError'
+}
+
+export interface RunSetup {
+  readonly handler: JobHandler
+  /** Runs that a job gets. */
+  readonly attempts: number
+  readonly backoff: Backoff
+  readonly timeoutMs: number
+  readonly maxResultBytes: number
+  readonly tell: Tell
+}
+
+export interface RunSignals {
+  /** Aborted when the job is cancelled. */
+  readonly cancelled: AbortSignal
+  /** Aborted when the worker cannot wait any longer. */
+  readonly shutDown: AbortSignal
+}
+
+/** What is left to a handler that is told to stop as the worker closes. */
+const lastWordsMs = 1_000
+
+/** Calls the handler once, and says what becomes of the job. Never rejects. */
+export async function runOnce(
+  job: Job,
+  setup: RunSetup,
+  { cancelled, shutDown }: RunSignals,
+): Promise<Settlement> {
+  const { id, attempt } = job
+  const { handler, timeoutMs, tell } = setup
+  const startedAt = performance.now()
+  const runMs = (): number => performance.now() - startedAt
+  tell({ type: 'started', id, attempt, waitMs: Math.max(0, Date.now() - job.enqueuedAt) })
+  const deadline = new Deadline(timeoutMs)
+  const signal = AbortSignal.any([cancelled, shutDown, deadline.signal])
+  try {
+    const result = await Promise.race([
+      invoke(handler, job, { signal }),
+      deadline.passed,
+      lastWords(shutDown),
+    ])
+    const text = asJson(result, setup.maxResultBytes)
+    tell({ type: 'done', id, attempt, runMs: runMs() })
+    return { outcome: 'done', result: JSON.parse(text) }
+  } catch (error) {
+    if (cancelled.aborted) {
+      tell({ type: 'cancelled', id })
+      return { outcome: 'cancelled' }
+    }
+    if (shutDown.aborted) {
+      tell({ type: 'returned', id })
+      return { outcome: 'returned' }
+    }
+    return failed({ job, setup, error, runMs: runMs() })
+  } finally {
+    deadline.clear()
+  }
+}
+
+interface Failure {
+  readonly job: Job
+  readonly setup: RunSetup
+  readonly error: unknown
+  readonly runMs: number
+}
+
+function failed({ job, setup, error, runMs }: Failure): Settlement {
+  const { id, attempt } = job
+  const reason = error instanceof Error ? error.message : String(error)
+  if (error instanceof PermanentError || attempt >= setup.attempts) {
+    setup.tell({ type: 'dead', id, attempt, runMs, error })
+    return { outcome: 'dead', error: reason }
+  }
+  const delayMs = backoffMs(setup.backoff, attempt)
+  setup.tell({ type: 'retried', id, attempt, runMs, delayMs, error })
+  return { outcome: 'retry', delayMs, error: reason }
+}
+
+/** Also a handler that throws at once rejects. */
+async function invoke(handler: JobHandler, job: Job, context: RunContext): Promise<unknown> {
+  return handler(job, context)
+}
+
+/** The time that a run has. A handler that does not listen to its signal is not waited for. */
+class Deadline {
+  readonly #controller = new AbortController()
+  readonly #timer: NodeJS.Timeout
+  readonly passed: Promise<never>
+
+  constructor(timeoutMs: number) {
+    let reject: (error: Error) => void
+    this.passed = new Promise((_resolve, rejectPassed) => {
+      reject = rejectPassed
+    })
+    this.#timer = setTimeout(() => {
+      const error = new DOMException(`the run took longer than ${timeoutMs} ms`, 'TimeoutError')
+      this.#controller.abort(error)
+      reject(error)
+    }, timeoutMs)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** Rejects when a handler had a moment to stop, and did not. */
+function lastWords(shutDown: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const wait = (): void => {
+      setTimeout(() => reject(shutDown.reason), lastWordsMs).unref()
+    }
+    if (shutDown.aborted) wait()
+    else shutDown.addEventListener('abort', wait, { once: true })
+  })
+}
+
+/** @throws PermanentError for what JSON cannot carry, or is too long: another run would hardly make it shorter */
+function asJson(result: unknown, maxBytes: number): string {
+  const text = result === undefined ? 'null' : jsonOf(result)
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  throw new PermanentError(
+    `the result is longer than maxResultBytes (${maxBytes}); store it, and return where it is`,
+  )
+}
+
+function jsonOf(result: unknown): string {
+  try {
+    return JSON.stringify(result) ?? 'null'
+  } catch (cause) {
+    throw new PermanentError('the result cannot be written as JSON', { cause })
+  }
+}

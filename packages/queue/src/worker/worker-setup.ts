@@ -1,0 +1,107 @@
+import {
+  durationMs,
+  given,
+  invalid,
+  knownFields,
+  memoryStore,
+  SluiceError,
+  wholeNumber,
+} from '@sluice/core'
+import type { Broker } from '../broker.ts'
+import { brokerOf } from '../broker-option.ts'
+import type { Backoff } from './backoff.ts'
+import type { RunSetup } from './run.ts'
+import type { Rate, WorkerOptions } from './worker.ts'
+
+/** The checked options of a worker, with the defaults filled in. */
+export interface WorkerSetup extends Omit<RunSetup, 'tell'> {
+  readonly broker: Broker
+  readonly rate: Rate | undefined
+  readonly concurrency: number
+  readonly leaseMs: number
+}
+
+const workerFields: readonly (keyof WorkerOptions)[] = [
+  'broker',
+  'handler',
+  'limit',
+  'window',
+  'store',
+  'concurrency',
+  'attempts',
+  'backoff',
+  'timeout',
+  'lease',
+  'maxResultBytes',
+  'onEvent',
+]
+
+/** The longest that a timer of Node runs. */
+const longestTimerMs = 2 ** 31 - 1
+
+export function setUpWorker(options: WorkerOptions): WorkerSetup {
+  knownFields(options, 'createWorker', workerFields)
+  const { handler, onEvent } = options
+  if (typeof handler !== 'function') {
+    throw invalid({ option: 'handler' }, handler, 'a function of the job')
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
+  }
+  const broker = brokerOf(options.broker)
+  return {
+    broker,
+    handler,
+    rate: rateOf(options, broker),
+    concurrency: wholeNumber(
+      given(options.concurrency, 10),
+      { option: 'concurrency' },
+      { min: 1, max: 10_000 },
+    ),
+    attempts: wholeNumber(
+      given(options.attempts, 5),
+      { option: 'attempts' },
+      { min: 1, max: 1_000 },
+    ),
+    backoff: backoffOf(options.backoff),
+    timeoutMs: timerMs(given(options.timeout, '5m'), 'timeout'),
+    leaseMs: timerMs(given(options.lease, '30s'), 'lease'),
+    maxResultBytes: wholeNumber(
+      given(options.maxResultBytes, 1_000_000),
+      { option: 'maxResultBytes' },
+      { min: 2 },
+    ),
+  }
+}
+
+function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): Rate | undefined {
+  if (limit === undefined && window === undefined) {
+    if (store === undefined) return undefined
+    throw invalid({ option: 'store' }, store, 'left out without limit and window')
+  }
+  const known = wholeNumber(limit, { option: 'limit', code: 'SLUICE_LIMIT_INVALID' }, { min: 1 })
+  const windowMs = durationMs(window, 'window')
+  if (store === undefined && isShared) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'store must be given beside limit, as in store: redisStore(redis): other processes run jobs of this broker too, and ' +
+        'each would have the whole limit to itself',
+    )
+  }
+  return { limit: known, window: windowMs, store: store ?? memoryStore() }
+}
+
+function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {
+  knownFields(backoff, 'backoff', ['base', 'max'])
+  const { base = '1s', max = '5m' } = backoff
+  const baseMs = durationMs(base, 'backoff.base')
+  const maxMs = timerMs(max, 'backoff.max')
+  if (baseMs <= maxMs) return { baseMs, maxMs }
+  throw invalid({ option: 'backoff.base' }, base, 'at most backoff.max')
+}
+
+function timerMs(value: unknown, option: string): number {
+  const valueMs = durationMs(value, option)
+  if (valueMs <= longestTimerMs) return valueMs
+  throw invalid({ option }, value, "at most '24d'")
+}

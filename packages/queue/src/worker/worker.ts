@@ -1,0 +1,135 @@
+import { createLimiter, type Duration, durationMs, type Limiter, type Store } from '@sluice/core'
+import type { Broker, Settlement } from '../broker.ts'
+import type { Job } from '../job.ts'
+import { type QueueObserver, teller } from '../queue-event.ts'
+import { RateGate } from './rate-gate.ts'
+import { type JobHandler, type RunSetup, runOnce } from './run.ts'
+import { setUpWorker } from './worker-setup.ts'
+
+export interface WorkerOptions {
+  /** Where jobs come from. */
+  broker: Broker
+  /** Does a job. */
+  handler: JobHandler
+  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
+  limit?: number
+  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  window?: Duration
+  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  store?: Store
+  /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
+  concurrency?: number
+  /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
+  attempts?: number
+  /** Before attempt n + 1 a job waits up to `base` · 2^(n − 1), and `max` at most, at random. @default { base: '1s', max: '5m' } */
+  backoff?: { base?: Duration; max?: Duration }
+  /** The longest that a run may take; then its signal is aborted, and it has failed. @default '5m' */
+  timeout?: Duration
+  /** How long a job stays with a worker that is not heard of any more, at most twice that. Shared brokers only. @default '30s' */
+  lease?: Duration
+  /** The longest result, as JSON, in bytes. @default 1_000_000 */
+  maxResultBytes?: number
+  /** Told of what happens to jobs. */
+  onEvent?: QueueObserver
+}
+
+export interface Worker {
+  /** Jobs whose handler is under way. */
+  readonly running: number
+  /** Jobs that were taken, and wait for a unit of the rate. */
+  readonly waiting: number
+  /**
+   * Takes no more jobs, waits for those that run, and returns those that wait for the rate. After `grace` the signals of the rest are
+   * aborted, and what does not stop within a second is returned to the queue too.
+   */
+  close(options?: CloseOptions): Promise<void>
+}
+
+export interface CloseOptions {
+  /** How long running jobs are waited for. @default '10s' */
+  grace?: Duration
+}
+
+/**
+ * Runs the jobs of a queue. The workers of a queue together never start more than `limit` runs in any window, retries included.
+ * @example
+ * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler: async ({ payload }) => render(payload) })
+ * process.once('SIGTERM', () => worker.close())
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createWorker(options: WorkerOptions): Worker {
+  const setup = setUpWorker(options)
+  const { broker, rate, concurrency, leaseMs } = setup
+  const tell = teller(broker.name, options.onEvent)
+  const runSetup: RunSetup = { ...setup, tell }
+  const gate = new RateGate(rate && limiterOf(broker, rate))
+  /** What tells each run that the worker cannot wait any longer. */
+  const running = new Set<AbortController>()
+
+  async function run(job: Job, cancelled: AbortSignal): Promise<Settlement> {
+    if (isExpired(job)) return expire(job)
+    if (!(await gate.pass(cancelled))) {
+      const outcome = cancelled.aborted ? 'cancelled' : 'returned'
+      tell({ type: outcome, id: job.id })
+      return { outcome }
+    }
+    if (isExpired(job)) return expire(job)
+    const shutDown = new AbortController()
+    running.add(shutDown)
+    try {
+      return await runOnce(job, runSetup, { cancelled, shutDown: shutDown.signal })
+    } finally {
+      running.delete(shutDown)
+    }
+  }
+
+  function expire({ id, enqueuedAt }: Job): Settlement {
+    tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
+    return { outcome: 'expired' }
+  }
+
+  const work = broker.work(run, {
+    concurrency,
+    leaseMs,
+    onStalled: (id) => tell({ type: 'stalled', id }),
+  })
+
+  return {
+    get running() {
+      return running.size
+    },
+    get waiting() {
+      return gate.waiting
+    },
+    async close({ grace = '10s' } = {}) {
+      const graceMs = durationMs(grace, 'grace')
+      gate.close()
+      const timer = setTimeout(() => {
+        const reason = new DOMException('the worker closes', 'AbortError')
+        for (const shutDown of running) shutDown.abort(reason)
+      }, graceMs)
+      await work.close()
+      clearTimeout(timer)
+    },
+  }
+}
+
+export interface Rate {
+  readonly limit: number
+  readonly window: Duration
+  readonly store: Store
+}
+
+/** Jobs may wait, so while the store does not decide none starts: a limiter that guessed could exceed the rate. */
+function limiterOf({ name }: Broker, { limit, window, store }: Rate): Limiter {
+  return createLimiter({
+    policies: [{ name: `queue.${name}`, limit, window }],
+    store,
+    failureMode: 'closed',
+    deadlineMs: 1_000,
+  })
+}
+
+function isExpired({ expiresAt }: Job): boolean {
+  return expiresAt !== undefined && expiresAt <= Date.now()
+}

@@ -1,0 +1,69 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { type RunningExample, startExample } from './start-example.ts'
+
+const running: RunningExample[] = []
+
+function start(name: string, env: NodeJS.ProcessEnv): RunningExample {
+  const example = startExample(name, env)
+  running.push(example)
+  return example
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((example) => example.stop()))
+})
+
+/** Orders a report, and polls for its result. */
+async function order(url: string): Promise<unknown> {
+  const accepted = await fetch(`${url}/reports?year=2026`, { method: 'POST' })
+  expect(accepted.status).toBe(202)
+  const monitor = `${url}${accepted.headers.get('location')}`
+  let job: { status?: string; result?: unknown } = {}
+  await until('it is done', async () => {
+    job = (await (await fetch(monitor)).json()) as typeof job
+    return job.status === 'done'
+  })
+  return job.result
+}
+
+const report = { report: expect.stringContaining('/reports?year=2026') }
+
+describe('examples/queue', () => {
+  it('answers 202, and has the result a little later, in memory', async () => {
+    const port = await freePort()
+    const text = await start('queue', { PORT: `${port}` }).printed(/and then/)
+    expect(text).toContain('in the memory of this process')
+    expect(await order(`http://localhost:${port}`)).toEqual(report)
+  })
+
+  it('does so over BullMQ, with API and worker in processes of their own', async () => {
+    await using redis = await startRedis()
+    const env = { REDIS_URL: redis.url }
+    const port = await freePort()
+    const worker = start('queue', { ...env, ROLE: 'worker' })
+    const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
+    await Promise.all([api.printed(/listening/), worker.printed(/by BullMQ/)])
+    expect(await order(`http://localhost:${port}`)).toEqual(report)
+    await Promise.all(running.splice(0).map((example) => example.stop()))
+  })
+})
+
+describe('examples/outbound', () => {
+  it('makes its calls without one that is refused', async () => {
+    expect(await start('outbound', {}).printed(/10 calls made/)).toContain('made, 0 refused')
+  })
+
+  it('makes them from two processes at once, and writes them down in Redis', async () => {
+    await using redis = await startRedis()
+    const env = { REDIS_URL: redis.url }
+    const vendor = start('outbound', { ROLE: 'vendor' })
+    const [, VENDOR] = /party is (\S+)/.exec(await vendor.printed(/party is/)) ?? []
+    const callers = [start('outbound', { ...env, VENDOR }), start('outbound', { ...env, VENDOR })]
+    const texts = callers.map((caller) => caller.printed(/10 calls made/))
+    for (const text of await Promise.all(texts)) expect(text).toContain('made, 0 refused')
+    expect(await redis.cli('XLEN', 'sluice:outbound')).toBe(20)
+  })
+})

@@ -1,0 +1,22 @@
+import { killRun } from './kill-run.ts'
+import { outboundRun } from './outbound-run.ts'
+
+/** The long forms of what `proofs.test.ts` tries for a few seconds. */
+const kills = { workers: 3, jobs: 2_000, kills: 20, limit: 100 }
+console.log('a worker killed each second:', kills)
+const killed = await killRun(kills)
+console.log(killed)
+report(
+  killed.done === kills.jobs && killed.unexplained === 0 && killed.mostInOneSecond <= killed.bound,
+)
+
+const outbound = { processes: 4, seconds: 30, limit: 20, windowMs: 1_000, latencyMs: 40 }
+console.log('a third party that is called from several processes:', outbound)
+const called = await outboundRun(outbound)
+console.log(called)
+report(called.violations === 0 && called.used >= 0.85)
+
+function report(isKept: boolean): void {
+  console.log(isKept ? 'kept' : 'NOT KEPT')
+  if (!isKept) process.exitCode = 1
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+
+export interface OutboundPlan {
+  readonly processes: number
+  readonly seconds: number
+  /** What the third party allows in a window, which slides. */
+  readonly limit: number
+  readonly windowMs: number
+  /** The most that a call is under way before it is counted, and its answer after: each call draws both. */
+  readonly latencyMs: number
+}
+
+export interface OutboundReport {
+  readonly calls: number
+  /** Calls that were one too many in the window before. */
+  readonly violations: number
+  /** Share of the quota that was used, from the first call on. */
+  readonly used: number
+}
+
+/** Has several processes call a third party that counts every violation, and says how they did. */
+export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
+  const { processes, seconds, limit, windowMs, latencyMs } = plan
+  await using redis = await startRedis()
+  const counted: number[] = []
+  let violations = 0
+  const vendor = createServer(async (_request, response) => {
+    await sleep(Math.random() * latencyMs)
+    const nowMs = performance.now()
+    const inWindow = counted.filter((time) => time > nowMs - windowMs).length
+    counted.push(nowMs)
+    if (inWindow >= limit) violations += 1
+    await sleep(Math.random() * latencyMs)
+    response.writeHead(inWindow >= limit ? 429 : 200).end()
+  })
+  vendor.listen(0, '127.0.0.1')
+  await once(vendor, 'listening')
+  const { port } = vendor.address() as AddressInfo
+  const script = fileURLToPath(new URL('./outbound-process.ts', import.meta.url))
+  const args = [redis.url, `http://127.0.0.1:${port}/`, limit, windowMs].map(String)
+  const children: ChildProcess[] = Array.from({ length: processes }, () =>
+    fork(script, args, {
+      execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    }),
+  )
+  try {
+    await until('calls come', async () => counted.length > 0)
+    await sleep(seconds * 1_000)
+    const [firstAt = 0] = counted
+    const inTime = counted.filter((time) => time < firstAt + seconds * 1_000)
+    return {
+      calls: inTime.length,
+      violations,
+      used: (inTime.length * windowMs) / (limit * seconds * 1_000),
+    }
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    vendor.closeAllConnections()
+    vendor.close()
+  }
+}

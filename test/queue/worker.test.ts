@@ -1,0 +1,321 @@
+import {
+  type Broker,
+  createWorker,
+  type JobStatus,
+  memoryBroker,
+  PermanentError,
+  type QueueEvent,
+  type Worker,
+  type WorkerOptions,
+} from '@sluice/queue'
+import { redisStore } from '@sluice/redis'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { newJob, roomy } from './new-job.ts'
+import { mostWithin } from './rolling.ts'
+
+/** Time is faked: jobs that wait for minutes are waited for in no time. */
+describe('a worker', () => {
+  let broker: Broker
+  let events: QueueEvent[]
+  const workers: Worker[] = []
+
+  beforeEach(() => {
+    vi.useFakeTimers({
+      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'],
+    })
+    broker = memoryBroker()
+    events = []
+  })
+  afterEach(async () => {
+    const closing = workers.splice(0).map((worker) => worker.close({ grace: 1 }))
+    await vi.advanceTimersByTimeAsync(5_000)
+    await Promise.all(closing)
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  function start(options: Partial<WorkerOptions> = {}): Worker {
+    const worker = createWorker({
+      broker,
+      handler: () => 'done',
+      onEvent: (event) => events.push(event),
+      ...options,
+    })
+    workers.push(worker)
+    return worker
+  }
+
+  async function enqueue(fields = {}): Promise<string> {
+    const job = newJob(fields)
+    await broker.enqueue(job, roomy)
+    return job.id
+  }
+
+  /** What became of a job, some time later. */
+  async function after(ms: number, id: string): Promise<JobStatus | undefined> {
+    await vi.advanceTimersByTimeAsync(ms)
+    return broker.status(id)
+  }
+
+  const typesOf = (id: string): string[] =>
+    events.flatMap((event) => ('id' in event && event.id === id ? [event.type] : []))
+
+  it('gives the handler the job, and keeps what it returns', async () => {
+    const id = await enqueue({ payload: { page: 7 } })
+    start({ handler: ({ payload, attempt, identity }) => ({ payload, attempt, identity }) })
+    expect(await after(10, id)).toMatchObject({
+      state: 'done',
+      result: { payload: { page: 7 }, attempt: 1, identity: 'user:1' },
+    })
+  })
+
+  it('tells how long a job waited and ran', async () => {
+    const id = await enqueue()
+    await vi.advanceTimersByTimeAsync(2_000)
+    start({ handler: () => new Promise((resolve) => setTimeout(resolve, 300)) })
+    await after(1_000, id)
+    expect(events).toMatchObject([
+      { queue: 'jobs', type: 'started', id, attempt: 1, waitMs: 2_000 },
+      { queue: 'jobs', type: 'done', id, attempt: 1, runMs: 300 },
+    ])
+  })
+
+  it('never starts more runs than the limit in any window, whoever runs them, retries included', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          limit: fc.integer({ min: 1, max: 5 }),
+          windowMs: fc.integer({ min: 50, max: 500 }),
+          jobs: fc.integer({ min: 1, max: 30 }),
+          concurrency: fc.integer({ min: 1, max: 8 }),
+          failing: fc.integer({ min: 1, max: 5 }),
+        }),
+        async ({ limit, windowMs, jobs, concurrency, failing }) => {
+          broker = memoryBroker()
+          const starts: number[] = []
+          let runs = 0
+          const worker = start({
+            limit,
+            window: windowMs,
+            concurrency,
+            backoff: { base: 10, max: 100 },
+            attempts: 3,
+            handler: () => {
+              starts.push(Date.now())
+              runs += 1
+              if (runs % failing === 0) throw new Error('now and then')
+            },
+          })
+          for (let i = 0; i < jobs; i += 1) await enqueue()
+          await vi.advanceTimersByTimeAsync(60_000)
+          await worker.close()
+          expect(mostWithin(starts, windowMs)).toBeLessThanOrEqual(limit)
+          expect((await broker.depth()).depth).toBe(0)
+          expect(starts.length).toBeGreaterThanOrEqual(jobs)
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+
+  it('uses the whole rate', async () => {
+    const starts: number[] = []
+    start({ limit: 5, window: '1s', handler: () => void starts.push(Date.now()) })
+    for (let i = 0; i < 50; i += 1) await enqueue()
+    await vi.advanceTimersByTimeAsync(9_500)
+    expect(starts).toHaveLength(50)
+  })
+
+  it('runs a failed job again after a backoff with full jitter, and at last gives it up', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
+    const id = await enqueue()
+    start({
+      attempts: 4,
+      backoff: { base: '1s', max: '3s' },
+      handler: () => {
+        throw new Error('it is down')
+      },
+    })
+    expect(await after(20_000, id)).toMatchObject({
+      state: 'failed',
+      error: 'it is down',
+      attempts: 4,
+    })
+    const delays = events.flatMap((event) => (event.type === 'retried' ? [event.delayMs] : []))
+    expect(delays).toEqual([999, 1_999, 2_999])
+    expect(typesOf(id).at(-1)).toBe('dead')
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const spread = await enqueue()
+    await after(100, spread)
+    const none = events.flatMap((event) =>
+      event.type === 'retried' && event.id === spread ? [event.delayMs] : [],
+    )
+    expect(none).toEqual([0, 0, 0])
+  })
+
+  it('gives a job up at once that would fail again', async () => {
+    const id = await enqueue()
+    start({
+      handler: () => {
+        throw new PermanentError('no such user')
+      },
+    })
+    expect(await after(10, id)).toMatchObject({ state: 'failed', error: 'no such user' })
+    expect(typesOf(id)).toEqual(['started', 'dead'])
+  })
+
+  it.each([
+    ['that JSON cannot carry', () => ({ big: 1n }), 'the result cannot be written as JSON'],
+    ['that is too long', () => 'x'.repeat(200), /longer than maxResultBytes \(100\)/],
+  ])('gives a job up whose result is one %s', async (_what, handler, error) => {
+    const id = await enqueue()
+    start({ handler, maxResultBytes: 100 })
+    const status = await after(10, id)
+    expect(status).toMatchObject({ state: 'failed' })
+    expect(status?.error).toMatch(error)
+  })
+
+  it('aborts a run whose time is over, and counts it as failed', async () => {
+    const id = await enqueue()
+    let reason: unknown
+    start({
+      timeout: '2s',
+      attempts: 1,
+      handler: (_job, { signal }) =>
+        new Promise((_resolve) => {
+          signal.addEventListener('abort', () => {
+            reason = signal.reason
+          })
+        }),
+    })
+    expect(await after(1_999, id)).toMatchObject({ state: 'running' })
+    expect(await after(10, id)).toMatchObject({ state: 'failed', error: /longer than 2000 ms/ })
+    expect(reason).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  it('does not run a job that has waited longer than it is worth', async () => {
+    const handler = vi.fn()
+    const id = await enqueue({ expiresAt: Date.now() + 1_000 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    start({ handler })
+    expect(await after(10, id)).toMatchObject({ state: 'expired' })
+    expect(handler).not.toHaveBeenCalled()
+    expect(events).toMatchObject([{ type: 'expired', id, waitMs: 1_000 }])
+  })
+
+  it('looks again after a job has waited for the rate', async () => {
+    start({ limit: 1, window: '10s' })
+    const first = await enqueue()
+    const second = await enqueue({ expiresAt: Date.now() + 5_000 })
+    expect(await after(10, first)).toMatchObject({ state: 'done' })
+    expect(await after(10_000, second)).toMatchObject({ state: 'expired' })
+  })
+
+  it('tells a handler that its job is cancelled, and lets it finish if it does not listen', async () => {
+    const obeys = await enqueue({ payload: 'obeys' })
+    const goesOn = await enqueue({ payload: 'goes on' })
+    start({
+      handler: ({ payload }, { signal }) =>
+        new Promise((resolve, reject) => {
+          if (payload === 'obeys') signal.addEventListener('abort', () => reject(signal.reason))
+          setTimeout(() => resolve('finished'), 1_000)
+        }),
+    })
+    await vi.advanceTimersByTimeAsync(10)
+    await broker.cancel(obeys)
+    await broker.cancel(goesOn)
+    expect(await after(2_000, obeys)).toMatchObject({ state: 'cancelled' })
+    expect(await broker.status(goesOn)).toMatchObject({ state: 'done', result: 'finished' })
+    expect(typesOf(obeys)).toEqual(['started', 'cancelled'])
+  })
+
+  it('does not start a job that is cancelled while it waits for the rate', async () => {
+    const handler = vi.fn()
+    const worker = start({ limit: 1, window: '10s', handler })
+    await enqueue()
+    const waits = await enqueue()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(worker.waiting).toBe(1)
+    await broker.cancel(waits)
+    expect(await after(10, waits)).toMatchObject({ state: 'cancelled' })
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(handler).toHaveBeenCalledTimes(1)
+  })
+
+  it('waits for what runs when it closes, and returns what waits for the rate', async () => {
+    const worker = start({
+      limit: 1,
+      window: '10s',
+      handler: () => new Promise((resolve) => setTimeout(() => resolve('finished'), 1_000)),
+    })
+    const runs = await enqueue()
+    const waits = await enqueue()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(worker.running).toBe(1)
+    const closed = worker.close()
+    await vi.advanceTimersByTimeAsync(1_000)
+    await closed
+    expect(await broker.status(runs)).toMatchObject({ state: 'done', result: 'finished' })
+    expect(await broker.status(waits)).toMatchObject({ state: 'pending', attempts: 0 })
+    expect(typesOf(waits)).toEqual(['returned'])
+  })
+
+  it('returns what does not end in time, whether it listens or not', async () => {
+    const worker = start({
+      handler: ({ payload }, { signal }) =>
+        new Promise((_resolve, reject) => {
+          if (payload === 'listens') signal.addEventListener('abort', () => reject(signal.reason))
+        }),
+    })
+    const listens = await enqueue({ payload: 'listens' })
+    const ignores = await enqueue({ payload: 'ignores' })
+    await vi.advanceTimersByTimeAsync(10)
+    const closed = worker.close({ grace: '3s' })
+    await vi.advanceTimersByTimeAsync(3_010)
+    expect(await broker.status(listens)).toMatchObject({ state: 'pending' })
+    expect(await broker.status(ignores)).toMatchObject({ state: 'running' })
+    await vi.advanceTimersByTimeAsync(1_000)
+    await closed
+    expect(await broker.status(ignores)).toMatchObject({ state: 'pending', attempts: 0 })
+  })
+
+  it('starts nothing while the store of its rate does not decide', async () => {
+    const handler = vi.fn()
+    const store = {
+      apply: vi.fn().mockRejectedValue(new Error('away')),
+    }
+    vi.spyOn(console, 'warn').mockReturnValue()
+    start({ limit: 1, window: '1s', store, handler })
+    await enqueue()
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  it.each([
+    [{ handler: 'render' }, /^handler must be a function of the job/],
+    [{ broker: {} }, /^broker must be a broker/],
+    [{ limit: 5 }, /^window must be/],
+    [{ limit: 0, window: '1s' }, /^limit must be a whole number from 1/],
+    [{ concurrency: 0 }, /^concurrency must be/],
+    [{ attempts: 1.5 }, /^attempts must be/],
+    [{ backoff: { base: '10m' } }, /^backoff\.base must be at most backoff\.max/],
+    [{ timeout: '60d' }, /^timeout must be at most '24d'/],
+    [{ onEvent: true }, /^onEvent must be a function/],
+    [{ rate: 5 }, /there is no option 'rate'/],
+  ])('refuses options that cannot be meant: %j', (wrong, message) => {
+    const options = { broker, handler: () => null, ...wrong }
+    expect(() => createWorker(options as unknown as WorkerOptions)).toThrow(message)
+  })
+
+  it('refuses a rate without a store on a broker that processes share', () => {
+    const shared = { ...memoryBroker(), isShared: true, enqueue: vi.fn(), work: vi.fn() }
+    const options = { broker: shared, handler: () => null, limit: 5, window: '1s' }
+    expect(() => createWorker(options)).toThrow(/^store must be given beside limit/)
+    const redis = new Redis({ lazyConnect: true })
+    const store = redisStore(redis)
+    expect(() => createWorker({ ...options, store })).not.toThrow()
+    redis.disconnect()
+  })
+})
