@@ -83,11 +83,10 @@ function allowing<Native extends object>({
 }
 
 function giveBack<Native extends object>(
-  { decision, onRefund }: Decided<Native>,
+  { decision, mayGiveBack }: Decided<Native>,
   limiter: Limiter,
 ): void {
-  void limiter.refund(decision)
-  onRefund?.()
+  void andThen(mayGiveBack?.() ?? true, (may) => may && limiter.refund(decision))
 }
 
 function verdictOf<Native extends object>(
