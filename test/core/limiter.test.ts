@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import {
   createLimiter,
   type DecisionEvent,
@@ -109,7 +110,10 @@ describe('a decision', () => {
 
   it('tells no key when it is written as JSON', async () => {
     const limiter = createLimiter({ limit: 2, window: '1m' })
-    expect(JSON.stringify(await limiter.consume('sk_live_secret'))).not.toContain('sk_live')
+    const decision = await limiter.consume('sk_live_secret')
+
+    expect(JSON.stringify(decision)).not.toContain('sk_live')
+    expect(inspect(decision, { depth: 10, showHidden: true })).not.toContain('sk_live')
   })
 })
 

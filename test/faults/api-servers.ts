@@ -41,6 +41,8 @@ async function startExpress(
     app.get(`/${mode}`, rateLimit(limits), (_req, res) => void res.send('passed'))
   }
   const server = app.listen(0, '127.0.0.1')
+  // As Fastify's: a connection that is closed just as a client uses it again would look like a request without an answer.
+  server.keepAliveTimeout = 72_000
   watch(server)
   await once(server, 'listening')
   return {

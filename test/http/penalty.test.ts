@@ -84,6 +84,24 @@ describe('the penalty of a guard', () => {
     expect(now(await guard.check(exchange())).verdict).toMatchObject({ status: 429 })
   })
 
+  it('counts what another limit denies while one is reduced', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const limit = adaptive({ min: 50, max: 100, low: 10, high: 20, signal: () => 100 })
+    const policies = [
+      { name: 'all', limit, window: '1m' },
+      { name: 'login', limit: 1, window: '1h' },
+    ] as const
+    const guard = guardOf({ policies, penalty: { ...penalty, within: '1h' } })
+    for (let second = 0; second < 20; second += 1) {
+      vi.advanceTimersByTime(1_000)
+      now(await guard.check(exchange()))
+    }
+    const { decision } = now(await guard.check(exchange()))
+    expect(decision?.outcomes.map(({ allowed }) => allowed)).toEqual([true, false, false])
+    expect(await waits(guard.limiter)).toBeGreaterThan(60_000)
+  })
+
   it('leaves the memory path synchronous', () => {
     const guard = guardOf({ ...quota, penalty })
     for (let i = 0; i < 9; i += 1) now(guard.check(exchange()) as never)

@@ -34,3 +34,8 @@ export class Receipt {
     return undefined
   }
 }
+
+// What `console.log` of Node prints: not the identity either.
+Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value: () => 'Receipt {}',
+})

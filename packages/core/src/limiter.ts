@@ -65,6 +65,8 @@ export interface Limiter {
   decide(checks: readonly Check[]): MaybePromise<Decision>
   /** `charge` for the same callers: takes the units of the checks without asking. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
+  /** Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost of one strike. Nobody waits for it. */
+  strike(check: Check): void
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
   storeHealth(): StoreHealth
   /** Closes the store. */
@@ -167,6 +169,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
     charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
     chargeChecks,
+    strike: (check) => void access.ask({ op: 'charge', checks: [check], caller }),
     refund: (decision, only) => holdings.refund(decision, only),
     release: (decision) => holdings.release(decision),
     renew: (decision) => holdings.renew(decision),

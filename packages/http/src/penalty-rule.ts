@@ -69,12 +69,22 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   return { options: { ...options, penalty: false }, penalty: around }
 }
 
-/** What a reduced limit denies is our doing, and no strike. */
+/** What a reduced limit denies is our doing, and no strike: which limit denies is known when all are decided. */
 export function withoutUndueStrikes<Native>(
   checks: readonly RuleCheck<Native>[],
 ): readonly RuleCheck<Native>[] {
   if (!checks.some(({ reduced }) => reduced)) return checks
   return checks.map((check) => (check.policy.penalty ? withoutStrike(check) : check))
+}
+
+/** The strike for a request that another limit denied, while one of its limits was reduced; `undefined` where it was counted already. */
+export function strikeDue<Native>(
+  checks: readonly RuleCheck<Native>[],
+  penalty: Rule<Native>,
+): Check | undefined {
+  if (!penalty.policy.countDenied || !checks.some(({ reduced }) => reduced)) return undefined
+  const check = checks.find(({ policy }) => policy.algorithm === 'penalty')
+  return check && { ...check, policy: penalty.policy }
 }
 
 /** A check by which a penalty denies whom it has blocked, and counts nothing. */

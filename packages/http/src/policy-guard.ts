@@ -18,6 +18,7 @@ import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
 import { forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
+import { strikeDue } from './penalty-rule.ts'
 import type { PolicyGuardOptions } from './policy-guard-options.ts'
 import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
@@ -148,6 +149,10 @@ export function createPolicyGuard<Native extends object, Handler>(
       return admit({ decision, account }, fields.render(response, fieldOptions(decision)))
 
     const cause = refusalCause(decision, told)
+    if (cause === 'quota' && setup.penalty) {
+      const strike = strikeDue(told, setup.penalty)
+      if (strike) limiter.strike(strike)
+    }
     const status = refusalStatus(cause, setup.statusCode)
     const violated = fields.ledger.violated()
     const penalties = fields.ledger.violatedPenalties()
