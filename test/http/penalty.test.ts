@@ -92,7 +92,10 @@ describe('the penalty of a guard', () => {
       { name: 'all', limit, window: '1m' },
       { name: 'login', limit: 1, window: '1h' },
     ] as const
-    const guard = guardOf({ policies, penalty: { ...penalty, within: '1h' } })
+    const store = memoryStore()
+    const apply = vi.spyOn(store, 'apply')
+    const strikes = () => apply.mock.calls.filter(([op]) => op === 'charge').length
+    const guard = guardOf({ policies, store, penalty: { ...penalty, within: '1h' } })
     for (let second = 0; second < 20; second += 1) {
       vi.advanceTimersByTime(1_000)
       now(await guard.check(exchange()))
@@ -100,6 +103,11 @@ describe('the penalty of a guard', () => {
     const { decision } = now(await guard.check(exchange()))
     expect(decision?.outcomes.map(({ allowed }) => allowed)).toEqual([true, false, false])
     expect(await waits(guard.limiter)).toBeGreaterThan(60_000)
+    // Whoever tries again while blocked costs the store no more.
+    const before = strikes()
+    for (let i = 0; i < 20; i += 1) now(await guard.check(exchange()))
+    expect(before).toBeGreaterThan(0)
+    expect(strikes()).toBe(before)
   })
 
   it('leaves the memory path synchronous', () => {

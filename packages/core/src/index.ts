@@ -32,6 +32,7 @@ export {
   flag,
   given,
   invalid,
+  isOptions,
   isWholeNumber,
   knownFields,
   oneOf,

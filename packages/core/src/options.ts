@@ -54,9 +54,14 @@ export function flag(value: unknown, place: Place, otherwise: boolean): boolean 
   throw invalid(place, value, 'true or false')
 }
 
+/** Whether a value can hold options: an object, and no list. */
+export function isOptions(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Throws when `options` is no object, or has a field outside of `known`; a near miss is proposed. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isOptions(options)) {
     throw invalid({ option: where }, options, 'an object')
   }
   for (const field of Object.keys(options)) {

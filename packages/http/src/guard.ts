@@ -1,6 +1,7 @@
 import {
   given,
   invalid,
+  isOptions,
   type Limiter,
   type MaybePromise,
   memoryStore,
@@ -62,7 +63,7 @@ export function createGuard<Native extends object, Handler = never>(
   options: GuardOptions<Native, Handler>,
   { routing, scope, isGlobal = true, ...place }: GuardSite,
 ): Guard<Native, Handler> {
-  if (typeof options !== 'object' || options === null) {
+  if (!isOptions(options)) {
     throw invalid({ option: place.where }, options, 'an object of options')
   }
   const { routes, profiles, ...own } = options

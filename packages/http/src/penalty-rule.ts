@@ -1,7 +1,9 @@
 import {
   type AutomaticPenalty,
   type Check,
+  type Decision,
   invalid,
+  isOptions,
   type ManualPenalty,
   type PenaltyOptions,
   type Policy,
@@ -30,7 +32,7 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   penalty?: PenaltyOptions
 } {
   if (penalty === undefined || penalty === false) return {}
-  if (typeof penalty !== 'object' || penalty === null) {
+  if (!isOptions(penalty)) {
     const legal = `false, or options, as in { after: 10, within: '1m', for: '5m' } or { after: 'never' }`
     throw invalid({ option: 'penalty' }, penalty, legal)
   }
@@ -77,14 +79,19 @@ export function withoutUndueStrikes<Native>(
   return checks.map((check) => (check.policy.penalty ? withoutStrike(check) : check))
 }
 
-/** The strike for a request that another limit denied, while one of its limits was reduced; `undefined` where it was counted already. */
+/**
+ * The strike for a request that another limit denied, while one of its limits was reduced; `undefined` where it was counted already, or is
+ * none since the key is blocked.
+ */
 export function strikeDue<Native>(
+  { outcomes }: Decision,
   checks: readonly RuleCheck<Native>[],
   penalty: Rule<Native>,
 ): Check | undefined {
   if (!penalty.policy.countDenied || !checks.some(({ reduced }) => reduced)) return undefined
-  const check = checks.find(({ policy }) => policy.algorithm === 'penalty')
-  return check && { ...check, policy: penalty.policy }
+  const index = checks.findIndex(({ policy }) => policy.algorithm === 'penalty')
+  const check = checks[index]
+  return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
 }
 
 /** A check by which a penalty denies whom it has blocked, and counts nothing. */

@@ -25,6 +25,7 @@ import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
 import { isOnTrial, type RuleCheck } from './rule.ts'
+import { giveBack } from './settlement/give-back.ts'
 import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
 import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
@@ -69,7 +70,9 @@ export function createPolicyGuard<Native extends object, Handler>(
   const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
   const hasTrials = setup.rules.some(isOnTrial)
   const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
-    ...{ admission, limiter, answer },
+    admission,
+    limiter,
+    answer,
     hold(charged) {
       const hold = heldBy(charged.decision, accountOf(charged))
       if (hold) charged.exchange.whenOver(hold)
@@ -150,7 +153,7 @@ export function createPolicyGuard<Native extends object, Handler>(
 
     const cause = refusalCause(decision, told)
     if (cause === 'quota' && setup.penalty) {
-      const strike = strikeDue(told, setup.penalty)
+      const strike = strikeDue(decision, told, setup.penalty)
       if (strike) limiter.strike(strike)
     }
     const status = refusalStatus(cause, setup.statusCode)
@@ -216,12 +219,9 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   /** A refusal is never charged. */
-  function turnAway({
-    exchange,
-    decision,
-    mayGiveBack = () => true,
-  }: Decided<Native>): MaybePromise<Passage<Handler>> {
-    void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
+  function turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    giveBack(decided, limiter)
+    const { exchange, decision } = decided
     return answer({ exchange, decision: turnedAway(decision), checks: [] })
   }
 

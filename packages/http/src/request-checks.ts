@@ -125,7 +125,7 @@ export class RequestChecks<Native extends object> {
             reduced,
           }
         })
-        return withoutUndueStrikes(whole)
+        return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
       }),
     )
     return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
@@ -147,13 +147,16 @@ export class RequestChecks<Native extends object> {
 
   #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
     const key = resolveKey(resolver, asking.native, asking.request)
-    return isPromise(key)
-      ? key.then((known) =>
-          known === undefined ? this.#without(resolver, asking) : { key: known },
-        )
-      : key === undefined
-        ? this.#without(resolver, asking)
-        : { key }
+    if (isPromise(key)) return key.then((known) => this.#orWithout(known, resolver, asking))
+    return this.#orWithout(key, resolver, asking)
+  }
+
+  #orWithout(
+    key: string | undefined,
+    resolver: KeyResolver<Native>,
+    asking: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    return key === undefined ? this.#without(resolver, asking) : { key }
   }
 
   /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */

@@ -5,6 +5,7 @@ import type { Answer, Passage } from './passage.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { varyOnPrefer } from './responses/vary.ts'
 import type { RuleCheck } from './rule.ts'
+import { giveBack } from './settlement/give-back.ts'
 import type { Decided } from './settlement/request-account.ts'
 import type { RequestDecision } from './settlement/request-decision.ts'
 
@@ -80,13 +81,6 @@ function allowing<Native extends object>({
   checks,
 }: Decided<Native>): readonly RuleCheck<Native>[] {
   return divideChecks(checks).enforced.filter((_check, index) => outcomes[index]?.allowed)
-}
-
-function giveBack<Native extends object>(
-  { decision, mayGiveBack }: Decided<Native>,
-  limiter: Limiter,
-): void {
-  void andThen(mayGiveBack?.() ?? true, (may) => may && limiter.refund(decision))
 }
 
 function verdictOf<Native extends object>(

@@ -1,4 +1,4 @@
-import { andThen, invalid, type MaybePromise, show } from '@sluice/core'
+import { andThen, invalid, isOptions, type MaybePromise, show } from '@sluice/core'
 import type { Report } from '../report.ts'
 import type { LimitOption, LimitValue } from './limit-source.ts'
 import {
@@ -60,8 +60,7 @@ export function tiers<Native>(
 }
 
 function checkTable(table: unknown): void {
-  const isTable = typeof table === 'object' && table !== null && !Array.isArray(table)
-  if (!isTable || isLimitSource(table) || Object.keys(table).length === 0) {
+  if (!isOptions(table) || isLimitSource(table) || Object.keys(table).length === 0) {
     throw invalid({ option: 'tiers(table)' }, table, 'an object of limits by tier')
   }
   for (const [tier, limit] of Object.entries(table)) {

@@ -1,4 +1,4 @@
-import { invalid, knownFields } from '@sluice/core'
+import { invalid, isOptions, knownFields } from '@sluice/core'
 import { AddressSet } from './address-set.ts'
 
 /** Whom a list names. */
@@ -25,7 +25,7 @@ export class AccessList implements AccessListOptions {
   }
 
   private constructor(options: AccessListOptions, option: string) {
-    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    if (!isOptions(options)) {
       throw invalid({ option }, options, `an object of lists, as in { ips: ['10.0.0.0/8'] }`)
     }
     knownFields(options, option, ['ips', 'keys'])

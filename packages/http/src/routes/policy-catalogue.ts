@@ -1,4 +1,4 @@
-import { definePolicy, invalid, SluiceError, show } from '@sluice/core'
+import { definePolicy, invalid, isOptions, SluiceError, show } from '@sluice/core'
 import type { HttpPolicyOptions } from '../http-policy.ts'
 import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import { checkRule, corePolicy } from '../rule.ts'
@@ -17,7 +17,7 @@ export class PolicyCatalogue<Native> {
   constructor(options: NamedBy<Native>, profiles: Profiles<Native> | undefined) {
     for (const policy of namedPolicies(options)) this.#policies.set(policy.name, policy)
     if (profiles === undefined) return
-    if (typeof profiles !== 'object' || profiles === null || Array.isArray(profiles)) {
+    if (!isOptions(profiles)) {
       throw invalid({ option: 'profiles' }, profiles, 'an object of policies by name')
     }
     for (const [name, profile] of Object.entries(profiles)) this.#add(name, profile)
@@ -43,7 +43,7 @@ export class PolicyCatalogue<Native> {
         `${where} has the name of a policy that stands in the options; give one of them another name`,
       )
     }
-    if (typeof profile !== 'object' || profile === null || 'name' in profile) {
+    if (!isOptions(profile) || 'name' in profile) {
       throw invalid({ option: where }, profile, 'the options of a policy, without a name')
     }
     const policy = { ...profile, name }

@@ -1,4 +1,4 @@
-import { invalid, SluiceError } from '@sluice/core'
+import { invalid, isOptions, SluiceError } from '@sluice/core'
 import { penaltyOfRoute } from '../penalty-rule.ts'
 import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
 import type { PolicyGuardOptions } from '../policy-guard-options.ts'
@@ -48,8 +48,7 @@ export class RouteGuards<Native extends object, Handler> {
     place: RoutePlace,
   ): PolicyGuard<Native, Handler> {
     const { options: around, catalogue, guard } = this.#around
-    const isOptions = typeof override === 'object' && override !== null && !Array.isArray(override)
-    if (!isOptions && typeof override !== 'string') {
+    if (!isOptions(override) && typeof override !== 'string') {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
     try {

@@ -1,4 +1,4 @@
-import { invalid } from '@sluice/core'
+import { invalid, isOptions } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 import type { PolicyGuard } from '../policy-guard.ts'
 import type { RouteGuards } from './route-guards.ts'
@@ -37,9 +37,7 @@ export class RouteRules<Native extends object, Handler> {
     guards: RouteGuards<Native, Handler>,
     routing: Routing,
   ) {
-    if (
-      typeof routes === 'object' ? routes === null || Array.isArray(routes) : routes !== undefined
-    ) {
+    if (routes !== undefined && !isOptions(routes)) {
       throw invalid(
         { option: 'routes' },
         routes,
