@@ -14,6 +14,8 @@ export interface ClusterClient {
   readonly name: string
   /** @param ports of nodes where it may begin */
   connect(ports: readonly number[]): Promise<Connected>
+  /** The same, as it is while it connects. */
+  begin(ports: readonly number[]): Connected
 }
 
 /** Clients report every lost connection, which these tests cause. */
@@ -27,44 +29,42 @@ function rootNodes(ports: readonly number[]): { url: string }[] {
   return ports.map((port) => ({ url: `redis://127.0.0.1:${port}` }))
 }
 
+/** How each client is made, and whether it has to be told to connect. */
+const makers = {
+  'ioredis 6': (ports) => disconnecting(new Cluster(startupNodes(ports)).on('error', ignore)),
+  'ioredis 5': (ports) => disconnecting(new Cluster5(startupNodes(ports)).on('error', ignore)),
+  'node-redis 6': (ports) => {
+    const client = createCluster({ rootNodes: rootNodes(ports) }).on('error', ignore)
+    return { client, connected: client.connect(), close: async () => client.destroy() }
+  },
+  'node-redis 5': (ports) => {
+    const client = createCluster5({ rootNodes: rootNodes(ports) }).on('error', ignore)
+    return { client, connected: client.connect(), close: async () => client.destroy() }
+  },
+  'node-redis 4': (ports) => {
+    const client = createCluster4({ rootNodes: rootNodes(ports) }).on('error', ignore)
+    return { client, connected: client.connect(), close: () => client.disconnect() }
+  },
+} satisfies Record<string, (ports: readonly number[]) => Begun>
+
+interface Begun extends Connected {
+  readonly connected: Promise<unknown>
+}
+
+/** Connects by itself. */
+function disconnecting(client: UserClient & { disconnect(): void }): Begun {
+  return { client, connected: Promise.resolve(), close: async () => client.disconnect() }
+}
+
 /** Every client of a Cluster that Sluice supports, as its users set it up first. */
-export const clusterClients: readonly ClusterClient[] = [
-  {
-    name: 'ioredis 6',
+export const clusterClients: readonly ClusterClient[] = Object.entries(makers).map(
+  ([name, make]) => ({
+    name,
+    begin: make,
     async connect(ports) {
-      const client = new Cluster(startupNodes(ports)).on('error', ignore)
-      return { client, close: async () => client.disconnect() }
+      const { connected, ...rest } = make(ports)
+      await connected
+      return rest
     },
-  },
-  {
-    name: 'ioredis 5',
-    async connect(ports) {
-      const client = new Cluster5(startupNodes(ports)).on('error', ignore)
-      return { client, close: async () => client.disconnect() }
-    },
-  },
-  {
-    name: 'node-redis 6',
-    async connect(ports) {
-      const client = createCluster({ rootNodes: rootNodes(ports) }).on('error', ignore)
-      await client.connect()
-      return { client, close: async () => client.destroy() }
-    },
-  },
-  {
-    name: 'node-redis 5',
-    async connect(ports) {
-      const client = createCluster5({ rootNodes: rootNodes(ports) }).on('error', ignore)
-      await client.connect()
-      return { client, close: async () => client.destroy() }
-    },
-  },
-  {
-    name: 'node-redis 4',
-    async connect(ports) {
-      const client = createCluster4({ rootNodes: rootNodes(ports) }).on('error', ignore)
-      await client.connect()
-      return { client, close: () => client.disconnect() }
-    },
-  },
-]
+  }),
+)

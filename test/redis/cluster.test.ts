@@ -76,6 +76,15 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     await close()
   })
 
+  it('decides what is asked before it has connected', async () => {
+    const { client, close } = clusterClient.begin(cluster.ports)
+    const { limiter, errors } = limiterOn(client, 5, {})
+    const decisions = await Promise.all(everywhere.map((key) => limiter.consume(key)))
+    expect(errors).toEqual([])
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true)
+    await close()
+  })
+
   it('decides right while a slot is moved under load, and no request fails', async () => {
     const { client, close } = await clusterClient.connect(cluster.ports)
     const several = limiterOn(client, 4, { denialTtlMs: 0 })

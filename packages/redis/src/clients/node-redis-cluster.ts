@@ -9,6 +9,9 @@ export interface NodeRedisClusterLike {
     isReadonly: boolean | undefined,
     args: RedisArgument[],
   ): Promise<unknown>
+  readonly isOpen: boolean
+  /** Whether it has found its nodes; not told before version 6. */
+  readonly isReady?: boolean
   readonly masters: readonly unknown[]
   readonly slots: readonly ({ readonly master: Node } | undefined)[]
   readonly nodeByAddress: { get(address: string): Node | undefined }
@@ -37,10 +40,13 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
 
 /** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
 const askOthersEveryMs = 100
+/** How often is looked whether a client that connects has found its nodes. */
+const lookMs = 5
 /** The SHA-1 of no script: EVALSHA is the one command that users have to permit anyway. */
 const noScript = '0'.repeat(40)
 
 export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
+  let connecting: Promise<void> | undefined
   let asking: Promise<unknown> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
 
@@ -66,6 +72,12 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   return {
     isCluster: true,
     async send(args, key) {
+      if (isConnecting(client, key)) {
+        connecting ??= untilConnected(client, key).finally(() => {
+          connecting = undefined
+        })
+        await connecting
+      }
       if (isReady(client, key) === false) {
         await findMaster(key)
         if (isReady(client, key) === false) throw new Error('the connection to the master is lost')
@@ -78,6 +90,19 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
         return askAt(await client.nodeClient(asked), args)
       }
     },
+  }
+}
+
+/** Whether the client looks for its nodes for the first time. Unlike clients of a single node it has no place for commands meanwhile. */
+function isConnecting({ isOpen, isReady, slots }: NodeRedisClusterLike, key: string): boolean {
+  return isOpen && (isReady === false || slots[slotOf(key)] === undefined)
+}
+
+async function untilConnected(client: NodeRedisClusterLike, key: string): Promise<void> {
+  while (isConnecting(client, key)) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, lookMs).unref()
+    })
   }
 }
 
