@@ -11,7 +11,7 @@ export function reportApi({ broker, store }: Opened): Express {
   app.post(
     '/reports',
     rateLimit({
-      ...{ store, name: 'orders', limit: 20, window: '10s', key: who },
+      ...{ store, name: 'orders', limit: 5, window: '2s', key: who },
       admission: createAdmission({ queue, monitor: '/jobs' }),
     }),
   )

@@ -1,31 +1,41 @@
-// An order is answered with 202 at once, a worker sees to it, and its client polls for the result.
-//   npm run example:queue                                  API and worker in one process, jobs in its memory
-//   REDIS_URL=redis://localhost npm run example:queue      the same over BullMQ; ROLE=api or ROLE=worker for one of the two
+// Orders are answered with 202 at once, a worker sees to them, and a client that waits as it is told polls for the results.
+//   npm run example:queue                                  API, worker and client in one process, jobs in its memory
+//   REDIS_URL=redis://localhost npm run example:queue      the same over BullMQ; ROLE=api, ROLE=worker or ROLE=client for one of them
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { reportApi } from './api.ts'
+import { orderReports } from './client.ts'
 import { openBroker } from './open-broker.ts'
 import { reportWorker } from './worker.ts'
 
-const { REDIS_URL, PORT = '3000', ROLE = 'both' } = process.env
-const opened = openBroker(REDIS_URL)
-console.log(`Jobs are kept ${opened.about}.`)
+const { REDIS_URL, PORT = '3000', ROLE = 'all', ORDERS = '8' } = process.env
+const plays = (role: string): boolean => ROLE === role || ROLE === 'all'
 
-const worker = ROLE === 'api' ? undefined : reportWorker(opened)
-const server = ROLE === 'worker' ? undefined : reportApi(opened).listen(Number(PORT))
-server?.once('listening', () => {
+if (ROLE === 'client') await orderReports(`http://localhost:${PORT}`, Number(ORDERS))
+else await serve()
+
+async function serve(): Promise<void> {
+  const opened = openBroker(REDIS_URL)
+  console.log(`Jobs are kept ${opened.about}.`)
+  const worker = plays('worker') ? reportWorker(opened) : undefined
+  const server = plays('api') ? reportApi(opened).listen(Number(PORT)) : undefined
+  process.once('SIGTERM', close)
+  process.once('SIGINT', close)
+  if (!server) return
+
+  await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  const url = `http://localhost:${port}`
   console.log(`listening on ${port}`)
-  console.log(`Try:  curl -i -X POST http://localhost:${port}/reports`)
-  console.log(`and then its Location:  curl -i http://localhost:${port}/jobs/…`)
-})
+  if (plays('client')) await orderReports(url, Number(ORDERS))
+  console.log(`Try:  curl -i -X POST ${url}/reports`)
+  console.log(`and then its Location:  curl -i ${url}/jobs/…`)
 
-process.once('SIGTERM', close)
-process.once('SIGINT', close)
-
-/** Takes no more orders, lets the worker finish what it has begun, and ends. */
-async function close(): Promise<void> {
-  server?.close()
-  await worker?.close()
-  await opened.broker.close()
-  process.exit()
+  /** Takes no more orders, lets the worker finish what it has begun, and ends. */
+  async function close(): Promise<void> {
+    server?.close()
+    await worker?.close()
+    await opened.broker.close()
+    process.exit()
+  }
 }

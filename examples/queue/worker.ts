@@ -5,10 +5,10 @@ import type { Opened } from './open-broker.ts'
 /** Makes the reports: five a second, however many processes do. */
 export function reportWorker({ broker, store }: Opened): Worker {
   return createWorker({
-    ...{ broker, store, limit: 5, window: '1s', concurrency: 4 },
+    ...{ broker, store, limit: 5, window: '1s', concurrency: 10 },
     async handler({ id, payload }, { signal }) {
       console.log(`report ${id}: begun`)
-      await sleep(1_000, undefined, { signal })
+      await sleep(3_000, undefined, { signal })
       console.log(`report ${id}: done`)
       return { report: `what was asked: ${JSON.stringify(payload)}` }
     },

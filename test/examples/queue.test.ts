@@ -31,22 +31,35 @@ async function order(url: string): Promise<unknown> {
 
 const report = { report: expect.stringContaining('/reports?year=2026') }
 
+/** What a client prints that ordered more than it may at once, and got it all. */
+function expectServed(text: string): void {
+  expect(text).toMatch(/order 1: 202, watch \/jobs\//)
+  expect(text).toMatch(/POST waits \d+ ms for 'orders'/)
+  expect(text).toMatch(/order 1: not done yet\n/)
+  expect(text).toMatch(/order 1: 200 \{.*"status":"done".*\\"number\\":1/)
+}
+
 describe('examples/queue', () => {
   it('answers 202, and has the result a little later, in memory', async () => {
     const port = await freePort()
-    const text = await start('queue', { PORT: `${port}` }).printed(/and then/)
+    const text = await start('queue', { PORT: `${port}`, ORDERS: '6' }).printed(/and then/)
     expect(text).toContain('in the memory of this process')
+    expectServed(text)
+    expect(text).toContain('6 of 6 reports are there')
     expect(await order(`http://localhost:${port}`)).toEqual(report)
   })
 
-  it('does so over BullMQ, with API and worker in processes of their own', async () => {
+  it('does so over BullMQ, with API, worker and client in processes of their own', async () => {
     await using redis = await startRedis()
     const env = { REDIS_URL: redis.url }
     const port = await freePort()
     const worker = start('queue', { ...env, ROLE: 'worker' })
     const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
     await Promise.all([api.printed(/listening/), worker.printed(/by BullMQ/)])
+    const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
     expect(await order(`http://localhost:${port}`)).toEqual(report)
+    expectServed(await client.printed(/6 of 6 reports/))
+    expect(await client.ended()).toEqual({ code: 0, errors: '' })
     await Promise.all(running.splice(0).map((example) => example.stop()))
   })
 })
