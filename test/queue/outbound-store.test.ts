@@ -135,6 +135,36 @@ describe('an outbound whose store fails', () => {
     await later
   })
 
+  it('keeps the units of a process that is not heard of any more for half a minute and a window', async () => {
+    const { views, outbounds } = fleet(2)
+    const [one, other] = outbounds
+    await first(one)
+    await vi.advanceTimersByTimeAsync(2_000)
+    for (let i = 0; i < 2; i += 1) void one?.schedule(() => new Promise(() => undefined))
+    await vi.advanceTimersByTimeAsync(100)
+    const [view] = views
+    if (view) view.isAway = true
+    const cutOffAt = Date.now()
+    const later = other?.schedule(async () => Date.now())
+    await vi.advanceTimersByTimeAsync(40_000)
+    const waitedMs = ((await later) ?? 0) - cutOffAt
+    expect(waitedMs).toBeGreaterThan(30_000)
+    expect(waitedMs).toBeLessThan(32_000)
+  })
+
+  it('is told of the last answers before it is closed', async () => {
+    const { store, outbounds } = fleet(1)
+    const [one] = outbounds
+    await first(one)
+    await one?.schedule(async () => undefined)
+    await one?.close()
+    store.isAway = true
+    await vi.advanceTimersByTimeAsync(1_100)
+    store.isAway = false
+    const startedAt = Date.now()
+    expect((await first(make({ store: seenFrom(store) }))) - startedAt).toBeLessThan(100)
+  })
+
   it('waits for a window on a store that has lost its data, from an idle process too, and says so', async () => {
     const events: unknown[] = []
     const { store, outbounds } = fleet(2, { onEvent: (event) => events.push(event) })
@@ -187,6 +217,13 @@ describe('an outbound whose store fails', () => {
     isBroken = false
     await vi.advanceTimersByTimeAsync(10_000)
     expect(await later).toBe('made')
+    const again = outbound.schedule(() => wait(5_000))
+    await vi.advanceTimersByTimeAsync(2_000)
+    isBroken = true
+    await vi.advanceTimersByTimeAsync(5_000)
+    isBroken = false
+    await again
+    await vi.advanceTimersByTimeAsync(40_000)
   })
 
   /** Makes a call that is answered at once, and gives when that was. */

@@ -45,8 +45,13 @@ export class FleetSign {
 
   /** How long it is set still; `undefined` when the store does not say. */
   async leftMs(): Promise<number | undefined> {
-    const { source, retryAfterMs } = await this.#limiter.peek(fleetKey)
-    return source === 'store' ? retryAfterMs : undefined
+    try {
+      const { source, retryAfterMs } = await this.#limiter.peek(fleetKey)
+      return source === 'store' ? retryAfterMs : undefined
+    } catch {
+      // It answers nonsense.
+      return undefined
+    }
   }
 
   /** Sets it anew. Rejects when the store fails. */

@@ -1,4 +1,5 @@
 import { notify } from '@sluice/core'
+import { background } from './background.ts'
 import { CallNotMade, callRefused } from './call-refused.ts'
 import { fetchCall } from './fetch-call.ts'
 import type { CallMade, TellOutbound } from './outbound-event.ts'
@@ -59,7 +60,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return value
     } catch (error) {
       if (hasAnswer(error)) slots.answered(held)
-      else void slots.unanswered(held, lateArrivalMs)
+      else background(slots.unanswered(held, lateArrivalMs))
       const answer = error instanceof CallTimeout ? 'timeout' : 'failed'
       tell({ ...made, runMs: runMs(), answer })
       throw error

@@ -1,5 +1,5 @@
 import type { Check, Decision, Store } from '@sluice/core'
-import { backgroundSleep } from './background.ts'
+import { background, backgroundSleep } from './background.ts'
 import { FleetSign } from './fleet-limiter.ts'
 
 /** How often whoever was told looks whether the store has the pause still; and how soon it tells a store that failed again. */
@@ -40,8 +40,8 @@ export class Pause {
   /** Holds up the fleet for so long, or for as long as it is held up already. */
   begin(forMs: number): void {
     this.#endsAt = Math.max(this.#endsAt, performance.now() + forMs)
-    this.#tell()
-    if (!this.#keepsUp) void this.#keepUp()
+    background(this.#tell())
+    if (!this.#keepsUp) background(this.#keepUp())
   }
 
   /** The pause goes on without this process, as soon as the store knows of it. */

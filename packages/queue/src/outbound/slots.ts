@@ -1,5 +1,5 @@
 import { type Check, type Decision, isMemoryStore, type Limiter, type Store } from '@sluice/core'
-import { backgroundSleep, repeat } from './background.ts'
+import { background, backgroundSleep, repeat } from './background.ts'
 import { Doubt } from './doubt.ts'
 import { fleetLimiter } from './fleet-limiter.ts'
 import type { Pause } from './pause.ts'
@@ -124,6 +124,7 @@ export class Slots {
     this.#recent.add(held.cost)
     const telling = this.#tell(held).finally(() => this.#tellings.delete(telling))
     this.#tellings.add(telling)
+    background(telling)
   }
 
   /** It has not answered, and may still count the call for so long. */
@@ -136,7 +137,7 @@ export class Slots {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#memory?.close()
-    await Promise.race([Promise.all(this.#tellings), backgroundSleep(1_000)])
+    await Promise.race([Promise.allSettled(this.#tellings), backgroundSleep(1_000)])
   }
 
   /** When a slot is free is known to no process alone. */
@@ -154,9 +155,9 @@ export class Slots {
   }
 
   #renewAll(): void {
-    for (const held of this.#underWay) void this.#renew(held)
+    for (const held of this.#underWay) background(this.#renew(held))
     const isWatching = this.#isWatched && !this.#isClosed && this.#recent.units().some(isSome)
-    if (isWatching) void this.#memory?.look()
+    if (isWatching && this.#memory) background(this.#memory.look())
     if (isWatching || this.#underWay.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -165,16 +166,18 @@ export class Slots {
   async #renew(held: Held): Promise<void> {
     if (held.isRenewing) return
     held.isRenewing = true
-    const isKept = await this.#isKept(held.decision)
-    if (!isKept && this.#underWay.has(held)) {
+    try {
+      const isKept = await this.#isKept(held.decision)
+      if (isKept || !this.#underWay.has(held)) return
       // The leases are gone, or the store fails: new ones last as long, and one too many is no harm.
       this.#doubt.failed()
       const decision = await this.#charge(({ quota }) => quota.underWayCheck(held.cost))
       if (decision) await this.#replace(held, decision)
+    } finally {
+      held.isRenewing = false
+      // It may have come to its end meanwhile.
+      if (!this.#underWay.has(held)) await this.#limiter.release(held.decision)
     }
-    held.isRenewing = false
-    // It may have come to its end meanwhile.
-    if (!this.#underWay.has(held)) await this.#limiter.release(held.decision)
   }
 
   async #replace(held: Held, decision: Decision): Promise<void> {
@@ -216,10 +219,17 @@ export class Slots {
     checkOf: (of: { readonly quota: QuotaSlots; readonly index: number }) => Check,
   ): Promise<Decision | undefined> {
     const checks = this.#quotas.map((quota, index) => checkOf({ quota, index }))
-    const decision = await this.#limiter.chargeChecks(checks)
-    if (decision.source === 'store') this.#doubt.heard()
-    else this.#doubt.failed()
-    return decision.source === 'store' ? decision : undefined
+    try {
+      const decision = await this.#limiter.chargeChecks(checks)
+      if (decision.source === 'store') {
+        this.#doubt.heard()
+        return decision
+      }
+    } catch {
+      // A store that answers nonsense has not done it either.
+    }
+    this.#doubt.failed()
+    return undefined
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Check, Decision, Store } from '@sluice/core'
-import { backgroundSleep } from './background.ts'
+import { background, backgroundSleep } from './background.ts'
 import type { Doubt } from './doubt.ts'
 import { FleetSign } from './fleet-limiter.ts'
 
@@ -56,7 +56,7 @@ export class StoreMemory {
     if (this.#isRestoring) return
     this.#isRestoring = true
     this.#doubt.lost()
-    void this.#restore()
+    background(this.#restore())
   }
 
   async #restore(): Promise<void> {

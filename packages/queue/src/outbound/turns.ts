@@ -1,5 +1,6 @@
 import { warnOnce } from '@sluice/core'
 import { sleep } from '../sleep.ts'
+import { background } from './background.ts'
 import { CallNotMade } from './call-refused.ts'
 import type { RefusalReason } from './outbound-event.ts'
 import type { Held, Slots } from './slots.ts'
@@ -44,7 +45,7 @@ export class Turns {
       signal?.addEventListener('abort', abort, { once: true })
       this.#leaving.set(waiting, leave)
       this.#line.add(waiting)
-      if (!this.#isAsking) void this.#ask()
+      if (!this.#isAsking) background(this.#ask())
     })
   }
 
