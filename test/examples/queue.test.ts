@@ -77,6 +77,7 @@ describe('examples/outbound', () => {
     const callers = [start('outbound', { ...env, VENDOR }), start('outbound', { ...env, VENDOR })]
     const texts = callers.map((caller) => caller.printed(/10 calls made/))
     for (const text of await Promise.all(texts)) expect(text).toContain('made, 0 refused')
-    expect(await redis.cli('XLEN', 'sluice:outbound')).toBe(20)
+    const trail = JSON.stringify(await redis.cli('XRANGE', 'sluice:outbound', '-', '+'))
+    expect(trail.match(/"type","call"/g)).toHaveLength(20)
   })
 })

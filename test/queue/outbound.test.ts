@@ -47,6 +47,8 @@ describe('an outbound', () => {
               cost: fc.integer({ min: 1, max: 3 }),
               arrivesAfterMs: fc.integer({ min: 0, max: 1_500 }),
               answersAfterMs: fc.integer({ min: 0, max: 1_500 }),
+              // Given up before it arrives, or after.
+              abortsAfterMs: fc.option(fc.integer({ min: 0, max: 3_000 })),
             }),
             { minLength: 1, maxLength: 40 },
           ),
@@ -55,21 +57,28 @@ describe('an outbound', () => {
           const store = memoryStore()
           const limits = [{ limit, window: windowMs }]
           const outbounds = Array.from({ length: fleet }, () =>
-            make({ store, limits, maxWait: '1h' }),
+            make({ store, limits, maxWait: '1h', lateArrival: '2s' }),
           )
           const counted: number[] = []
-          const done = calls.map(({ cost, arrivesAfterMs, answersAfterMs }, index) =>
+          async function arrive({ cost, arrivesAfterMs, answersAfterMs }: (typeof calls)[number]) {
+            await wait(arrivesAfterMs)
+            for (let i = 0; i < Math.min(cost, limit); i += 1) counted.push(Date.now())
+            await wait(answersAfterMs)
+          }
+          const done = calls.map((call, index) =>
             outbounds[index % fleet]?.schedule(
               async () => {
-                await wait(arrivesAfterMs)
-                for (let i = 0; i < Math.min(cost, limit); i += 1) counted.push(Date.now())
-                await wait(answersAfterMs)
+                const arrival = arrive(call)
+                if (call.abortsAfterMs === null) return arrival
+                await Promise.race([arrival, wait(call.abortsAfterMs)])
+                throw new Error('given up')
               },
-              { cost: Math.min(cost, limit) },
+              { cost: Math.min(call.cost, limit) },
             ),
           )
-          await vi.advanceTimersByTimeAsync(600_000)
-          await Promise.all(done)
+          const settled = Promise.allSettled(done)
+          await vi.advanceTimersByTimeAsync(900_000)
+          await settled
           expect(mostWithin(counted, windowMs)).toBeLessThanOrEqual(limit)
           await Promise.all(outbounds.map((outbound) => outbound.close()))
         },
@@ -222,6 +231,9 @@ describe('an outbound', () => {
     [{ limits: [{ limit: 1, window: '1' }] }, /^limits\[0\]\.window must be/],
     [{ maxQueue: 0 }, /^maxQueue must be/],
     [{ maxWait: 0 }, /^maxWait must be/],
+    [{ timeout: 0 }, /^timeout must be/],
+    [{ lateArrival: 'late' }, /^lateArrival must be/],
+    [{ recovery: -1 }, /^recovery must be/],
     [{ onEvent: 5 }, /^onEvent must be/],
     [{ rate: 5 }, /there is no option 'rate'/],
   ])('refuses options that cannot be meant: %j', async (wrong, message) => {

@@ -37,6 +37,7 @@ export const errorCodes = {
   SLUICE_BROKER_FAILED: 'a broker that did not do what it was asked',
   SLUICE_BROKER_CLOSED: 'a call after the broker was closed',
   SLUICE_OUTBOUND_REFUSED: 'a call to a third party that was not made',
+  SLUICE_OUTBOUND_TIMEOUT: 'a call to a third party that was not answered in time',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

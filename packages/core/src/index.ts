@@ -16,6 +16,7 @@ export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
+  isMemoryStore,
   type MemoryStore,
   type MemoryStoreOptions,
   memoryStore,

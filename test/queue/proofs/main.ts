@@ -16,6 +16,12 @@ const called = await outboundRun(outbound)
 console.log(called)
 report(called.violations === 0 && called.used >= 0.85)
 
+const restarts = { ...outbound, latencyMs: 600, outages: { count: 4, awayMs: 1_000 } }
+console.log('the same, slower, with a Redis that is killed and comes back empty:', restarts)
+const restarted = await outboundRun(restarts)
+console.log(restarted)
+report(restarted.violations === 0)
+
 function report(isKept: boolean): void {
   console.log(isKept ? 'kept' : 'NOT KEPT')
   if (!isKept) process.exitCode = 1

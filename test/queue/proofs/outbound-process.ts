@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 const [redisUrl = '', vendorUrl = '', limit = '', windowMs = ''] = process.argv.slice(2)
 
 const redis = new Redis(redisUrl)
+redis.on('error', () => undefined)
 const outbound = createOutbound({
   name: 'vendor',
   limits: [{ limit: Number(limit), window: Number(windowMs) }],

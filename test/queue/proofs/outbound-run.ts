@@ -15,6 +15,8 @@ export interface OutboundPlan {
   readonly windowMs: number
   /** The most that a call is under way before it is counted, and its answer after: each call draws both. */
   readonly latencyMs: number
+  /** Redis is killed so often, for so long, and comes back empty. @default never */
+  readonly outages?: { readonly count: number; readonly awayMs: number }
 }
 
 export interface OutboundReport {
@@ -23,15 +25,21 @@ export interface OutboundReport {
   readonly violations: number
   /** Share of the quota that was used, from the first call on. */
   readonly used: number
+  /** How long after each return of Redis the next call was made. */
+  readonly resumedAfterMs: readonly number[]
 }
 
 /** Has several processes call a third party that counts every violation, and says how they did. */
 export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
   const { processes, seconds, limit, windowMs, latencyMs } = plan
-  await using redis = await startRedis()
+  const redis = await startRedis()
+  let current = redis
   const counted: number[] = []
+  const resumedAfterMs: number[] = []
+  let lastMadeAt = 0
   let violations = 0
   const vendor = createServer(async (_request, response) => {
+    lastMadeAt = performance.now()
     await sleep(Math.random() * latencyMs)
     const nowMs = performance.now()
     const inWindow = counted.filter((time) => time > nowMs - windowMs).length
@@ -53,17 +61,32 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
   )
   try {
     await until('calls come', async () => counted.length > 0)
-    await sleep(seconds * 1_000)
+    await Promise.all([sleep(seconds * 1_000), loseAll()])
     const [firstAt = 0] = counted
     const inTime = counted.filter((time) => time < firstAt + seconds * 1_000)
     return {
       calls: inTime.length,
       violations,
       used: (inTime.length * windowMs) / (limit * seconds * 1_000),
+      resumedAfterMs,
     }
   } finally {
     for (const child of children) child.kill('SIGKILL')
     vendor.closeAllConnections()
     vendor.close()
+    await current.stop()
+  }
+
+  async function loseAll(): Promise<void> {
+    const { count, awayMs } = plan.outages ?? { count: 0, awayMs: 0 }
+    for (let i = 1; i <= count; i += 1) {
+      await sleep((seconds * 1_000) / (count + 1) - awayMs)
+      await current.kill()
+      await sleep(awayMs)
+      current = await startRedis({ port: redis.port })
+      const backAt = performance.now()
+      await until('calls are made again', async () => lastMadeAt > backAt)
+      resumedAfterMs.push(Math.round(lastMadeAt - backAt))
+    }
   }
 }

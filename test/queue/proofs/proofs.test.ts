@@ -85,6 +85,14 @@ it('never calls a third party too often, from any process, though calls overtake
   expect(used).toBeGreaterThan(0.6)
 }, 60_000)
 
+it('never calls a third party too often though Redis is killed in mid-run, and comes back empty', async () => {
+  const plan = { processes: 3, seconds: 12, limit: 20, windowMs: 1_500, latencyMs: 600 }
+  const outages = { count: 2, awayMs: 300 }
+  const { violations, resumedAfterMs } = await outboundRun({ ...plan, outages })
+  expect(violations).toBe(0)
+  expect(resumedAfterMs).toHaveLength(2)
+}, 60_000)
+
 async function usedMemory(redis: { cli(...args: string[]): Promise<unknown> }): Promise<number> {
   const info = String(await redis.cli('INFO', 'memory'))
   return Number(/used_memory_dataset:(\d+)/.exec(info)?.[1])

@@ -8,6 +8,14 @@ export interface AuditStreamOptions {
   key?: string
   /** About how many entries are kept, the newest: a whole number ≥ 1. @default 100_000 */
   maxLength?: number
+  /** Entries that may be on their way to Redis at once: a whole number ≥ 1. While it does not answer, further ones are lost. @default 10_000 */
+  maxPending?: number
+}
+
+/** Writes events, as `onEvent` of an outbound. */
+export interface AuditStream extends OutboundObserver {
+  /** Entries that were not written: too many were on their way, or Redis refused them. */
+  readonly dropped: number
 }
 
 type Send = (...args: string[]) => Promise<unknown>
@@ -18,23 +26,41 @@ type Send = (...args: string[]) => Promise<unknown>
  * createOutbound({ name: 'crm', limits, store, onEvent: auditStream({ client: redis }) })
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function auditStream(options: AuditStreamOptions): OutboundObserver {
-  knownFields(options, 'auditStream', ['client', 'key', 'maxLength'])
+export function auditStream(options: AuditStreamOptions): AuditStream {
+  knownFields(options, 'auditStream', ['client', 'key', 'maxLength', 'maxPending'])
   const { key = 'sluice:outbound' } = options
-  const maxLength = wholeNumber(
-    given(options.maxLength, 100_000),
-    { option: 'maxLength' },
-    { min: 1 },
-  )
+  const count = (field: 'maxLength' | 'maxPending', otherwise: number): number =>
+    wholeNumber(given(options[field], otherwise), { option: field }, { min: 1 })
+  const maxLength = count('maxLength', 100_000)
+  const maxPending = count('maxPending', 10_000)
   const send = senderOf(options.client)
-  return (event) => {
-    const capped = ['XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fieldsOf(event)]
-    send(...capped).catch((error) => {
-      warnOnce(
-        `an outbound event was not written: ${error instanceof Error ? error.message : error}`,
-      )
-    })
+  let pending = 0
+
+  function drop(reason: string): void {
+    audit.dropped += 1
+    warnOnce(`an outbound event was not written: ${reason}`)
   }
+
+  async function write(event: OutboundEvent): Promise<void> {
+    pending += 1
+    try {
+      await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fieldsOf(event))
+    } catch (error) {
+      drop(error instanceof Error ? error.message : String(error))
+    } finally {
+      pending -= 1
+    }
+  }
+
+  const audit = Object.assign(
+    (event: OutboundEvent): void => {
+      // The client keeps all that Redis has not answered in memory.
+      if (pending >= maxPending) drop(`${maxPending} are on their way already (maxPending)`)
+      else void write(event)
+    },
+    { dropped: 0 },
+  )
+  return audit
 }
 
 function fieldsOf(event: OutboundEvent): string[] {

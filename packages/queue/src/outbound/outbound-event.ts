@@ -3,6 +3,7 @@ export type OutboundEvent = { readonly outbound: string; readonly by: string } &
   | CallMade
   | CallRefused
   | OutboundPaused
+  | OutboundRecovering
 )
 
 /** A call was made, and has come to an end. */
@@ -15,8 +16,8 @@ export interface CallMade {
   readonly startedAt: number
   readonly waitMs: number
   readonly runMs: number
-  /** The status of the answer to a `fetch`; else `ok`, or `failed`. */
-  readonly answer: number | 'ok' | 'failed'
+  /** The status of the answer to a `fetch`; else `ok`, or `failed`, or `timeout` where it took too long. */
+  readonly answer: number | 'ok' | 'failed' | 'timeout'
 }
 
 /** A call was not made: too many wait, it waited too long, its signal was aborted, or the outbound was closed. */
@@ -35,6 +36,12 @@ export interface OutboundPaused {
   readonly type: 'paused'
   readonly forMs: number
   readonly status: number
+}
+
+/** The store is new, was away, or has lost data: this process makes no call for a while, since calls may count that the store does not know of. */
+export interface OutboundRecovering {
+  readonly type: 'recovering'
+  readonly forMs: number
 }
 
 export type OutboundObserver = (event: OutboundEvent) => void

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import {
+  type Duration,
   durationMs,
   given,
   invalid,
@@ -8,9 +9,9 @@ import {
   type Store,
   wholeNumber,
 } from '@sluice/core'
-import type { CallOptions, OutboundOptions } from './outbound.ts'
 import type { OutboundObserver } from './outbound-event.ts'
-import type { Quota } from './slots.ts'
+import type { CallOptions, OutboundOptions } from './outbound-options.ts'
+import type { Quota } from './quota-slots.ts'
 
 /** The checked options of an outbound, with the defaults filled in. */
 export interface OutboundSetup {
@@ -19,6 +20,9 @@ export interface OutboundSetup {
   readonly store: Store
   readonly maxQueue: number
   readonly maxWaitMs: number
+  readonly timeoutMs: number
+  readonly lateArrivalMs: number
+  readonly recoveryMs: number
   readonly by: string
   readonly onEvent: OutboundObserver | undefined
 }
@@ -29,6 +33,9 @@ const outboundFields: readonly (keyof OutboundOptions)[] = [
   'store',
   'maxQueue',
   'maxWait',
+  'timeout',
+  'lateArrival',
+  'recovery',
   'by',
   'onEvent',
 ]
@@ -47,7 +54,10 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
     quotas: quotasOf(options.limits),
     store: given(options.store, memoryStore()),
     maxQueue: wholeNumber(given(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
-    maxWaitMs: Math.min(durationMs(given(options.maxWait, '1m'), 'maxWait'), 2 ** 31 - 1),
+    maxWaitMs: timerMs(given(options.maxWait, '1m'), 'maxWait'),
+    timeoutMs: timerMs(given(options.timeout, '1m'), 'timeout'),
+    lateArrivalMs: timerMs(given(options.lateArrival, '5s'), 'lateArrival'),
+    recoveryMs: durationMs(given(options.recovery, '20s'), 'recovery'),
     by,
     onEvent,
   }
@@ -72,15 +82,32 @@ function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
   })
 }
 
-export interface Call extends Required<Omit<CallOptions, 'signal'>> {
+/** What a timer can wait for, which is 24 days. */
+function timerMs(duration: Duration, option: string): number {
+  return Math.min(durationMs(duration, option), 2 ** 31 - 1)
+}
+
+/** A checked call. */
+export interface Call {
+  readonly cost: number
+  readonly priority: number
+  readonly label: string
+  readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
 
-/** @param most what no call may cost more than: it would wait for ever */
-export function checkCall(options: CallOptions, most: number): Call {
-  knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'label'])
-  const { cost = 1, priority = 0, label = 'call', signal } = options
+/** No call may cost more than the smallest quota: it would wait for ever. */
+export function checkCall(options: CallOptions, { quotas, timeoutMs }: OutboundSetup): Call {
+  knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'timeout', 'label'])
+  const { cost = 1, priority = 0, label = 'call', timeout, signal } = options
+  const most = Math.min(...quotas.map(({ limit }) => limit))
   wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 1, max: most })
   if (!Number.isFinite(priority)) throw invalid({ option: 'priority' }, priority, 'a number')
-  return { cost, priority, label, signal }
+  return {
+    cost,
+    priority,
+    label,
+    timeoutMs: timeout === undefined ? timeoutMs : timerMs(timeout, 'timeout'),
+    signal,
+  }
 }

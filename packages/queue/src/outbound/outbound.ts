@@ -1,64 +1,15 @@
-import { type Decision, type Duration, notify, SluiceError, type Store } from '@sluice/core'
-import { sleep } from '../sleep.ts'
-import type { CallMade, OutboundObserver, RefusalReason, TellOutbound } from './outbound-event.ts'
-import { checkCall, setUpOutbound } from './outbound-setup.ts'
+import { notify } from '@sluice/core'
+import { background } from './background.ts'
+import { CallNotMade, callRefused } from './call-refused.ts'
+import { fetchCall } from './fetch-call.ts'
+import type { CallMade, TellOutbound } from './outbound-event.ts'
+import type { CallContext, CallOptions, Outbound, OutboundOptions } from './outbound-options.ts'
+import { type Call, checkCall, setUpOutbound } from './outbound-setup.ts'
 import { Pause } from './pause.ts'
-import { Slots } from './slots.ts'
+import { type Held, Slots } from './slots.ts'
+import { CallTimeout, hasAnswer, timedCall } from './timed-call.ts'
+import { Turns } from './turns.ts'
 import { pauseMs } from './vendor-answer.ts'
-import { type Waiting, WaitLine } from './wait-line.ts'
-
-export interface OutboundOptions {
-  /** Names the third party: processes that use one name and one store share its quotas. Letters, digits, `.`, `_` and `-`. */
-  name: string
-  /** Its quotas: all of them hold. */
-  limits: readonly OutboundLimit[]
-  /** Where slots are counted: the Redis store for a fleet. @default memoryStore(): this process alone */
-  store?: Store
-  /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
-  maxQueue?: number
-  /** The longest that a call waits. @default '1m' */
-  maxWait?: Duration
-  /** Who calls, for the audit trail. @default host name and process id */
-  by?: string
-  /** Told of every call, and of what was not called. */
-  onEvent?: OutboundObserver
-}
-
-export interface OutboundLimit {
-  /** Units in any window: a whole number ≥ 1. */
-  limit: number
-  window: Duration
-}
-
-export interface CallOptions {
-  /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
-  cost?: number
-  /** The higher goes first. @default 0 */
-  priority?: number
-  /** Aborted: the call does not wait any more, or is told to stop. */
-  signal?: AbortSignal
-  /** What is called, for the audit trail. @default 'call' */
-  label?: string
-}
-
-export interface CallContext {
-  /** That of the options. */
-  readonly signal: AbortSignal | undefined
-}
-
-export interface Outbound {
-  /** Calls that wait in this process. */
-  readonly waiting: number
-  /**
-   * Calls `call` when the quotas have room for it, and gives what it gives. It has to be one call, and to settle when the answer is there.
-   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long; the signal's reason when that is aborted
-   */
-  schedule<T>(call: (context: CallContext) => Promise<T>, options?: CallOptions): Promise<T>
-  /** As the global `fetch`, in its turn. The answer's Retry-After and RateLimit fields hold up the whole fleet. */
-  fetch(input: string | URL, init?: RequestInit & Omit<CallOptions, 'signal'>): Promise<Response>
-  /** Refuses what waits. What is under way goes on. */
-  close(): Promise<void>
-}
 
 /**
  * Makes calls to a third party that never exceed its quotas, from any number of processes.
@@ -68,111 +19,66 @@ export interface Outbound {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createOutbound(options: OutboundOptions): Outbound {
-  const { name, quotas, store, maxQueue, maxWaitMs, by, onEvent } = setUpOutbound(options)
+  const setup = setUpOutbound(options)
+  const { name, maxQueue, lateArrivalMs, by, onEvent } = setup
   const tell: TellOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
-  const slots = new Slots(name, quotas, store)
-  const pause = new Pause(name, store)
-  const line = new WaitLine()
-  const leaving = new Map<Waiting, (reason: RefusalReason) => void>()
-  const most = Math.min(...quotas.map(({ limit }) => limit))
-  let isAsking = false
+  const pause = new Pause(name, setup.store)
+  const slots = new Slots(setup, pause, (forMs) => tell({ type: 'recovering', forMs }))
+  const turns = new Turns(slots, setup.maxWaitMs)
   let isClosed = false
 
-  /** Only the first in the line asks, so that a process asks once at a time. */
-  async function ask(): Promise<void> {
-    if (isAsking) return
-    isAsking = true
-    for (let first = line.first; first; first = line.first) {
-      const { cost } = first
-      const [isPaused, decision] = await Promise.all([pause.isOn(), slots.take(cost)])
-      // It may have left meanwhile, or another may have come before it: whoever is first now, and as cheap, has the slots.
-      const next = line.first
-      if (decision && !isPaused && next?.cost === cost) {
-        line.remove(next)
-        next.admit(decision)
-        continue
-      }
-      if (decision) await slots.giveBack(decision)
-      await sleep(isPaused ? pausedRetryMs : slots.retryMs)
+  /** Waits for the slots of a call, and tells of it when they do not come. */
+  async function slotsFor(call: Call, waitMs: () => number): Promise<Held> {
+    const { signal, label, cost } = call
+    try {
+      if (isClosed) throw new CallNotMade('closed')
+      if (signal?.aborted) throw new CallNotMade('aborted')
+      if (turns.waiting >= maxQueue) throw new CallNotMade('full')
+      return await turns.wait(call, signal)
+    } catch (error) {
+      if (!(error instanceof CallNotMade)) throw error
+      tell({ type: 'refused', label, cost, waitMs: waitMs(), reason: error.reason })
+      throw error.reason === 'aborted' ? signal?.reason : callRefused(name, error.reason)
     }
-    isAsking = false
-  }
-
-  /** Waits for the slots of a call. */
-  function slotsFor(
-    options: Required<Pick<CallOptions, 'cost' | 'priority'>>,
-    signal?: AbortSignal,
-  ) {
-    return new Promise<Decision>((resolve, reject) => {
-      const call: Waiting = {
-        ...options,
-        admit: (decision) => settle(() => resolve(decision)),
-      }
-      const timer = setTimeout(() => leave('timeout'), maxWaitMs)
-      const abort = (): void => leave('aborted')
-      function settle(answer: () => void): void {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-        leaving.delete(call)
-        answer()
-      }
-      function leave(reason: RefusalReason): void {
-        line.remove(call)
-        settle(() => reject(new NotCalled(reason)))
-      }
-      signal?.addEventListener('abort', abort, { once: true })
-      leaving.set(call, leave)
-      line.add(call)
-      void ask()
-    })
   }
 
   async function schedule<T>(
-    call: (context: CallContext) => Promise<T>,
+    make: (context: CallContext) => Promise<T>,
     callOptions: CallOptions = {},
     answerOf: (value: T) => CallMade['answer'] = () => 'ok',
   ): Promise<T> {
-    const { cost, priority, signal, label } = checkCall(callOptions, most)
-    const askedAt = Date.now()
-    const waitMs = (): number => Date.now() - askedAt
-    let decision: Decision
+    const call = checkCall(callOptions, setup)
+    const { label, cost } = call
+    const waitMs = stopwatch()
+    const held = await slotsFor(call, waitMs)
+    const made = { type: 'call', label, cost, startedAt: Date.now(), waitMs: waitMs() } as const
+    const runMs = stopwatch()
     try {
-      if (isClosed) throw new NotCalled('closed')
-      if (signal?.aborted) throw new NotCalled('aborted')
-      if (line.length >= maxQueue) throw new NotCalled('full')
-      decision = await slotsFor({ cost, priority }, signal)
-    } catch (error) {
-      if (!(error instanceof NotCalled)) throw error
-      tell({ type: 'refused', label, cost, waitMs: waitMs(), reason: error.reason })
-      throw error.reason === 'aborted' ? signal?.reason : refusal(name, error.reason)
-    }
-    const startedAt = Date.now()
-    const made = { type: 'call', label, cost, startedAt, waitMs: waitMs() } as const
-    try {
-      const value = await call({ signal })
-      tell({ ...made, runMs: Date.now() - startedAt, answer: answerOf(value) })
+      const value = await timedCall(name, make, call)
+      slots.answered(held)
+      tell({ ...made, runMs: runMs(), answer: answerOf(value) })
       return value
     } catch (error) {
-      tell({ ...made, runMs: Date.now() - startedAt, answer: 'failed' })
+      if (hasAnswer(error)) slots.answered(held)
+      else background(slots.unanswered(held, lateArrivalMs))
+      const answer = error instanceof CallTimeout ? 'timeout' : 'failed'
+      tell({ ...made, runMs: runMs(), answer })
       throw error
-    } finally {
-      void slots.answered(decision, cost)
     }
   }
 
   return {
     get waiting() {
-      return line.length
+      return turns.waiting
     },
 
-    schedule: (call, callOptions) => schedule(call, callOptions),
+    schedule: (make, callOptions) => schedule(make, callOptions),
 
-    async fetch(input, { cost, priority, label, ...init } = {}) {
-      const url = new URL(input)
-      const { method = 'GET', signal } = init
+    async fetch(input, init) {
+      const { send, options: callOptions } = fetchCall(input, init)
       return schedule(
-        async () => {
-          const response = await fetch(url, init)
+        async (context) => {
+          const response = await send(context)
           const forMs = pauseMs(response)
           if (forMs > 0) {
             pause.begin(forMs)
@@ -180,47 +86,21 @@ export function createOutbound(options: OutboundOptions): Outbound {
           }
           return response
         },
-        {
-          label: label ?? `${method} ${url.origin}${url.pathname}`,
-          ...(cost === undefined ? {} : { cost }),
-          ...(priority === undefined ? {} : { priority }),
-          ...(signal ? { signal } : {}),
-        },
+        callOptions,
         ({ status }) => status,
       )
     },
 
     async close() {
       isClosed = true
-      for (const leave of [...leaving.values()]) leave('closed')
-      await pause.close()
+      turns.close()
+      await Promise.all([pause.close(), slots.close()])
     },
   }
 }
 
-/** How often a process looks whether a pause is over. */
-const pausedRetryMs = 100
-
-/** Why a call was not made. */
-class NotCalled extends Error {
-  readonly reason: RefusalReason
-
-  constructor(reason: RefusalReason) {
-    super(reason)
-    this.reason = reason
-  }
-}
-
-const refusals: { readonly [reason in RefusalReason]: string } = {
-  full: 'as many calls wait as may (maxQueue)',
-  timeout: 'the call waited as long as it may (maxWait)',
-  aborted: 'its signal was aborted',
-  closed: 'the outbound was closed',
-}
-
-function refusal(name: string, reason: RefusalReason): SluiceError {
-  return new SluiceError(
-    'SLUICE_OUTBOUND_REFUSED',
-    `no call was made to '${name}': ${refusals[reason]}`,
-  )
+/** Whole milliseconds from now on, by a clock that never steps. */
+function stopwatch(): () => number {
+  const startedAt = performance.now()
+  return () => Math.round(performance.now() - startedAt)
 }

@@ -14,10 +14,19 @@ const longestMs = 86_400_000
 
 /** How long a third party wants no more calls: what it says with a refusal, or that nothing is left of a quota until its reset. */
 export function pauseMs({ status, headers }: VendorAnswer): number {
-  const { retryAfterMs, policies } = parseHeaders(headers)
-  const isRefusal = status === 429 || (status === 503 && retryAfterMs !== undefined)
-  const spentMs = policies.map(({ remaining, resetMs = 0 }) => (remaining === 0 ? resetMs : 0))
-  const untilResetMs = Math.max(0, ...spentMs)
+  const { retryAfterMs, policies } = parseHeaders(headers, { nowMs: theirNowMs(headers) })
+  const spent = policies.filter(({ remaining }) => remaining === 0)
+  const untilResetMs = Math.max(0, ...spent.map(({ resetMs = 0 }) => resetMs))
+  const isRefusal =
+    status === 429 ||
+    (status === 503 && retryAfterMs !== undefined) ||
+    (status === 403 && (retryAfterMs !== undefined || spent.length > 0))
   const saidMs = isRefusal ? (retryAfterMs ?? (untilResetMs || unsaidMs)) : untilResetMs
   return Math.min(saidMs, longestMs)
+}
+
+/** Dates are by the clock of whoever sends them. `Date` is floored to the second, which makes waits longer, never shorter. */
+function theirNowMs(headers: VendorAnswer['headers']): number | undefined {
+  const dateMs = Date.parse(headers.get('Date') ?? '')
+  return Number.isNaN(dateMs) ? undefined : dateMs
 }

@@ -1,12 +1,12 @@
-import type { Decision } from '@sluice/core'
+import type { Held } from './slots.ts'
 
 /** A call that waits for its slots. */
 export interface Waiting {
   readonly cost: number
   /** The higher goes first; of one priority, who came first. */
   readonly priority: number
-  /** Told that the call may be made, with the decision that holds its slots. */
-  readonly admit: (decision: Decision) => void
+  /** Told that the call may be made, with its slots. */
+  readonly admit: (held: Held) => void
 }
 
 /** Calls in the order in which they are made. */

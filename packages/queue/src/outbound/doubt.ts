@@ -1,0 +1,65 @@
+import { graceMs, type Quota } from './quota-slots.ts'
+
+/** The longest that a process takes to notice that a store is back, and to tell it of the calls that it has under way. */
+const noticeMs = 15_000
+
+/**
+ * For how long a process permits nothing, since the store may not know of calls that count still. By a clock that never steps.
+ *
+ * While a store is away for long, the units of calls under way run out. What was answered before it was back counts for a window after that;
+ * of the rest the store is told when it is back.
+ */
+export class Doubt {
+  readonly #windowsMs: readonly number[]
+  readonly #mostMs: number
+  readonly #onBegin: (forMs: number) => void
+  readonly #bornAt = performance.now()
+  #heardAt: number | undefined
+  #isAway = false
+  #endsAt = 0
+
+  /** @param mostMs no doubt lasts longer, from when the store is back */
+  constructor(quotas: readonly Quota[], mostMs: number, onBegin: (forMs: number) => void) {
+    this.#windowsMs = quotas.map(({ windowMs }) => windowMs)
+    this.#mostMs = mostMs
+    this.#onBegin = onBegin
+  }
+
+  /** 0 without doubt. Without end while the store is away. */
+  get restMs(): number {
+    return this.#isAway ? Number.POSITIVE_INFINITY : Math.max(0, this.#endsAt - performance.now())
+  }
+
+  /** The store did not decide. */
+  failed(): void {
+    this.#isAway = true
+  }
+
+  /** The store has decided. */
+  heard(): void {
+    const now = performance.now()
+    if (this.#isAway) this.#wait(this.#afterAway(now))
+    this.#isAway = false
+    this.#heardAt = now
+  }
+
+  /** The store has lost what it knew. */
+  lost(): void {
+    this.#wait(Math.max(...this.#windowsMs))
+  }
+
+  /** No units run out in a third of the time that they last: the rest is for renewing them before, and for noticing after. */
+  #afterAway(now: number): number {
+    const awayMs = this.#heardAt === undefined ? Number.POSITIVE_INFINITY : now - this.#heardAt
+    const windowsMs = this.#windowsMs.filter((windowMs) => (windowMs + graceMs) / 3 <= awayMs)
+    if (windowsMs.length === 0) return 0
+    return Math.max(...windowsMs, Math.min(noticeMs, now - (this.#heardAt ?? this.#bornAt)))
+  }
+
+  #wait(doubtMs: number): void {
+    const now = performance.now()
+    const forMs = Math.min(doubtMs, this.#mostMs)
+    if (forMs > 0 && this.#endsAt <= now) this.#onBegin(Math.ceil(forMs))
+    this.#endsAt = Math.max(this.#endsAt, now + forMs)
+  }
+}

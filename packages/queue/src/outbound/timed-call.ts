@@ -1,0 +1,45 @@
+import { SluiceError } from '@sluice/core'
+import type { CallContext } from './outbound-options.ts'
+
+/** A call has taken longer than it may. */
+export class CallTimeout extends SluiceError {
+  constructor(name: string, timeoutMs: number) {
+    super(
+      'SLUICE_OUTBOUND_TIMEOUT',
+      `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
+    )
+  }
+}
+
+export interface CallTerms {
+  readonly signal: AbortSignal | undefined
+  readonly timeoutMs: number
+}
+
+/** Makes a call; one that does not settle in time is told to stop, and is not waited for, whether it stops or not. */
+export function timedCall<T>(
+  name: string,
+  call: (context: CallContext) => Promise<T>,
+  { signal, timeoutMs }: CallTerms,
+): Promise<T> {
+  const controller = new AbortController()
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const error = new CallTimeout(name, timeoutMs)
+      reject(error)
+      controller.abort(error)
+    }, timeoutMs)
+    const made = async (): Promise<T> =>
+      call({ signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal })
+    made()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+/** Whether an error tells that there was an answer: clients that throw on its status give it along. */
+export function hasAnswer(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const response: unknown = Reflect.get(error, 'response')
+  return typeof response === 'object' && response !== null
+}
