@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import type { ErrorCode, StoreErrorEvent } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, expect, it, vi } from 'vitest'
 import { storeFailure } from '../../packages/redis/src/store-failure.ts'
@@ -129,6 +129,16 @@ it('lets no client that nobody listens to end the process', async () => {
   await server.kill()
   // node-redis 6 keeps commands until it is connected again.
   expect((await failureOf(client))?.code).toMatch(/^SLUICE_(REDIS_CONNECTION|STORE_DEADLINE)$/)
+})
+
+it.each([
+  ['ioredis', () => new Redis({ lazyConnect: true })],
+  ['a Cluster of ioredis', () => new Cluster([{ port: 1 }], { lazyConnect: true })],
+  ['node-redis', () => createClient()],
+])('listens for the errors of a client nobody listens to: %s', (_, make) => {
+  const client = make()
+  redisStore(client)
+  expect(client.listenerCount('error')).toBe(1)
 })
 
 it('leaves the errors of a client to a listener of its owner', () => {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { EventEmitter } from 'node:events'
+import type { EventEmitter } from 'node:events'
 import {
   type Asker,
   type Check,
@@ -179,9 +179,14 @@ function fail(error: unknown): never {
  * store asks of them fails then too, and is reported.
  */
 function listenForErrors(client: UserClient): void {
-  if (client instanceof EventEmitter && client.listenerCount('error') === 0) {
+  if (tellsEvents(client) && client.listenerCount('error') === 0) {
     client.on('error', () => undefined)
   }
+}
+
+/** By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it. */
+function tellsEvents(client: object): client is Pick<EventEmitter, 'on' | 'listenerCount'> {
+  return 'on' in client && 'listenerCount' in client
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
