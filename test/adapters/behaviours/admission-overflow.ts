@@ -82,6 +82,32 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(onDecision).toHaveBeenCalledTimes(2)
   })
 
+  it('refuses what a hard limit no longer allows when it is asked again, and says so once', async () => {
+    const onDecision = vi.fn()
+    const memory = memoryStore()
+    const { app } = await queueing({
+      admission: { admit: 'overflow', soft: ['soft'] },
+      limits: {
+        // Somebody else takes the last unit of the hard limit in between.
+        store: {
+          apply(op, checks) {
+            const [first] = checks
+            const isHardAlone = op === 'consume' && checks.length === 1
+            if (isHardAlone && first) memory.apply('charge', [{ ...first, cost: 5 }])
+            return memory.apply(op, checks)
+          },
+        },
+        policies: [
+          { name: 'soft', limit: 1, window: '1m' },
+          { name: 'hard', limit: 5, window: '1m' },
+        ],
+        onDecision,
+      },
+    })
+    expect(await app.statuses(2, '/reports', post())).toEqual([200, 429])
+    expect(onDecision.mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, false])
+  })
+
   it.each([
     [['sofd'], /soft must be names of policies that are limits: 'soft', but is 'sofd'/],
     [['soft', 'penalty'], /soft must be names of policies that are limits/],
