@@ -38,7 +38,7 @@ async function startApi(admit: 'always' | 'overflow' = 'always') {
   })
   const app = express()
   app.use('/jobs', mount(statusMonitor({ queue })))
-  app.post('/orders', limiter, (_req, res) => void res.send('done here'))
+  app.post('/orders', limiter, express.json(), (req, res) => void res.json({ here: req.body }))
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(async () => {
@@ -50,7 +50,11 @@ async function startApi(admit: 'always' | 'overflow' = 'always') {
     const startedAt = performance.now()
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: path.startsWith('/jobs') ? 'GET' : 'POST',
-      headers: { 'x-api-key': 'ada', ...(key ? { 'idempotency-key': key } : {}) },
+      headers: {
+        ...{ 'x-api-key': 'ada', 'content-type': 'application/json' },
+        ...(key ? { 'idempotency-key': key } : {}),
+      },
+      ...(path === '/orders' ? { body: '{"page":1}' } : {}),
     })
     const body = await response.text()
     return {
@@ -91,6 +95,30 @@ describe('an admission over BullMQ', () => {
     expect((await ask('/orders')).status).toBe(200)
     const again = await ask('/orders', '"1"')
     expect(JSON.parse(again.body)).toMatchObject({ id: JSON.parse(first.body).id, status: 'done' })
+  })
+
+  it('leaves the body of what it does not take to the application, with a key or without', async () => {
+    const { ask } = await startApi('overflow')
+    for (const key of [undefined, '"1"']) {
+      const answer = await ask('/orders', key)
+      expect(answer.body).toBe('{"here":{"page":1}}')
+    }
+  })
+
+  it('holds up nobody without a key where its Redis is frozen and nothing has to be queued', async () => {
+    const { jobs, ask } = await startApi('overflow')
+    jobs.pause()
+    const plain = await ask('/orders')
+    expect(plain.status).toBe(200)
+    expect(plain.ms).toBeLessThan(deadlineMs)
+    const keyed = await ask('/orders', '"1"')
+    expect(keyed.status).toBe(503)
+    expect(keyed.ms).toBeLessThan(deadlineMs + slackMs)
+    jobs.resume()
+    await until(
+      'the broker answers again',
+      async () => (await ask('/orders', '"1"')).status === 200,
+    )
   })
 
   it.each([

@@ -103,6 +103,16 @@ export const admissionKeys: Behaviour = ({ start }) => {
     expect(ran).toHaveBeenCalledTimes(1)
   })
 
+  it('hands on to the error handling what the function of the answer rejects with', async () => {
+    const onError = vi.fn()
+    const toAnswer = () => Promise.reject(new Error('no answer'))
+    const { app, work } = await queueing({ onError, admission: { toAnswer } })
+    work(() => 'once')
+    const answer = await app.ask('/reports', post({ headers: { prefer: 'wait=10' } }))
+    expect(answer.status).toBe(500)
+    expect(onError.mock.calls).toEqual([[expect.objectContaining({ message: 'no answer' })]])
+  })
+
   it('has the result itself stand in for an answer that is none, and says so', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const toAnswer = () => ({ status: 302 })
@@ -174,6 +184,15 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect(reached).not.toHaveBeenCalled()
       // Neither is what has no key held up, nor is what failed charged.
       expect((await app.ask('/reports', post())).status).toBe(200)
+    })
+
+    it('asks nobody about a request without a key', async () => {
+      const { app, broker } = await queueing({ admission: { admit } })
+      const find = vi.spyOn(broker, 'find')
+      expect((await app.ask('/reports', post())).status).toBe(200)
+      expect(find).not.toHaveBeenCalled()
+      expect((await app.ask('/reports', keyed('"1"'))).status).toBe(200)
+      expect(find).toHaveBeenCalledTimes(1)
     })
 
     it('demands keys of all requests where one is required, and that they are keys', async () => {

@@ -1,6 +1,9 @@
 import { memoryStore } from '@sluice/core'
+import { apiKey } from '@sluice/http'
+import { createAdmission, createQueue, memoryBroker } from '@sluice/queue'
 import { expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
+import type { NativeRequest } from '../drivers/driver.ts'
 import { keyed, post, type QueueingSetup, startQueueing } from '../queueing-app.ts'
 
 /** Requests that are queued since they are over a soft limit. */
@@ -39,6 +42,26 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(JSON.parse(blocked.body)).toMatchObject({ title: 'Abnormal Usage Detected' })
     vi.setSystemTime(Date.now() + 240_000)
     expect((await app.ask('/reports', post())).status).toBe(200)
+  })
+
+  it('counts no strike of the penalty around a route either', async () => {
+    const queue = createQueue<NativeRequest>({ broker: memoryBroker(), identity: apiKey() })
+    const app = await start({
+      limits: [
+        {
+          policies: [{ name: 'all', limit: 100, window: '1m' }],
+          penalty: { after: 2, within: '1h', for: '5m' },
+          routes: {
+            'POST /reports': {
+              ...{ limit: 1, window: '1m' },
+              admission: createAdmission({ queue, monitor: '/jobs', admit: 'overflow' }),
+            },
+          },
+        },
+      ],
+      routes: [{ method: 'POST', path: '/reports' }],
+    })
+    expect(await app.statuses(5, '/reports', post())).toEqual([200, 202, 202, 202, 202])
   })
 
   it.each([
