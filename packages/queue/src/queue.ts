@@ -26,7 +26,7 @@ export interface QueueOptions<Native = unknown> {
   maxJobBytes?: number
   /** Whose a job is that comes by HTTP: who enqueued it alone may see or cancel it. Requests without a key are their address'. @default ip() */
   identity?: KeyResolver<Native>
-  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody who reads jobs can guess them. One for all processes. @default none */
+  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
   secret?: string
   /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
   resultUrl?: FindResultUrl

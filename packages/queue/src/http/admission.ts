@@ -30,15 +30,15 @@ export interface AdmissionOptions<Native = unknown> {
   /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
   headers?: readonly string[]
   /**
-   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes are carried as
-   * base64. @default 65_536, or as much as the queue takes
+   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
+   * are carried as base64. @default 65_536, or as much as the queue takes
    */
   maxBodyBytes?: number
   /** Makes the payload of the job. @default the envelope */
   toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
   /**
-   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers, and a body that is
-   * written as JSON. @default 200 with { id, status, result }
+   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
+   * and a body that is written as JSON. @default 200 with { id, status, result }
    */
   toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
   /** What `Idempotency-Key` means. */
