@@ -3,6 +3,8 @@ import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
 import { admission } from './behaviours/admission.ts'
+import { admissionKeys } from './behaviours/admission-keys.ts'
+import { admissionOverflow } from './behaviours/admission-overflow.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
 import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
@@ -42,6 +44,8 @@ const behaviours = {
   queues,
   leases,
   admission,
+  admissionKeys,
+  admissionOverflow,
   penalties,
   afterTheResponse,
   shadows,

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import {
   type Broker,
+  bullmqBroker,
   createQueue,
   createWorker,
   memoryBroker,
@@ -126,25 +128,115 @@ describe('a queue', () => {
       handler: () => new Promise((resolve) => setTimeout(() => resolve('finished'), 3_000)),
     })
     const id = await enqueue(queue)
-    const soon = queue.settled(id, 'a', 1_000)
-    const later = queue.settled(id, 'a', 10_000)
+    const soon = queue.settled(id, 'a', { timeoutMs: 1_000 })
+    const later = queue.settled(id, 'a', { timeoutMs: 10_000 })
     await vi.advanceTimersByTimeAsync(1_000)
     expect(await soon).toMatchObject({ state: 'running' })
     await vi.advanceTimersByTimeAsync(2_600)
     expect(await later).toMatchObject({ state: 'done', result: 'finished' })
-    expect(await queue.settled('nobody', 'a', 1_000)).toBeUndefined()
+    expect(await queue.settled('nobody', 'a', { timeoutMs: 1_000 })).toBeUndefined()
+  })
+
+  it('ends the wait for a job when it is told to', async () => {
+    const queue = make()
+    const id = await enqueue(queue)
+    const leaving = new AbortController()
+    const waits = queue.settled(id, 'a', { timeoutMs: 60_000, signal: leaving.signal })
+    await vi.advanceTimersByTimeAsync(1_000)
+    leaving.abort()
+    expect(await waits).toMatchObject({ state: 'pending' })
+    expect(vi.getTimerCount()).toBe(0)
+    expect(
+      await queue.settled(id, 'a', { timeoutMs: 60_000, signal: AbortSignal.abort() }),
+    ).toMatchObject({ state: 'pending' })
+  })
+
+  it('finds the job of an idempotency key', async () => {
+    const queue = make()
+    const id = await enqueue(queue, { idempotencyKey: 'order-1' })
+    expect(await queue.find('a', 'order-1')).toBe(id)
+    expect(await queue.find('b', 'order-1')).toBeUndefined()
+  })
+
+  const cyclic: Record<string, unknown> = {}
+  cyclic.self = cyclic
+  let deep: unknown = null
+  for (let i = 0; i < 50_000; i += 1) deep = [deep]
+
+  it.each([
+    ['a BigInt', { at: 10n }],
+    ['what holds itself', cyclic],
+    ['what is nested without end', deep],
+  ])('rejects a payload that JSON cannot carry: %s', async (_what, payload) => {
+    const queue = make()
+    await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
+      code: 'SLUICE_PAYLOAD_INVALID',
+      message: expect.stringMatching(/^the payload cannot be written as JSON: /),
+    })
+    expect(await queue.depth()).toMatchObject({ depth: 0 })
+  })
+
+  it('has a digest stand for an identity, which nobody guesses who has not the secret', async () => {
+    const jobs: string[] = []
+    worker = createWorker({ broker, handler: ({ identity }) => void jobs.push(identity) })
+    const plain = make()
+    const secret = make({ secret: 'of this fleet' })
+    const same = make({ secret: 'of this fleet' })
+    await enqueue(plain)
+    const id = await enqueue(secret)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(jobs).toEqual([plain.digestOf('a'), secret.digestOf('a')])
+    expect(plain.digestOf('a')).toBe(createHash('sha256').update('a').digest('base64url'))
+    expect(secret.digestOf('a')).toMatch(/^[\w-]{43}$/)
+    expect(secret.digestOf('a')).not.toBe(plain.digestOf('a'))
+    expect(secret.digestOf('a')).not.toBe(make({ secret: 'of another' }).digestOf('a'))
+    expect(await same.status(id, 'a')).toMatchObject({ state: 'done' })
+    expect(await plain.status(id, 'a')).toBeUndefined()
+  })
+
+  it('warns once in production where processes share a queue, and identities could be guessed', () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    try {
+      make()
+      const shared = bullmqBroker({ connection: 'redis://127.0.0.1:1' })
+      make({ broker: shared, secret: 'of this fleet' })
+      expect(warn).not.toHaveBeenCalled()
+      make({ broker: shared })
+      make({ broker: shared })
+      expect(warn.mock.calls).toEqual([[expect.stringContaining('createQueue has no secret')]])
+    } finally {
+      vi.unstubAllEnvs()
+      warn.mockRestore()
+    }
   })
 
   it.each([
     [{ broker: undefined }, /^broker must be a broker/],
+    [{ broker: {} }, /^broker must be a broker, such as memoryBroker/],
     [{ maxDepth: 0 }, /^maxDepth must be a whole number from 1/],
+    [{ maxDepth: 1.5 }, /^maxDepth must be a whole number/],
+    [{ maxDepth: Number.NaN }, /^maxDepth must be a whole number/],
+    [{ maxDepth: null }, /^maxDepth must be .*but is null/],
+    [{ maxDepthPerIdentity: 0 }, /^maxDepthPerIdentity must be/],
     [{ maxDepth: 5, maxDepthPerIdentity: 6 }, /^maxDepthPerIdentity must be .* from 1 to 5/],
     [{ maxAge: '5' }, /^maxAge must be/],
+    [{ maxAge: '3651d' }, /^maxAge must be at most ten years/],
     [{ retention: 0 }, /^retention must be/],
+    [{ retention: '3651d' }, /^retention must be at most ten years/],
     [{ maxJobBytes: 1 }, /^maxJobBytes must be/],
+    [{ maxJobBytes: 100_000_001 }, /^maxJobBytes must be .* to 100000000/],
     [{ identity: 'user' }, /^identity must be a resolver/],
+    [{ secret: '' }, /^secret must be a non-empty text/],
+    [{ secret: 7 }, /^secret must be a non-empty text, but is 'number'/],
+    [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
+    [{ onEvent: 'log' }, /^onEvent must be a function/],
     [{ depth: 5 }, /there is no option 'depth'/],
   ])('refuses options that cannot be meant: %j', (wrong, message) => {
     expect(() => createQueue({ broker, ...wrong } as unknown as QueueOptions)).toThrow(message)
+  })
+
+  it('needs options', () => {
+    expect(() => createQueue(undefined as unknown as QueueOptions)).toThrow(/^createQueue must be/)
   })
 })

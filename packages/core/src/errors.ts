@@ -34,6 +34,7 @@ export const errorCodes = {
   SLUICE_REDIS_MEMORY: 'a Redis that has no memory left to write in',
   SLUICE_REDIS_BUSY: 'a Redis that is loading its data, running a script, or without a master',
   SLUICE_STATE_UNREADABLE: 'a stored value that could not be read, and counted as empty',
+  SLUICE_PAYLOAD_INVALID: 'a payload of a job that JSON cannot carry',
   SLUICE_BROKER_FAILED: 'a broker that did not do what it was asked',
   SLUICE_BROKER_CLOSED: 'a call after the broker was closed',
   SLUICE_OUTBOUND_REFUSED: 'a call to a third party that was not made',

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import type { Decision, MaybePromise } from '@sluice/core'
+import type { Decision, MaybePromise, Policy } from '@sluice/core'
+import type { Hold } from './holds/hold.ts'
 import type { HttpRequest } from './http-request.ts'
 import type { RejectBody } from './passage.ts'
 import type { ResponseField } from './responses/http-response.ts'
@@ -9,19 +10,43 @@ import type { ResponseField } from './responses/http-response.ts'
  * @typeParam Native the framework's request
  */
 export interface Admission<Native> {
-  /** Whether it takes a request. `decision`: what the limits say; `undefined` for one that they do not apply to. */
-  takes(request: HttpRequest, decision: Decision | undefined): boolean
+  /** Whether it takes requests that the limits deny. Then a denial is told to observers, and is a strike, only if the request is refused. */
+  readonly overflows: boolean
+  /**
+   * Looks at the policies that it stands beside, the penalty among them, when a guard is made.
+   * @throws SluiceError when its options name one that is not there
+   */
+  checkPolicies?(policies: readonly Policy[]): void
+  /**
+   * Whether it takes a request; or the answer to one that the application is not to see either.
+   * @param decision what the limits say; `undefined` for a request that they do not apply to
+   */
+  takes(
+    asked: AdmissionRequest<Native>,
+    decision: Decision | undefined,
+  ): MaybePromise<boolean | Taken>
   /** Takes a request, and answers it. */
-  take(native: Native, request: HttpRequest): MaybePromise<Taken>
+  take(asked: AdmissionRequest<Native>): MaybePromise<Taken>
   /** Whether the client's preferences decide if such a request is taken, so that caches have to know. */
   varies(request: HttpRequest): boolean
 }
 
-/** The answer to a request that was taken, or could not be: with a status from 400 on it counts against no limit. */
+/** A request as admission sees it. */
+export interface AdmissionRequest<Native> {
+  /** The framework's request. */
+  readonly native: Native
+  readonly request: HttpRequest
+  /** Has a hold settled when the response is over, or the client has left. */
+  whenOver(hold: Hold): void
+}
+
+/** The answer to a request that was taken, or could not be. */
 export interface Taken {
   readonly status: number
   readonly fields: readonly ResponseField[]
   readonly body: RejectBody
+  /** Whether what the request took of the limits is given back: there was no room for it, or something of ours failed. @default false */
+  readonly givesBack?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number
 }

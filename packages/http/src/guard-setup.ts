@@ -26,6 +26,7 @@ import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
 import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import { quietLimiter, unobserved } from './quiet-limiter.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
@@ -46,6 +47,8 @@ export interface GuardPlace {
   readonly identifiedByScope?: boolean | undefined
   /** Where its private policies count apart. @default where each request finds the guard */
   readonly scope?: Scope | undefined
+  /** Whether the admission was given here, beside the policies that it may name. @default true */
+  readonly checksAdmission?: boolean | undefined
 }
 
 /** Rules that are decided with those of a guard, and belong to one around it. */
@@ -58,6 +61,10 @@ export interface RulesAround<Native> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
+  /** Decides in its place; where an admission overflows, it tells no observer. */
+  readonly decider: Limiter
+  /** Whether a denial is a strike only once the request is refused. */
+  readonly strikesLater: boolean
   /** That of the penalty is the last. */
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
@@ -104,7 +111,13 @@ const guardFields: readonly string[] = [
  */
 export function setUpGuard<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-  { where, adapterFields = [], identifiedByScope = false, scope }: GuardPlace,
+  {
+    where,
+    adapterFields = [],
+    identifiedByScope = false,
+    scope,
+    checksAdmission = true,
+  }: GuardPlace,
   { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
@@ -141,9 +154,16 @@ export function setUpGuard<Native extends object, Handler>(
     : penaltyAround
   const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  const { admission } = options
+  if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
+  const ownFields = limiterFieldsOf(options)
+  const isQuiet = admission?.overflows === true && options.onDecision !== undefined
+  const decider = isQuiet ? quietLimiter(ownFields) : limiter
   const idempotency = idempotencyOf(options)
   return {
     limiter,
+    decider,
+    strikesLater: admission?.overflows === true && penalty !== undefined,
     rules,
     penalty,
     onMissingKey: oneOf(
@@ -153,7 +173,12 @@ export function setUpGuard<Native extends object, Handler>(
     ),
     replays:
       idempotency &&
-      new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
+      new Replays({
+        idempotency,
+        limiter: decider,
+        rules,
+        options: isQuiet ? unobserved(ownFields) : ownFields,
+      }),
     lists: accessLists(options),
     report: reporter(options),
     dialects: dialects(options.headers),

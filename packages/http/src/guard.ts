@@ -71,10 +71,10 @@ export function createGuard<Native extends object, Handler = never>(
   const catalogue = new PolicyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)
-  const everywhere = createPolicyGuard<Native, Handler>(
-    hasNone ? { ...base, ...nothing } : base,
-    place,
-  )
+  const everywhere = createPolicyGuard<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
+    ...place,
+    checksAdmission: !hasNone,
+  })
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })

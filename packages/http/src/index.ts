@@ -25,7 +25,7 @@ export {
   warnOnce,
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
-export type { Admission, RequestContent, Taken } from './admission.ts'
+export type { Admission, AdmissionRequest, RequestContent, Taken } from './admission.ts'
 export { continueWith } from './continue-with.ts'
 export type { Exchange } from './exchange.ts'
 export { createGuard, type Guard, type GuardSite } from './guard.ts'

@@ -75,36 +75,47 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
 export function withoutUndueStrikes<Native>(
   checks: readonly RuleCheck<Native>[],
 ): readonly RuleCheck<Native>[] {
-  if (!checks.some(({ reduced }) => reduced)) return checks
-  return checks.map((check) => (check.policy.penalty ? withoutStrike(check) : check))
+  return checks.some(({ reduced }) => reduced) ? withStrikesLater(checks) : checks
+}
+
+/** Checks by which a denial is no strike yet: whether it is one is known later. */
+export function withStrikesLater<Native>(
+  checks: readonly RuleCheck<Native>[],
+): readonly RuleCheck<Native>[] {
+  return checks.map((check) =>
+    check.policy.penalty ? { ...check, policy: madeOnce(check.policy, patientPolicies) } : check,
+  )
 }
 
 /**
- * The strike for a request that another limit denied, while one of its limits was reduced; `undefined` where it was counted already, or is
- * none since the key is blocked.
+ * The strike for a request that is refused, where strikes are counted later; `undefined` where it was counted already, or is none since the
+ * key is blocked.
  */
 export function strikeDue<Native>(
   { outcomes }: Decision,
   checks: readonly RuleCheck<Native>[],
   penalty: Rule<Native>,
 ): Check | undefined {
-  if (!penalty.policy.countDenied || !checks.some(({ reduced }) => reduced)) return undefined
-  const index = checks.findIndex(({ policy }) => policy.algorithm === 'penalty')
+  const patient = patientPolicies.get(penalty.policy)
+  if (!penalty.policy.countDenied || !patient) return undefined
+  const index = checks.findIndex(({ policy }) => policy === patient)
   const check = checks[index]
   return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
 }
 
 /** A check by which a penalty denies whom it has blocked, and counts nothing. */
 export function withoutStrike<C extends Check>(check: C): C {
-  return { ...check, policy: lenient(check.policy) }
+  return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }
 
+/** Penalties that count nothing, by those that do: since a retry is no strike, and since strikes are counted later. */
 const lenientPolicies = new WeakMap<Policy, Policy>()
+const patientPolicies = new WeakMap<Policy, Policy>()
 
-function lenient(policy: Policy): Policy {
-  const known = lenientPolicies.get(policy)
+function madeOnce(policy: Policy, made: WeakMap<Policy, Policy>): Policy {
+  const known = made.get(policy)
   if (known) return known
-  const made = { ...policy, countDenied: false, penalty: undefined }
-  lenientPolicies.set(policy, made)
-  return made
+  const quiet = { ...policy, countDenied: false, penalty: undefined }
+  made.set(policy, quiet)
+  return quiet
 }

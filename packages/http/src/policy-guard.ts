@@ -71,8 +71,12 @@ export function createPolicyGuard<Native extends object, Handler>(
   const hasTrials = setup.rules.some(isOnTrial)
   const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
     admission,
-    limiter,
+    limiter: setup.decider,
     answer,
+    observe({ decision, checks }) {
+      if (setup.decider === limiter) return
+      notify(options.onDecision, { decision, checks: enforced(checks) })
+    },
     hold(charged) {
       const hold = heldBy(charged.decision, accountOf(charged))
       if (hold) charged.exchange.whenOver(hold)
@@ -114,7 +118,9 @@ export function createPolicyGuard<Native extends object, Handler>(
       if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return leave(exchange)
       if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
-      return andThen(limiter.decide(checks), (decision) => settle({ exchange, decision, checks }))
+      return andThen(setup.decider.decide(checks), (decision) =>
+        settle({ exchange, decision, checks }),
+      )
     })
   }
 

@@ -5,7 +5,7 @@ import { inOrder } from './in-order.ts'
 import { type KeyResolver, resolveKey } from './keys/key-resolver.ts'
 import { insteadOfKey, type KeyOrMode } from './keys/missing-key.ts'
 import type { Access } from './lists/access-lists.ts'
-import { withoutUndueStrikes } from './penalty-rule.ts'
+import { withoutUndueStrikes, withStrikesLater } from './penalty-rule.ts'
 import type { PerRequest } from './per-request.ts'
 import { type Scope, scopedKey } from './routes/scope.ts'
 import {
@@ -43,7 +43,9 @@ export class RequestChecks<Native extends object> {
     this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
     this.#onlyKey =
-      this.#keys.length === 1 && setup.rules.every(isFixed) ? this.#keys[0] : undefined
+      this.#keys.length === 1 && setup.rules.every(isFixed) && !setup.strikesLater
+        ? this.#keys[0]
+        : undefined
     this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
     this.#trialKeys = new Set(
       this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
@@ -125,6 +127,7 @@ export class RequestChecks<Native extends object> {
             reduced,
           }
         })
+        if (this.#setup.strikesLater) return withStrikesLater(whole)
         return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
       }),
     )

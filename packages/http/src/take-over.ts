@@ -12,7 +12,10 @@ import type { RequestDecision } from './settlement/request-decision.ts'
 /** What of a guard is needed to have requests taken over. */
 export interface TakeOverSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
+  /** Decides without telling observers, where the admission overflows. */
   readonly limiter: Limiter
+  /** Tells observers what was decided, if nobody has told them. */
+  observe(decided: Decided<Native>): void
   /** Answers as without admission. */
   answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>
   /** Sees to it that what a request holds is settled when its response is over. */
@@ -33,21 +36,16 @@ export function takenOrAnswered<Native extends object, Handler>(
 ): MaybePromise<Passage<Handler>> {
   const { admission } = setup
   const { exchange, decision } = decided
-  if (!admission.takes(exchange.request, decision)) {
-    return andThen(setup.answer(decided), (passage) => varying(passage, exchange, admission))
-  }
-  return andThen(charge(decided, setup.limiter), (charged) => {
-    if (!charged.decision.allowed) return setup.answer(decided)
-    setup.hold(charged)
-    return andThen(admission.take(exchange.native, exchange.request), (answer) => {
-      if (answer.status >= 400) giveBack(charged, setup.limiter)
-      if (answer.fullForMs !== undefined && !decision.allowed) {
-        return setup.answer({ ...decided, decision: later(decision, answer.fullForMs) })
-      }
-      const told = setup.tell(decided)
-      const verdict = verdictOf(answer, told.fields, exchange)
-      return { decision: told.decision, verdict, hold: undefined }
-    })
+  if (decision.allowed) setup.observe(decided)
+  return andThen(admission.takes(exchange, decision), (takes) => {
+    if (takes === false) {
+      const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
+      return andThen(passage, (known) => varying(known, exchange, admission))
+    }
+    if (!decision.allowed) return overflow(decided, setup)
+    setup.hold(decided)
+    const answer = takes === true ? admission.take(exchange) : takes
+    return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
   })
 }
 
@@ -57,12 +55,57 @@ export function takenUnlimited<Native extends object, Handler>(
   admission: Admission<Native>,
   otherwise: Passage<Handler>,
 ): MaybePromise<Passage<Handler>> {
-  if (!admission.takes(exchange.request, undefined)) return varying(otherwise, exchange, admission)
-  return andThen(admission.take(exchange.native, exchange.request), (answer) => ({
-    decision: undefined,
-    verdict: verdictOf(answer, [], exchange),
-    hold: undefined,
-  }))
+  return andThen(admission.takes(exchange, undefined), (takes) => {
+    if (takes === false) return varying(otherwise, exchange, admission)
+    return andThen(takes === true ? admission.take(exchange) : takes, (answer) => ({
+      decision: undefined,
+      verdict: verdictOf(answer, [], exchange),
+      hold: undefined,
+    }))
+  })
+}
+
+/** Has a request taken over that is denied, if the limits allow that which are no reason to take it. */
+async function overflow<Native extends object, Handler>(
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): Promise<Passage<Handler>> {
+  const charged = await charge(decided, setup.limiter)
+  if (!charged.decision.allowed) return refused(decided, setup)
+  setup.hold(charged)
+  let answer: Taken
+  try {
+    answer = await setup.admission.take(decided.exchange)
+  } catch (error) {
+    setup.observe(charged)
+    throw error
+  }
+  if (answer.fullForMs === undefined) {
+    setup.observe(charged)
+    return answered(answer, { decided, charged }, setup)
+  }
+  giveBack(charged, setup.limiter)
+  return refused({ ...decided, decision: later(decided.decision, answer.fullForMs) }, setup)
+}
+
+function refused<Native extends object, Handler>(
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): MaybePromise<Passage<Handler>> {
+  setup.observe(decided)
+  return setup.answer(decided)
+}
+
+/** @param requests as it was decided, and as it was charged */
+function answered<Native extends object, Handler>(
+  answer: Taken,
+  { decided, charged }: { decided: Decided<Native>; charged: Decided<Native> },
+  setup: TakeOverSetup<Native, Handler>,
+): Passage<Handler> {
+  if (answer.givesBack) giveBack(charged, setup.limiter)
+  const told = setup.tell(decided)
+  const verdict = verdictOf(answer, told.fields, decided.exchange)
+  return { decision: told.decision, verdict, hold: undefined }
 }
 
 /** A denied request took nothing, not even of the policies that allow it; those are the hard ones, and are charged now. */
@@ -70,8 +113,7 @@ function charge<Native extends object>(
   decided: Decided<Native>,
   limiter: Limiter,
 ): MaybePromise<Decided<Native>> {
-  const { exchange, decision } = decided
-  if (decision.allowed) return decided
+  const { exchange } = decided
   const checks = allowing(decided)
   return andThen(limiter.decide(checks), (known) => ({ exchange, checks, decision: known }))
 }

@@ -19,6 +19,7 @@ export {
   type IdempotencyOptions,
 } from './http/admission.ts'
 export type { Admit } from './http/admission-setup.ts'
+export type { JobResponse } from './http/ended-answer.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
@@ -47,6 +48,7 @@ export {
   type JobRequest,
   type Queue,
   type QueueOptions,
+  type SettledOptions,
 } from './queue.ts'
 export type {
   JobDead,
@@ -60,6 +62,7 @@ export type {
   RunRetried,
   RunStarted,
 } from './queue-event.ts'
+export type { FindResultUrl } from './result-url.ts'
 export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
 export {
   type CloseOptions,

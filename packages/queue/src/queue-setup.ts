@@ -1,8 +1,9 @@
-import { durationMs, given, invalid, knownFields, wholeNumber } from '@sluice/core'
+import { durationMs, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
 import { ip, type KeyResolver } from '@sluice/http'
 import type { Broker } from './broker.ts'
 import { brokerOf } from './broker-option.ts'
 import type { QueueOptions } from './queue.ts'
+import type { FindResultUrl } from './result-url.ts'
 
 /** The checked options of a queue, with the defaults filled in. */
 export interface QueueSetup<Native> {
@@ -13,6 +14,8 @@ export interface QueueSetup<Native> {
   readonly retentionMs: number
   readonly maxJobBytes: number
   readonly identity: KeyResolver<Native>
+  readonly secret: string | undefined
+  readonly resultUrl: FindResultUrl | undefined
 }
 
 const queueFields: readonly (keyof QueueOptions)[] = [
@@ -23,6 +26,8 @@ const queueFields: readonly (keyof QueueOptions)[] = [
   'retention',
   'maxJobBytes',
   'identity',
+  'secret',
+  'resultUrl',
   'onEvent',
 ]
 
@@ -31,17 +36,26 @@ const longestMs = 3_650 * 86_400_000
 
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
   knownFields(options, 'createQueue', queueFields)
-  const { identity = ip(), onEvent } = options
+  const { identity = ip(), secret, resultUrl, onEvent } = options
   if (typeof identity !== 'function') {
     const legal = 'a resolver such as apiKey(), or a function of the request'
     throw invalid({ option: 'identity' }, identity, legal)
   }
+  if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
+    // Not shown: it may be most of a secret.
+    throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
+  }
+  if (resultUrl !== undefined && typeof resultUrl !== 'function') {
+    throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
+  }
   if (onEvent !== undefined && typeof onEvent !== 'function') {
     throw invalid({ option: 'onEvent' }, onEvent, 'a function')
   }
+  const broker = brokerOf(options.broker)
+  if (broker.isShared && secret === undefined) warnAboutGuessableIdentities()
   const maxDepth = wholeNumber(given(options.maxDepth, 1_000), { option: 'maxDepth' }, { min: 1 })
   return {
-    broker: brokerOf(options.broker),
+    broker,
     maxDepth,
     maxDepthPerIdentity: wholeNumber(
       given(options.maxDepthPerIdentity, Math.ceil(maxDepth / 10)),
@@ -56,7 +70,16 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
       { min: 100, max: 100_000_000 },
     ),
     identity,
+    secret,
+    resultUrl,
   }
+}
+
+function warnAboutGuessableIdentities(): void {
+  if (process.env.NODE_ENV !== 'production') return
+  warnOnce(
+    'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
+  )
 }
 
 function boundedMs(value: unknown, option: string): number {

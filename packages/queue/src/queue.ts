@@ -1,12 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Duration, MaybePromise } from '@sluice/core'
+import { type Duration, type MaybePromise, SluiceError } from '@sluice/core'
 import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
 import { DepthGauge } from './drain.ts'
 import { resolveIdentity } from './identity.ts'
+import { identityDigest } from './identity-digest.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
 import { setUpQueue } from './queue-setup.ts'
+import { type FindResultUrl, resultUrlOf } from './result-url.ts'
 import { sleep } from './sleep.ts'
 
 export interface QueueOptions<Native = unknown> {
@@ -24,6 +26,10 @@ export interface QueueOptions<Native = unknown> {
   maxJobBytes?: number
   /** Whose a job is that comes by HTTP: who enqueued it alone may see or cancel it. Requests without a key are their address'. @default ip() */
   identity?: KeyResolver<Native>
+  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
+  secret?: string
+  /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
+  resultUrl?: FindResultUrl
   /** Told of what happens to jobs on this side: `enqueued`, `refused` and `cancelled`. */
   onEvent?: QueueObserver
 }
@@ -59,7 +65,10 @@ export type EnqueueResult =
 /** A broker with bounds: what may wait, how much of it, and whose it is. */
 export interface Queue<Native = unknown> {
   readonly broker: Broker
+  readonly maxJobBytes: number
   enqueue(job: JobRequest): Promise<EnqueueResult>
+  /** The id of the job that an idempotency key stands for; `undefined` for one that stands for none. */
+  find(identity: string, idempotencyKey: string): Promise<string | undefined>
   /** `undefined` for a job that is unknown, not kept any more, or another's. */
   status(id: string, identity: string): Promise<JobStatus | undefined>
   /** `unknown` for another's job too. */
@@ -68,10 +77,20 @@ export interface Queue<Native = unknown> {
   depth(): Promise<Depth>
   /** How long the queue takes to drain, as it has drained of late, in ms. */
   drainMs(): Promise<number>
-  /** Waits until a job has ended, and for `timeoutMs` at most; its status then. */
-  settled(id: string, identity: string, timeoutMs: number): Promise<JobStatus | undefined>
+  /** Waits until a job has ended, or as long as it may; its status then. */
+  settled(id: string, identity: string, options: SettledOptions): Promise<JobStatus | undefined>
   /** Whose a request is. */
   identityOf(native: Native, request: HttpRequest): MaybePromise<string>
+  /** What stands for an identity in jobs. */
+  digestOf(identity: string): string
+  /** Where the result of a job that is done can be found. */
+  resultUrl(job: JobStatus): Promise<string | undefined>
+}
+
+export interface SettledOptions {
+  timeoutMs: number
+  /** Ends the wait early. */
+  signal?: AbortSignal
 }
 
 /** How often one who waits for a job looks, from soon to now and then. */
@@ -87,23 +106,28 @@ const slowestLookMs = 500
 export function createQueue<Native = unknown>(options: QueueOptions<Native>): Queue<Native> {
   const setup = setUpQueue(options)
   const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
+  const digestOf = (identity: string): string => identityDigest(identity, setup.secret)
   const gauge = new DepthGauge(broker)
   const tell = teller(broker.name, options.onEvent)
 
   async function status(id: string, identity: string): Promise<JobStatus | undefined> {
     const found = await broker.status(id)
-    return found?.identity === digest(identity) ? found : undefined
+    return found?.identity === digestOf(identity) ? found : undefined
   }
 
   return {
     broker,
+    maxJobBytes,
     status,
+    digestOf,
+    find: (identity, idempotencyKey) => broker.find(digestOf(identity), idempotencyKey),
+    resultUrl: (job) => resultUrlOf(setup.resultUrl, job),
     depth: () => broker.depth(),
     drainMs: () => gauge.drainMs('polling'),
     identityOf: (native, request) => resolveIdentity(setup.identity, native, request),
 
     async enqueue({ identity, payload, idempotencyKey, fingerprint }) {
-      const text = JSON.stringify(payload) ?? 'null'
+      const text = written(payload)
       if (Buffer.byteLength(text) > maxJobBytes) return { outcome: 'too-large' }
       const enqueuedAt = Date.now()
       const idempotency =
@@ -114,7 +138,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       const answer = await broker.enqueue(
         {
           id,
-          identity: digest(identity),
+          identity: digestOf(identity),
           payload: payload ?? null,
           enqueuedAt,
           expiresAt: enqueuedAt + maxAgeMs,
@@ -137,19 +161,28 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       return outcome
     },
 
-    async settled(id, identity, timeoutMs) {
+    async settled(id, identity, { timeoutMs, signal }) {
       const until = Date.now() + timeoutMs
       for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, slowestLookMs)) {
         const found = await status(id, identity)
         const leftMs = until - Date.now()
-        if (!found || !isOpen(found) || leftMs <= 0) return found
-        await sleep(Math.min(lookMs, leftMs))
+        if (!found || !isOpen(found) || leftMs <= 0 || signal?.aborted) return found
+        await sleep(Math.min(lookMs, leftMs), signal)
       }
     },
   }
 }
 
-/** Identities are digested before they leave the process: an API key is one, and is not to stand in Redis or in the log of a handler. */
+function written(payload: unknown): string {
+  try {
+    return JSON.stringify(payload) ?? 'null'
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `the payload cannot be written as JSON: ${reason}`
+    throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })
+  }
+}
+
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

@@ -1,78 +1,23 @@
-import { memoryStore } from '@sluice/core'
-import { apiKey } from '@sluice/http'
+import { SluiceError } from '@sluice/core'
+import type { Job } from '@sluice/queue'
+import { expect, it, vi } from 'vitest'
+import type { Behaviour } from '../adapter-conformance.ts'
+import type { Question } from '../ask.ts'
 import {
-  type AdmissionOptions,
-  createAdmission,
-  createQueue,
-  createWorker,
-  type JobHandler,
-  memoryBroker,
-  type Queue,
-  type QueueOptions,
-  type StatusMonitorOptions,
-  statusMonitor,
-} from '@sluice/queue'
-import { expect, it, onTestFinished, vi } from 'vitest'
-import type { App, Behaviour } from '../adapter-conformance.ts'
-import type { Answer, Question } from '../ask.ts'
-import type { AppSetup, Limits, NativeRequest } from '../drivers/driver.ts'
+  ada,
+  idOf,
+  keyed,
+  look,
+  post,
+  type QueueingSetup,
+  reaches,
+  startQueueing,
+} from '../queueing-app.ts'
 import { until } from '../until.ts'
-
-interface Setup extends Omit<AppSetup, 'limits'> {
-  readonly queue?: Partial<QueueOptions<NativeRequest>>
-  readonly admission?: Partial<AdmissionOptions<NativeRequest>>
-  readonly monitor?: Partial<StatusMonitorOptions>
-  readonly limits?: Limits
-}
-
-const ada = { 'x-api-key': 'ada' }
-const post = (fields: Partial<Question> = {}): Question => ({
-  method: 'POST',
-  body: '{"page":1}',
-  ...fields,
-  headers: { ...ada, 'content-type': 'application/json', ...fields.headers },
-})
 
 /** Requests that are queued, and answered with 202; and the monitor that shows them. */
 export const admission: Behaviour = ({ start }) => {
-  async function queueing({
-    queue: own,
-    admission,
-    monitor,
-    limits: ownLimits,
-    ...setup
-  }: Setup = {}) {
-    const broker = memoryBroker()
-    const queue: Queue<NativeRequest> = createQueue<NativeRequest>({
-      broker,
-      identity: apiKey(),
-      ...own,
-    })
-    const reached = vi.fn()
-    const limits: Limits = {
-      ...(ownLimits ?? { limit: 5, window: '1m' }),
-      admission: createAdmission({ queue, monitor: '/jobs', ...admission }),
-    }
-    const app = await start({
-      mounts: [['/jobs', statusMonitor({ queue: queue as Queue, ...monitor })]],
-      routes: [
-        { method: 'POST', path: '/reports', reached, limits },
-        { method: 'GET', path: '/reports', reached, limits },
-      ],
-      ...setup,
-    })
-    function work(handler: JobHandler): void {
-      const worker = createWorker({ broker, handler, attempts: 1 })
-      onTestFinished(() => worker.close({ grace: 1 }))
-    }
-    return { app, queue, broker, reached, work }
-  }
-
-  const idOf = ({ body }: Answer): string => JSON.parse(body).id
-  const look = (app: App, id: string, headers: Question['headers'] = ada): Promise<Answer> =>
-    app.ask(`/jobs/${id}`, { headers })
-  const reaches = (app: App, id: string, state: string): Promise<void> =>
-    until(async () => (await look(app, id)).body.includes(`"${state}"`))
+  const queueing = (setup?: QueueingSetup) => startQueueing(start, setup)
 
   it.each([false, true])(
     'A01: answers 202 with where the job can be watched; bodies parsed: %s',
@@ -127,7 +72,7 @@ export const admission: Behaviour = ({ start }) => {
 
   it('A03: sends clients to the result where it has a place of its own', async () => {
     const resultUrl = ({ id }: { id: string }) => `/results/${id}`
-    const { app, work } = await queueing({ monitor: { resultUrl } })
+    const { app, work } = await queueing({ queue: { resultUrl } })
     work(() => null)
     const id = idOf(await app.ask('/reports', post()))
     await reaches(app, id, 'done')
@@ -135,6 +80,35 @@ export const admission: Behaviour = ({ start }) => {
     expect(done.status).toBe(303)
     expect(done.field('location')).toBe(`/results/${id}`)
   })
+
+  it('A03: sends there too who waited for the result, or asks for it again', async () => {
+    const resultUrl = async ({ id }: { id: string }) => `https://example.com/results/${id}`
+    const { app, work } = await queueing({ queue: { resultUrl } })
+    work(() => null)
+    const waited = await app.ask('/reports', keyed('"1"', { headers: { prefer: 'wait=10' } }))
+    const { id } = JSON.parse(waited.body)
+    const again = await app.ask('/reports', keyed('"1"'))
+    for (const answer of [waited, again, await look(app, id)]) {
+      expect(answer.status).toBe(303)
+      expect(answer.field('location')).toBe(`https://example.com/results/${id}`)
+      expect(JSON.parse(answer.body)).toEqual({ id, status: 'done' })
+    }
+  })
+
+  it.each(['/a b', '/a\r\nX-Evil: 1', '//[', '', 7, null])(
+    'shows the result itself where its place would be %j',
+    async (url) => {
+      vi.spyOn(console, 'warn').mockReturnValue()
+      const resultUrl = () => url as string
+      const { app, work } = await queueing({ queue: { resultUrl } })
+      work(() => 'here')
+      const id = idOf(await app.ask('/reports', post()))
+      await reaches(app, id, 'done')
+      const done = await look(app, id)
+      expect(done.status).toBe(200)
+      expect(JSON.parse(done.body)).toEqual({ id, status: 'done', result: 'here' })
+    },
+  )
 
   it('A04: refuses whoever looks too often, which changes nothing for the job', async () => {
     const { app, work } = await queueing({ monitor: { poll: { limit: 1, window: '1m' } } })
@@ -161,6 +135,45 @@ export const admission: Behaviour = ({ start }) => {
     expect(JSON.parse(answer.body)).toMatchObject({ status: 'done', result: 'at once' })
   })
 
+  it('A05: answers 202 where the outcome cannot be looked up: the job was accepted', async () => {
+    vi.spyOn(console, 'warn').mockReturnValue()
+    const { app, broker } = await queueing()
+    const failure = new SluiceError('SLUICE_BROKER_FAILED', 'it did not answer')
+    const lookUp = vi.spyOn(broker, 'status').mockRejectedValue(failure)
+    const waited = await app.ask('/reports', keyed('"1"', { headers: { prefer: 'wait=10' } }))
+    expect(waited.status).toBe(202)
+    expect(lookUp).toHaveBeenCalled()
+    const again = await app.ask('/reports', keyed('"1"'))
+    expect(again.status).toBe(202)
+    expect(idOf(again)).toBe(idOf(waited))
+  })
+
+  it('holds as many requests as it may, as long as it may, and none whose client has left', async () => {
+    const { app, work } = await queueing({
+      limits: { limit: 1_000, window: '1m' },
+      queue: { maxDepth: 1_000, maxDepthPerIdentity: 1_000 },
+      admission: { maxWaiting: 1, maxWait: '1s' },
+    })
+    work(({ payload }) =>
+      JSON.stringify(payload).includes('"page":2') ? 'at once' : new Promise(() => undefined),
+    )
+    const soon = post({ body: '{"page":2}', headers: { prefer: 'wait=100' } })
+    const never = post({ headers: { prefer: 'wait=100' } })
+    expect((await app.ask('/reports', soon)).status).toBe(200)
+
+    const leaving = new AbortController()
+    const left = app.ask('/reports', { ...never, signal: leaving.signal })
+    left.catch(() => undefined)
+    await until(async () => (await app.ask('/reports', soon)).status === 202)
+    leaving.abort()
+    await until(async () => (await app.ask('/reports', soon)).status === 200)
+
+    const waits = app.ask('/reports', never)
+    await until(async () => (await app.ask('/reports', soon)).status === 202)
+    vi.setSystemTime(Date.now() + 1_000)
+    expect((await waits).status).toBe(202)
+  })
+
   it('A06: turns nothing into 202 unless it is asked for, or set', async () => {
     const { app, reached } = await queueing({ admission: { admit: 'preferred' } })
     expect((await app.ask('/reports', post())).status).toBe(200)
@@ -184,32 +197,6 @@ export const admission: Behaviour = ({ start }) => {
     expect(queued.field('vary')).toBe('Origin, Prefer')
   })
 
-  it('queues what is over a soft limit, and refuses what is over a hard one, which counts what is queued', async () => {
-    const store = memoryStore()
-    const { app, reached } = await queueing({
-      admission: { admit: 'overflow', soft: ['soft'] },
-      limits: {
-        store,
-        policies: [
-          { name: 'soft', limit: 2, window: '1m' },
-          { name: 'hard', limit: 4, window: '1m' },
-        ],
-      },
-    })
-    expect(await app.statuses(6, '/reports', post())).toEqual([200, 200, 202, 202, 429, 429])
-    expect(reached).toHaveBeenCalledTimes(2)
-    const refused = await app.ask('/reports', post())
-    expect(JSON.parse(refused.body)['violated-policies']).toEqual(['soft', 'hard'])
-  })
-
-  it('refuses whom a penalty blocks, who is not over a soft limit', async () => {
-    const { app } = await queueing({
-      admission: { admit: 'overflow' },
-      limits: { limit: 1, window: '1m', penalty: { after: 2, within: '1m', for: '5m' } },
-    })
-    expect(await app.statuses(4, '/reports', post())).toEqual([200, 202, 429, 429])
-  })
-
   it('holds a lease while a request is taken, and no longer', async () => {
     const { app } = await queueing({ limits: { algorithm: 'concurrency', limit: 1 } })
     expect(await app.statuses(3, '/reports', post())).toEqual([202, 202, 202])
@@ -219,20 +206,6 @@ export const admission: Behaviour = ({ start }) => {
     vi.setSystemTime(Date.now() + 1_000)
     expect((await waits).status).toBe(202)
     await until(async () => (await app.ask('/reports', post())).status === 202)
-  })
-
-  it('does not confuse policies in shadow with those that are enforced', async () => {
-    const { app } = await queueing({
-      admission: { admit: 'overflow', soft: ['soft'] },
-      limits: {
-        policies: [
-          { name: 'trial', limit: 0, window: '1m', mode: 'shadow' },
-          { name: 'soft', limit: 1, window: '1m' },
-          { name: 'hard', limit: 2, window: '1m' },
-        ],
-      },
-    })
-    expect(await app.statuses(4, '/reports', post())).toEqual([200, 202, 429, 429])
   })
 
   it('refuses as without a queue what is over the limit where all is queued that is not', async () => {
@@ -253,23 +226,45 @@ export const admission: Behaviour = ({ start }) => {
     expect((await app.ask('/reports', post())).status).toBe(202)
   })
 
+  it('charges requests that are wrong, so that nobody floods for free', async () => {
+    const { app, work } = await queueing({
+      limits: { limit: 8, window: '1m' },
+      admission: { maxBodyBytes: 100, idempotency: { whileRunning: 'conflict' } },
+    })
+    work(() => {
+      throw new Error('never')
+    })
+    const failing = await app.ask('/reports', keyed('"1"'))
+    await reaches(app, idOf(failing), 'failed')
+    const large = `["${'x'.repeat(200)}"]`
+    const wrong: [number, Question][] = [
+      [400, post({ body: '{"page":' })],
+      [400, keyed('"open')],
+      [413, post({ body: large })],
+      [415, post({ headers: { 'content-encoding': 'gzip' } })],
+      [422, keyed('"1"', { body: '{"page":2}' })],
+      [500, keyed('"1"')],
+      [500, keyed('"1"')],
+      [429, keyed('"1"')],
+    ]
+    for (const [status, question] of wrong) {
+      expect((await app.ask('/reports', question)).status).toBe(status)
+    }
+  })
+
+  it('charges who asks again while the job runs', async () => {
+    const { app } = await queueing({
+      limits: { limit: 2, window: '1m' },
+      admission: { idempotency: { whileRunning: 'conflict' } },
+    })
+    expect(await app.statuses(3, '/reports', keyed('"1"'))).toEqual([202, 409, 429])
+  })
+
   it('refuses with 429 who alone would fill the queue', async () => {
     const { app } = await queueing({ queue: { maxDepth: 10 } })
     expect(await app.statuses(2, '/reports', post())).toEqual([202, 429])
     const bob = post({ headers: { 'x-api-key': 'bob' } })
     expect((await app.ask('/reports', bob)).status).toBe(202)
-  })
-
-  it('refuses what is over a soft limit while the queue is full, and names the longer wait', async () => {
-    const { app } = await queueing({
-      queue: { maxDepth: 1 },
-      admission: { admit: 'overflow' },
-      limits: { limit: 1, window: '2s' },
-    })
-    expect(await app.statuses(2, '/reports', post())).toEqual([200, 202])
-    const refused = await app.ask('/reports', post())
-    expect(refused.status).toBe(429)
-    expect(refused.field('retry-after')).toBe('5')
   })
 
   it.each([
@@ -300,6 +295,49 @@ export const admission: Behaviour = ({ start }) => {
     expect((await app.ask('/reports', post({ headers: gzipped }))).status).toBe(415)
   })
 
+  it.each([false, true])(
+    'refuses a body that is nested too deeply; bodies parsed: %s',
+    async (parsesBodies) => {
+      const onError = vi.fn()
+      const { app } = await queueing({ parsesBodies, onError })
+      const nested = (levels: number) =>
+        post({ body: `${'['.repeat(levels)}${']'.repeat(levels)}` })
+      expect((await app.ask('/reports', nested(30_000))).status).toBe(400)
+      expect((await app.ask('/reports', nested(501))).status).toBe(400)
+      expect((await app.ask('/reports', nested(500))).status).toBe(202)
+      expect(onError).not.toHaveBeenCalled()
+    },
+  )
+
+  it('carries the headers that it is told to, and whose the request is, without its key', async () => {
+    const envelopes: unknown[] = []
+    const { app, queue, work } = await queueing({
+      admission: {
+        headers: ['X-Trace', 'X-Missing'],
+        toJob: (envelope) => {
+          envelopes.push(envelope)
+          return envelope
+        },
+      },
+    })
+    const jobs: Job[] = []
+    work((job) => void jobs.push(job))
+    const headers = { 'x-trace': 'abc', cookie: 'secret' }
+    expect((await app.ask('/reports', post({ headers }))).status).toBe(202)
+    await until(() => jobs.length === 1)
+    const identity = queue.digestOf('@key/ada')
+    expect(envelopes).toMatchObject([{ headers: { 'x-trace': 'abc' }, identity }])
+    expect(jobs).toMatchObject([{ payload: envelopes[0], identity }])
+    expect(JSON.stringify(jobs)).not.toMatch(/secret|cookie|x-missing/)
+  })
+
+  it('leaves to the framework what no job can carry', async () => {
+    const onError = vi.fn()
+    const { app } = await queueing({ onError, admission: { toJob: () => ({ at: 10n }) } })
+    expect((await app.ask('/reports', post())).status).toBe(500)
+    expect(onError.mock.calls[0]?.[0]).toMatchObject({ code: 'SLUICE_PAYLOAD_INVALID' })
+  })
+
   it('has jobs made by a function, whose error is one of the application', async () => {
     const onError = vi.fn()
     const { app, work } = await queueing({
@@ -318,71 +356,6 @@ export const admission: Behaviour = ({ start }) => {
     expect(ran).toHaveBeenCalledWith({ of: 'ada', body: { page: 1 } })
     expect((await app.ask('/reports', post({ headers: { 'x-fail': '1' } }))).status).toBe(500)
     expect(onError).toHaveBeenCalledTimes(1)
-  })
-
-  const key = (value: string, fields: Partial<Question> = {}): Question =>
-    post({ ...fields, headers: { 'idempotency-key': value, ...fields.headers } })
-
-  it('I01: refuses a request without a key where one is required', async () => {
-    const { app } = await queueing({ admission: { idempotency: { required: true } } })
-    const answer = await app.ask('/reports', post())
-    expect(answer.status).toBe(400)
-    expect(answer.field('content-type')).toBe('application/problem+json')
-    expect((await app.ask('/reports', key('"1"'))).status).toBe(202)
-  })
-
-  it('I02: same key while the first runs: the same job, or 409', async () => {
-    const { app } = await queueing()
-    const first = idOf(await app.ask('/reports', key('"1"')))
-    const again = await app.ask('/reports', key('"1"'))
-    expect(again.status).toBe(202)
-    expect(idOf(again)).toBe(first)
-    const strict = await queueing({ admission: { idempotency: { whileRunning: 'conflict' } } })
-    await strict.app.ask('/reports', key('"1"'))
-    const conflict = await strict.app.ask('/reports', key('"1"'))
-    expect(conflict.status).toBe(409)
-    expect(conflict.field('retry-after')).toBe('1')
-  })
-
-  it('I03: same key, other payload: 422', async () => {
-    const { app } = await queueing()
-    await app.ask('/reports', key('"1"'))
-    expect((await app.ask('/reports', key('"1"', { body: '{"page":2}' }))).status).toBe(422)
-    expect((await app.ask('/reports?page=2', key('"1"'))).status).toBe(422)
-    const bob = key('"1"', { body: '{"page":2}', headers: { 'x-api-key': 'bob' } })
-    expect((await app.ask('/reports', bob)).status).toBe(202)
-  })
-
-  it('I04: same key after the end: the outcome, with the limits of this request', async () => {
-    const { app, work } = await queueing()
-    const ran = vi.fn(() => 'once')
-    work(ran)
-    const id = idOf(await app.ask('/reports', key('"1"')))
-    await reaches(app, id, 'done')
-    const replay = await app.ask('/reports', key('"1"'))
-    expect(replay.status).toBe(200)
-    expect(JSON.parse(replay.body)).toEqual({ id, status: 'done', result: 'once' })
-    expect(replay.field('ratelimit')).toContain(';r=3;')
-    expect(ran).toHaveBeenCalledTimes(1)
-  })
-
-  it('I05: a key that was refused by a limit is as new', async () => {
-    const { app, queue } = await queueing({ limits: { limit: 1, window: '1m' } })
-    expect(await app.statuses(1, '/reports', post())).toEqual([202])
-    expect((await app.ask('/reports', key('"1"'))).status).toBe(429)
-    vi.setSystemTime(Date.now() + 60_000)
-    expect((await app.ask('/reports', key('"1"'))).status).toBe(202)
-    expect((await queue.depth()).depth).toBe(2)
-  })
-
-  it('I07: takes a key without quotes for the same, unless it is strict', async () => {
-    const { app } = await queueing()
-    const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
-    const first = idOf(await app.ask('/reports', key(`"${uuid}"`)))
-    expect(idOf(await app.ask('/reports', key(uuid)))).toBe(first)
-    expect((await app.ask('/reports', key('"open'))).status).toBe(400)
-    const strict = await queueing({ admission: { idempotency: { strict: true } } })
-    expect((await strict.app.ask('/reports', key(uuid))).status).toBe(400)
   })
 
   it('shows and cancels a job for nobody but whom it is of', async () => {

@@ -58,7 +58,9 @@ export class RouteGuards<Native extends object, Handler> {
       const addedTo = isAdded ? this.#addedTo() : undefined
       const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
       const shedder = options.shed === around.shed ? guard.shedder : undefined
-      return createPolicyGuard(options, { ...place, addedTo, penalty, waitingRoom, shedder })
+      const checksAdmission = options.admission !== around.admission
+      const rules = { addedTo, penalty, checksAdmission }
+      return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })

@@ -52,6 +52,12 @@ export class BullmqPlaces {
     return { outcome: 'full', bound: outcome === 'identity' ? 'identity' : 'queue' }
   }
 
+  /** By the record that `enqueue.lua` writes: `<fingerprint>:<job id>`. */
+  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    const record = await (await this.#client).get(this.#recordKey(identity, idempotencyKey))
+    return record?.slice(record.indexOf(':') + 1)
+  }
+
   /** For a job that took a place and could not be added. */
   async undo(job: NewJob, terms: EnqueueTerms): Promise<void> {
     const record = this.#recordKey(job.identity, terms.idempotency?.key)

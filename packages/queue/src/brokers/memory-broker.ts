@@ -51,7 +51,7 @@ class MemoryBroker implements Broker {
     const nowMs = Date.now()
     this.#jobs.forgetEnded(nowMs)
     const { idempotency } = terms
-    const owner = idempotency && JSON.stringify([job.identity, idempotency.key])
+    const owner = idempotency && ownerOf(job.identity, idempotency.key)
     const first = owner === undefined ? undefined : this.#jobs.firstWith(owner)
     if (idempotency && first) {
       if (first.fingerprint !== idempotency.fingerprint) return { outcome: 'mismatch' }
@@ -74,6 +74,12 @@ class MemoryBroker implements Broker {
     })
     this.#wakeWorkers()
     return { outcome: 'enqueued', id: job.id }
+  }
+
+  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    this.#checkOpen()
+    this.#jobs.forgetEnded(Date.now())
+    return this.#jobs.firstWith(ownerOf(identity, idempotencyKey))?.job.id
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
@@ -152,6 +158,10 @@ class MemoryBroker implements Broker {
   #checkOpen(): void {
     if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
   }
+}
+
+function ownerOf(identity: string, idempotencyKey: string): string {
+  return JSON.stringify([identity, idempotencyKey])
 }
 
 function statusOf({ job, state, attempts, result, error }: Entry): JobStatus {

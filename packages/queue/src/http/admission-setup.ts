@@ -16,6 +16,7 @@ export interface AdmissionSetup<Native> {
   readonly headers: readonly string[]
   readonly maxBodyBytes: number
   readonly toJob: AdmissionOptions<Native>['toJob']
+  readonly toAnswer: AdmissionOptions<Native>['toAnswer']
   readonly isRequired: boolean
   readonly isStrict: boolean
   readonly whileRunning: 'same' | 'conflict'
@@ -31,6 +32,7 @@ const admissionFields: readonly (keyof AdmissionOptions)[] = [
   'headers',
   'maxBodyBytes',
   'toJob',
+  'toAnswer',
   'idempotency',
   'maxWait',
   'maxWaiting',
@@ -41,7 +43,7 @@ const longestTimerMs = 2 ** 31 - 1
 
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
   knownFields(options, 'createAdmission', admissionFields)
-  const { toJob, idempotency = {} } = options
+  const { toJob, toAnswer, idempotency = {} } = options
   const admit = oneOf(given(options.admit, 'always'), { option: 'admit' }, admits)
   if (options.soft !== undefined && admit !== 'overflow') {
     throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
@@ -49,21 +51,22 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
   if (toJob !== undefined && typeof toJob !== 'function') {
     throw invalid({ option: 'toJob' }, toJob, 'a function of the envelope')
   }
+  if (toAnswer !== undefined && typeof toAnswer !== 'function') {
+    throw invalid({ option: 'toAnswer' }, toAnswer, 'a function of the job')
+  }
+  const queue = queueOf(options.queue)
   knownFields(idempotency, 'idempotency', ['required', 'strict', 'whileRunning'])
   return {
-    queue: queueOf(options.queue),
+    queue,
     monitor: monitorOf(options.monitor),
     admit,
     soft: options.soft === undefined ? undefined : names(options.soft, 'soft'),
     headers: names(given(options.headers, ['content-type', 'accept-language']), 'headers').map(
       (name) => name.toLowerCase(),
     ),
-    maxBodyBytes: wholeNumber(
-      given(options.maxBodyBytes, 65_536),
-      { option: 'maxBodyBytes' },
-      { min: 0, max: 100_000_000 },
-    ),
+    maxBodyBytes: maxBodyBytesOf(options, queue.maxJobBytes),
     toJob,
+    toAnswer,
     isRequired: flag(idempotency.required, { option: 'idempotency.required' }, false),
     isStrict: flag(idempotency.strict, { option: 'idempotency.strict' }, false),
     whileRunning: oneOf(
@@ -74,6 +77,20 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
     maxWaitMs: Math.min(durationMs(given(options.maxWait, '30s'), 'maxWait'), longestTimerMs),
     maxWaiting: wholeNumber(given(options.maxWaiting, 1_000), { option: 'maxWaiting' }, { min: 0 }),
   }
+}
+
+/** What a job cannot carry would be read, and refused then. What `toJob` makes of a body may be shorter than that. */
+function maxBodyBytesOf<Native>(
+  { maxBodyBytes, toJob }: AdmissionOptions<Native>,
+  maxJobBytes: number,
+): number {
+  const asBase64 = Math.floor((maxJobBytes * 3) / 4)
+  const option = 'maxBodyBytes'
+  const found = given(maxBodyBytes, Math.min(65_536, asBase64))
+  const bytes = wholeNumber(found, { option }, { min: 0, max: 100_000_000 })
+  if (toJob || bytes <= asBase64) return bytes
+  const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`
+  throw invalid({ option }, bytes, legal)
 }
 
 /** Returns an option that is a queue, else throws. */

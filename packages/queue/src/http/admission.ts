@@ -1,15 +1,19 @@
-import { createHash } from 'node:crypto'
 import type { Decision, Duration, MaybePromise, Policy } from '@sluice/core'
-import type { Admission, HttpRequest, Taken } from '@sluice/http'
-import { isOpen } from '../job.ts'
+import type { Admission, AdmissionRequest, HttpRequest, Taken } from '@sluice/http'
+import { isOpen, type JobStatus } from '../job.ts'
 import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
 import { type AdmissionSetup, type Admit, setUpAdmission } from './admission-setup.ts'
-import { acceptedAnswer, type JobAnswer, jobAnswer, problem, retryIn } from './answers.ts'
+import { acceptedAnswer, type JobAnswer, problem, retryIn } from './answers.ts'
+import { endedAnswer, type JobResponse } from './ended-answer.ts'
 import { envelopeOf, type RequestEnvelope } from './envelope.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import { HeldRequests } from './held-requests.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { parsePrefer } from './prefer.ts'
 import { readBody } from './request-body.ts'
-import { orUnavailable } from './unavailable.ts'
+import { checkSoft, isSoft } from './soft-policies.ts'
+import { bodyProblem, notEnqueued, taken } from './taken.ts'
+import { orUnavailable, orWithout } from './unavailable.ts'
 
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>
@@ -25,10 +29,18 @@ export interface AdmissionOptions<Native = unknown> {
   soft?: readonly string[]
   /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
   headers?: readonly string[]
-  /** The longest body, in bytes; a longer one gets 413. @default 65_536 */
+  /**
+   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
+   * are carried as base64. @default 65_536, or as much as the queue takes
+   */
   maxBodyBytes?: number
   /** Makes the payload of the job. @default the envelope */
   toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
+  /**
+   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
+   * and a body that is written as JSON. @default 200 with { id, status, result }
+   */
+  toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
   /** What `Idempotency-Key` means. */
   idempotency?: IdempotencyOptions
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
@@ -60,17 +72,31 @@ export function createAdmission<Native = unknown>(
 }
 
 class QueueAdmission<Native> implements Admission<Native> {
+  readonly overflows: boolean
   readonly #setup: AdmissionSetup<Native>
-  #waiting = 0
+  readonly #held: HeldRequests<Native>
 
   constructor(setup: AdmissionSetup<Native>) {
+    this.overflows = setup.admit === 'overflow'
     this.#setup = setup
+    this.#held = new HeldRequests(setup)
   }
 
-  takes(request: HttpRequest, decision: Decision | undefined): boolean {
-    const { admit } = this.#setup
-    if (decision && !decision.allowed) return admit === 'overflow' && this.#isSoft(decision)
-    return admit === 'always' || parsePrefer(request.header('prefer')).respondAsync
+  checkPolicies(policies: readonly Policy[]): void {
+    checkSoft(this.#setup.soft, policies)
+  }
+
+  takes(
+    asked: AdmissionRequest<Native>,
+    decision: Decision | undefined,
+  ): MaybePromise<boolean | Taken> {
+    const { admit, soft } = this.#setup
+    const { request } = asked
+    if (decision && !decision.allowed) return this.overflows && isSoft(decision, soft)
+    if (admit === 'always' || parsePrefer(request.header('prefer')).respondAsync) return true
+    const key = this.#keyOf(request)
+    if (key === undefined) return false
+    return typeof key === 'string' ? this.#hasTaken(key, asked) : taken(key)
   }
 
   /** Only responses that a cache may keep depend on it. */
@@ -78,69 +104,55 @@ class QueueAdmission<Native> implements Admission<Native> {
     return this.#setup.admit !== 'always' && (method === 'GET' || method === 'HEAD')
   }
 
-  async take(native: Native, request: HttpRequest): Promise<Taken> {
+  async take(asked: AdmissionRequest<Native>): Promise<Taken> {
+    const { native, request } = asked
     const key = this.#keyOf(request)
     if (typeof key === 'object') return taken(key)
     const body = await readBody(request, this.#setup.maxBodyBytes)
-    if (body.outcome !== 'read') return taken(bodyProblem(body.outcome))
+    if (body.outcome !== 'read') return bodyProblem(body.outcome)
     const { queue, headers, toJob } = this.#setup
     const identity = await queue.identityOf(native, request)
-    const envelope = envelopeOf(request, headers, body)
+    const envelope = envelopeOf(request, { headers, body, identity: queue.digestOf(identity) })
     const payload = toJob ? await toJob(envelope, native) : envelope
-    const fingerprint = digest(envelope)
+    const fingerprint = key === undefined ? undefined : fingerprintOf(envelope)
     const job = { identity, payload, idempotencyKey: key, fingerprint }
-    const answer = await orUnavailable(() => this.#enqueue(job, request))
-    return 'headers' in answer ? taken(answer) : answer
+    const result = await orUnavailable(() => queue.enqueue(job))
+    if ('headers' in result) return taken(result)
+    if (!('id' in result)) return notEnqueued(result)
+    return taken(await this.#answer(result, job, asked))
   }
 
-  async #enqueue(job: JobRequest, request: HttpRequest): Promise<Taken> {
-    const result = await this.#setup.queue.enqueue(job)
-    if (!('id' in result)) return refused(result)
-    return taken(await this.#answer(result, job.identity, request))
+  /** Whether a request is one that was queued, sent again: the application must not do it beside the job. */
+  async #hasTaken(
+    key: string,
+    { native, request }: AdmissionRequest<Native>,
+  ): Promise<boolean | Taken> {
+    const { queue } = this.#setup
+    const identity = await queue.identityOf(native, request)
+    const id = await orUnavailable(() => queue.find(identity, key))
+    return typeof id === 'object' ? taken(id) : id !== undefined
   }
 
+  /** A job that was accepted stays so, whatever fails from now on. */
   async #answer(
     { id, outcome, retryAfterMs: drainMs }: Extract<EnqueueResult, { id: string }>,
-    identity: string,
-    request: HttpRequest,
+    { identity }: JobRequest,
+    asked: AdmissionRequest<Native>,
   ): Promise<JobAnswer> {
     const { queue, monitor, whileRunning } = this.#setup
-    const known = outcome === 'known' ? await queue.status(id, identity) : undefined
-    if (known && !isOpen(known)) return jobAnswer(known, drainMs)
+    const isKnown = outcome === 'known'
+    const known = isKnown ? await orWithout(() => queue.status(id, identity), undefined) : undefined
+    if (known && !isOpen(known)) return endedAnswer(known, this.#setup)
     if (known && whileRunning === 'conflict') {
-      return problem(
-        409,
-        { detail: 'A request with this Idempotency-Key is under way.' },
-        retryIn(1_000),
-      )
+      const detail = 'A request with this Idempotency-Key is under way.'
+      return problem(409, { detail }, retryIn(1_000))
     }
-    const { respondAsync, waitMs = 0 } = parsePrefer(request.header('prefer'))
-    const ended = await this.#waitFor(id, identity, waitMs)
-    if (ended) return jobAnswer(ended, drainMs)
+    const { respondAsync, waitMs = 0 } = parsePrefer(asked.request.header('prefer'))
+    const ended = await this.#held.ended({ id, identity }, waitMs, asked)
+    if (ended) return endedAnswer(ended, this.#setup)
     const accepted = acceptedAnswer({ id }, { monitor: `${monitor}/${id}`, drainMs })
     if (!respondAsync) return accepted
     return { ...accepted, headers: { ...accepted.headers, 'Preference-Applied': 'respond-async' } }
-  }
-
-  /** How a job has ended, if it does while its client would rather wait. */
-  async #waitFor(id: string, identity: string, waitMs: number) {
-    const { queue, maxWaitMs, maxWaiting } = this.#setup
-    if (waitMs === 0 || this.#waiting >= maxWaiting) return undefined
-    this.#waiting += 1
-    try {
-      const found = await queue.settled(id, identity, Math.min(waitMs, maxWaitMs))
-      return found && !isOpen(found) ? found : undefined
-    } finally {
-      this.#waiting -= 1
-    }
-  }
-
-  #isSoft({ outcomes, source }: Decision): boolean {
-    if (source === 'closed' || source === 'shed' || outcomes.length === 0) return false
-    const { soft } = this.#setup
-    return outcomes.every(
-      ({ allowed, policy }) => allowed || (soft?.includes(policy.name) ?? mayBeSoft(policy)),
-    )
   }
 
   /** The key of the client's own, or what is wrong with it. */
@@ -155,46 +167,4 @@ class QueueAdmission<Native> implements Admission<Native> {
       key ?? problem(400, { detail: 'Idempotency-Key is no quoted string of 1 to 256 characters.' })
     )
   }
-}
-
-/** Whom a penalty blocks is refused. */
-function mayBeSoft({ algorithm }: Policy): boolean {
-  return algorithm !== 'penalty'
-}
-
-const bodyProblems = {
-  'too-large': [413, 'The body is too large to be queued.'],
-  malformed: [400, 'The body is not what its Content-Type says.'],
-  encoded: [415, 'A body with a Content-Encoding cannot be queued.'],
-} as const
-
-function bodyProblem(outcome: keyof typeof bodyProblems): JobAnswer {
-  const [status, detail] = bodyProblems[outcome]
-  return problem(status, { detail })
-}
-
-/** What is told to a client whose request was not enqueued. */
-function refused(result: Exclude<EnqueueResult, { id: string }>): Taken {
-  if (result.outcome !== 'full') {
-    if (result.outcome === 'too-large') return taken(bodyProblem('too-large'))
-    const detail = 'This Idempotency-Key was used for another request.'
-    return taken(problem(422, { detail }))
-  }
-  const { bound, retryAfterMs } = result
-  const [status, detail] =
-    bound === 'identity'
-      ? ([429, 'Too many of your requests are queued.'] as const)
-      : ([503, 'The queue is full.'] as const)
-  return { ...taken(problem(status, { detail }, retryIn(retryAfterMs))), fullForMs: retryAfterMs }
-}
-
-function taken({ status, headers, body: text }: JobAnswer): Taken {
-  const { 'Content-Type': contentType = '', ...rest } = headers
-  return { status, fields: Object.entries(rest), body: { contentType, text } }
-}
-
-/** What makes a request another one: headers do not. */
-function digest({ method, url, body }: RequestEnvelope): string {
-  const text = JSON.stringify([method, url, body ?? null])
-  return createHash('sha256').update(text).digest('base64url')
 }

@@ -7,6 +7,8 @@ export interface JobAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Whether something of ours failed, for which the client is not to pay. @default false */
+  readonly isOurs?: boolean
 }
 
 /** The bounds of what a client that polls is told to wait. */

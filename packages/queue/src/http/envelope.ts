@@ -9,17 +9,25 @@ export interface RequestEnvelope {
   readonly route: string | undefined
   /** Those that are on the list of `headers`. */
   readonly headers: Readonly<Record<string, string>>
+  /** Whose the request is: the digest of its identity, as in the job, never the key itself. */
+  readonly identity: string
   /** JSON, text, or bytes as base64; left out where the request has none. */
   readonly body?: unknown
   /** What `body` is, where it is bytes. */
   readonly encoding?: 'base64'
 }
 
+interface EnvelopeParts {
+  /** The names of those that are kept. */
+  readonly headers: readonly string[]
+  readonly identity: string
+  readonly body: { readonly value: unknown; readonly encoding?: 'base64' }
+}
+
 /** What is put into a job of a request: no header that is not asked for, since some carry secrets. */
 export function envelopeOf(
   request: HttpRequest,
-  headers: readonly string[],
-  body: { readonly value: unknown; readonly encoding?: 'base64' },
+  { headers, identity, body }: EnvelopeParts,
 ): RequestEnvelope {
   const kept = headers.flatMap((name) => {
     const value = request.header(name)
@@ -30,6 +38,7 @@ export function envelopeOf(
     url: request.content?.url ?? request.path,
     route: request.route,
     headers: Object.fromEntries(kept),
+    identity,
     ...(body.value === undefined ? {} : { body: body.value }),
     ...(body.encoding ? { encoding: body.encoding } : {}),
   }

@@ -4,7 +4,7 @@ import type { HttpRequest } from '@sluice/http'
 /** A body as a job can carry it. */
 export type RequestBody =
   | { readonly outcome: 'read'; readonly value: unknown; readonly encoding?: 'base64' }
-  | { readonly outcome: 'too-large' | 'malformed' | 'encoded' }
+  | { readonly outcome: 'too-large' | 'malformed' | 'nested' | 'encoded' }
 
 /** Reads the body of a request: what a parser made of it, if one has run, else the stream, as far as it may be long. */
 export async function readBody(request: HttpRequest, maxBytes: number): Promise<RequestBody> {
@@ -28,6 +28,7 @@ function parsedBody(parsed: unknown, maxBytes: number): RequestBody {
     if (parsed.length > maxBytes) return { outcome: 'too-large' }
     return asBase64(Buffer.from(parsed))
   }
+  if (isNested(parsed, mostLevels)) return { outcome: 'nested' }
   const text = JSON.stringify(parsed) ?? 'null'
   if (Buffer.byteLength(text) > maxBytes) return { outcome: 'too-large' }
   return { outcome: 'read', value: JSON.parse(text) }
@@ -44,11 +45,20 @@ const formMediaType = 'application/x-www-form-urlencoded'
 
 function fromJson(bytes: Buffer): RequestBody {
   try {
-    return { outcome: 'read', value: JSON.parse(bytes.toString('utf8')) }
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return isNested(value, mostLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
   } catch {
     // The client's mistake, and told to the client.
     return { outcome: 'malformed' }
   }
+}
+
+/** Levels of lists and objects in each other. A parser reads any number of them; who writes them needs the stack for each. */
+const mostLevels = 500
+
+function isNested(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isNested(inner, levels - 1))
 }
 
 function asBase64(bytes: Buffer): RequestBody {

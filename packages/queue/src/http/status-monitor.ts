@@ -1,17 +1,11 @@
-import {
-  createLimiter,
-  type Duration,
-  invalid,
-  knownFields,
-  type Limiter,
-  type Store,
-} from '@sluice/core'
+import { createLimiter, type Duration, knownFields, type Limiter, type Store } from '@sluice/core'
 import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
-import type { JobStatus } from '../job.ts'
+import { isOpen } from '../job.ts'
 import type { Queue } from '../queue.ts'
 import { queueOf } from './admission-setup.ts'
 import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
+import { endedAnswer } from './ended-answer.ts'
 import { orUnavailable } from './unavailable.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
@@ -20,11 +14,9 @@ export interface StatusMonitorOptions<Native = unknown> {
   poll?: { limit: number; window: Duration }
   /** Where that is counted. @default memoryStore(): in this process */
   store?: Store
-  /** Where the result of a job that is done can be found, which is then answered with 303. @default the result itself, with 200 */
-  resultUrl?: (job: JobStatus) => string | undefined
 }
 
-const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store', 'resultUrl']
+const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store']
 
 const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
 
@@ -38,20 +30,13 @@ export function statusMonitor<Native = unknown>(
   options: StatusMonitorOptions<Native>,
 ): Handler<Native> {
   knownFields(options, 'statusMonitor', fields)
-  const { resultUrl } = options
-  if (resultUrl !== undefined && typeof resultUrl !== 'function') {
-    throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
-  }
   const queue = queueOf(options.queue)
   const limiter = pollLimiter(options)
 
   async function look(id: string, identity: string): Promise<JobAnswer> {
     const job = await queue.status(id, identity)
     if (!job) return problem(404)
-    const location = job.state === 'done' ? resultUrl?.(job) : undefined
-    if (location !== undefined) {
-      return json(303, { id, status: job.state }, { Location: location })
-    }
+    if (!isOpen(job)) return endedAnswer(job, { queue })
     return jobAnswer(job, job.state === 'pending' ? await queue.drainMs() : 0)
   }
 

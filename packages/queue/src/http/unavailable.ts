@@ -6,11 +6,21 @@ const brokerRetryMs = 5_000
 
 /** What work comes to, or 503 where the broker fails: that is our problem, and not the client's. */
 export async function orUnavailable<T>(work: () => Promise<T>): Promise<T | JobAnswer> {
+  return orWithout(work, { ...problem(503, {}, retryIn(brokerRetryMs)), isOurs: true })
+}
+
+/** What work comes to, or what stands in where the broker fails. */
+export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof SluiceError)) throw error
+    if (!isOfBroker(error)) throw error
     warnOnce(`the queue did not answer a request: ${error.message}`, error.code)
-    return problem(503, {}, retryIn(brokerRetryMs))
+    return otherwise
   }
+}
+
+/** Any other error is one of the application: of a function of its own, or a payload that nothing can carry. */
+function isOfBroker(error: unknown): error is SluiceError {
+  return error instanceof SluiceError && error.code.startsWith('SLUICE_BROKER_')
 }

@@ -1,0 +1,13 @@
+import { createHash } from 'node:crypto'
+import type { RequestEnvelope } from './envelope.ts'
+
+/** What makes a request another one, where it comes with the key of an earlier one: its method, URL and body. Headers do not. */
+export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope): string {
+  const text = JSON.stringify([
+    method,
+    url,
+    encoding ?? null,
+    ...(body === undefined ? [] : [body]),
+  ])
+  return createHash('sha256').update(text).digest('base64url')
+}

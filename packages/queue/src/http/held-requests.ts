@@ -1,0 +1,41 @@
+import type { AdmissionRequest } from '@sluice/http'
+import { isOpen, type JobStatus } from '../job.ts'
+import type { Queue } from '../queue.ts'
+import { orWithout } from './unavailable.ts'
+
+interface HoldingTerms<Native> {
+  readonly queue: Queue<Native>
+  readonly maxWaitMs: number
+  readonly maxWaiting: number
+}
+
+/** Requests that are held until their jobs have ended, since their clients would rather wait. */
+export class HeldRequests<Native> {
+  readonly #terms: HoldingTerms<Native>
+  #waiting = 0
+
+  constructor(terms: HoldingTerms<Native>) {
+    this.#terms = terms
+  }
+
+  /** How a job has ended, if it does in time. A broker that does not say so takes nothing from a job that was accepted. */
+  async ended(
+    { id, identity }: { readonly id: string; readonly identity: string },
+    waitMs: number,
+    { whenOver }: AdmissionRequest<Native>,
+  ): Promise<JobStatus | undefined> {
+    const { queue, maxWaitMs, maxWaiting } = this.#terms
+    if (waitMs === 0 || this.#waiting >= maxWaiting) return undefined
+    const left = new AbortController()
+    const leave = (): void => left.abort()
+    whenOver({ finish: leave, abort: leave })
+    this.#waiting += 1
+    try {
+      const timing = { timeoutMs: Math.min(waitMs, maxWaitMs), signal: left.signal }
+      const found = await orWithout(() => queue.settled(id, identity, timing), undefined)
+      return found && !isOpen(found) ? found : undefined
+    } finally {
+      this.#waiting -= 1
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { apiKey } from '@sluice/http'
+import {
+  type AdmissionOptions,
+  type Broker,
+  createAdmission,
+  createQueue,
+  createWorker,
+  type JobHandler,
+  memoryBroker,
+  type Queue,
+  type QueueOptions,
+  type StatusMonitorOptions,
+  statusMonitor,
+} from '@sluice/queue'
+import { type Mock, onTestFinished, vi } from 'vitest'
+import type { App } from './adapter-conformance.ts'
+import type { Answer, Question } from './ask.ts'
+import type { AppSetup, Limits, NativeRequest } from './drivers/driver.ts'
+import { until } from './until.ts'
+
+export interface QueueingSetup extends Omit<AppSetup, 'limits'> {
+  readonly queue?: Partial<QueueOptions<NativeRequest>>
+  readonly admission?: Partial<AdmissionOptions<NativeRequest>>
+  readonly monitor?: Partial<StatusMonitorOptions>
+  readonly limits?: Limits
+}
+
+export interface QueueingApp {
+  readonly app: App
+  readonly queue: Queue<NativeRequest>
+  readonly broker: Broker
+  /** Called when a request gets to the route of the application. */
+  readonly reached: Mock
+  work(handler: JobHandler): void
+}
+
+/** Starts an application whose route /reports has an admission, beside the monitor of its jobs. */
+export async function startQueueing(
+  start: (setup: AppSetup) => Promise<App>,
+  { queue: own, admission, monitor, limits: ownLimits, ...setup }: QueueingSetup = {},
+): Promise<QueueingApp> {
+  const broker = own?.broker ?? memoryBroker()
+  const queue = createQueue<NativeRequest>({ identity: apiKey(), ...own, broker })
+  const reached = vi.fn()
+  const limits: Limits = {
+    ...(ownLimits ?? { limit: 5, window: '1m' }),
+    admission: createAdmission({ queue, monitor: '/jobs', ...admission }),
+  }
+  const app = await start({
+    mounts: [['/jobs', statusMonitor({ queue: queue as Queue, ...monitor })]],
+    routes: [
+      { method: 'POST', path: '/reports', reached, limits },
+      { method: 'GET', path: '/reports', reached, limits },
+    ],
+    ...setup,
+  })
+  function work(handler: JobHandler): void {
+    const worker = createWorker({ broker, handler, attempts: 1 })
+    onTestFinished(() => worker.close({ grace: 1 }))
+  }
+  return { app, queue, broker, reached, work }
+}
+
+export const ada = { 'x-api-key': 'ada' }
+
+export const post = (fields: Partial<Question> = {}): Question => ({
+  method: 'POST',
+  body: '{"page":1}',
+  ...fields,
+  headers: { ...ada, 'content-type': 'application/json', ...fields.headers },
+})
+
+/** A request with an Idempotency-Key. */
+export const keyed = (key: string, fields: Partial<Question> = {}): Question =>
+  post({ ...fields, headers: { 'idempotency-key': key, ...fields.headers } })
+
+export const idOf = ({ body }: Answer): string => JSON.parse(body).id
+
+export const look = (app: App, id: string, headers: Question['headers'] = ada): Promise<Answer> =>
+  app.ask(`/jobs/${id}`, { headers })
+
+export const reaches = (app: App, id: string, state: string): Promise<void> =>
+  until(async () => (await look(app, id)).body.includes(`"${state}"`))
