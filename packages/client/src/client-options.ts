@@ -31,7 +31,7 @@ export interface ClientOptions {
   /** Methods that may be sent again. Others need an `Idempotency-Key`. @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE */
   methods?: readonly string[]
   /**
-   * Statuses that may be different next time. 403 and 413 count too, where the answer says when to come back.
+   * Statuses that may be different next time. 403, 409 and 413 count too, where the answer says when to come back.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: readonly number[]

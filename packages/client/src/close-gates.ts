@@ -23,3 +23,13 @@ export function closeGates(
   }
   if (refusing.length === 0) close(keeper.routeGate(call), toldMs)
 }
+
+/** The gates that an answer closes. */
+export function refusingGates(
+  { policies, violated }: Answer,
+  { keeper, call }: { keeper: GateKeeper; call: CallInfo },
+): Gate[] {
+  const refusing = policies.filter(({ name }) => violated.includes(name))
+  if (refusing.length === 0) return [keeper.routeGate(call)]
+  return refusing.map(({ name }) => keeper.policyGate(name))
+}

@@ -1,6 +1,7 @@
 import type { Answer } from './answer.ts'
 import type { CallInfo } from './call.ts'
 import { Gate } from './gate.ts'
+import { Holds } from './holds.ts'
 import type { Waiting } from './pause.ts'
 
 /** Bounds of what is remembered for one key; the oldest is forgotten first. */
@@ -13,6 +14,7 @@ const maxGates = 200
  * several routes, so that a policy of all routes holds all calls, and one of the login holds the login alone.
  */
 export class GateKeeper {
+  readonly holds: Holds = new Holds()
   readonly #pace: boolean
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
@@ -30,7 +32,7 @@ export class GateKeeper {
     const gates = names
       ? [...names].flatMap((name) => this.#gates.get(name) ?? [])
       : [...this.#gates.values()].filter(({ routes }) => routes.size > 1)
-    return own === undefined ? gates : [...gates, own]
+    return this.holds.with(own === undefined ? gates : [...gates, own])
   }
 
   /** The gate of the call's route alone, for what no policy was named for. */

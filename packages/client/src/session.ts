@@ -1,10 +1,11 @@
-import { type Answer, readAnswer } from './answer.ts'
+import { type Answer, readAnswer, withDetails } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { Settings } from './client-options.ts'
 import { clockMs } from './clock.ts'
-import { closeGates } from './close-gates.ts'
+import { closeGates, refusingGates } from './close-gates.ts'
 import type { Fetch } from './create-fetch.ts'
+import { dropBody } from './drop-body.ts'
 import type { GiveUpEvent, WaitEvent } from './events.ts'
 import type { Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
@@ -27,6 +28,9 @@ interface Wait {
   /** Where the call may be woken. */
   readonly at: readonly Waiting[]
 }
+
+/** How long the document of a refusal may take to come. */
+const maxDetailsMs = 1000
 
 /** A wait of one call that concerns no other. */
 const alone = { policies: [], at: [] } as const
@@ -154,25 +158,39 @@ export class Session {
     const mayFollow = this.#isRepeatable && this.#tries <= this.#settings.retries
     // Browsers refuse to call their `fetch` as a method.
     const send = this.#send
+    const request = this.call.argumentsFor({ mayFollow })
     let response: Response
     try {
-      response = await send(...this.call.argumentsFor({ mayFollow }))
+      response = await send(...request)
     } catch (error) {
       this.#settle()
       if (this.call.signal?.aborted || !mayFollow) throw error
       return { response: undefined, error }
     }
     this.#response = response
-    const answer = await readAnswer(response, this.call)
+    const answer = readAnswer(response, this.call)
     this.#settle(answer)
-    if (answer.toldMs !== undefined && isShared(response.status)) this.#closeGates(answer, sentMs)
-    return { response, answer }
+    if (answer.toldMs === undefined || !isShared(response.status)) return { response, answer }
+    return { response, answer: await this.#closeGates(answer, { response, sentMs }) }
   }
 
-  #closeGates(answer: Answer, sentMs: number): void {
+  /** Closes gates as the headers say, or as the document says that comes with them; nobody passes before it is read. */
+  async #closeGates(
+    told: Answer,
+    { response, sentMs }: { response: Response; sentMs: number },
+  ): Promise<Answer> {
+    const nowMs = clockMs()
+    const untilMs = nowMs + maxDetailsMs
+    const release = told.hasDetails
+      ? this.keeper.holds.hold(refusingGates(told, this), { nowMs, untilMs })
+      : undefined
+    const { signal } = this.call
+    const answer = release ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    closeGates(answer, { sentMs, nowMs: clockMs(), jitterMs: drawMs }, this)
+    closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
+    release?.()
+    return answer
   }
 
   /** What the call waits for by itself after a request that failed; the gates stand for what is told to everybody. */
@@ -214,7 +232,7 @@ export class Session {
 
   /** Frees the connection. What goes wrong with a body that nobody wants does not matter. */
   #dropResponse(): void {
-    this.#response?.body?.cancel().catch(() => undefined)
+    if (this.#response !== undefined) dropBody(this.#response)
     this.#response = undefined
   }
 
