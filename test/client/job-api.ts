@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import type { RequestListener, Server } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { apiKey, mount, rateLimit } from '@sluice/express'
 import {
   createAdmission,
@@ -50,7 +49,7 @@ export async function jobApi({ handler, maxAge, poll, before }: JobApiOptions): 
   }
 }
 
-export async function listening(handler: RequestListener): Promise<Server> {
+async function listening(handler: RequestListener): Promise<Server> {
   const server = createServer(handler).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return server
