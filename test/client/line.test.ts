@@ -4,7 +4,10 @@ import { abortsAfter, limitedApi } from './limited-api.ts'
 import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
 
 beforeEach(fakeTime)
-afterEach(() => vi.useRealTimers())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 const origin = 'https://api.example.com'
 const slow = { name: 'slow', limit: 10, window: '10s' } as const
@@ -76,27 +79,38 @@ describe('a call that one gate holds for long', () => {
     await settled(Promise.allSettled(calls))
   })
 
-  it('passes in its turn, though others come all the time', async () => {
-    const rare = { name: 'rare', limit: 2, window: '2s' } as const
-    const busy = { name: 'busy', limit: 10, window: '2s' } as const
-    const api = limitedApi({ policiesOf: (path) => (path === '/both' ? [rare, busy] : [busy]) })
-    const patience = { maxTotalWaitMs: 600_000 }
-    const fetch = createFetch({ fetch: api.fetch, ...patience })
-    const others = Array.from({ length: 12 }, () => fetch(`${origin}/items`))
-    const both = Array.from({ length: 10 }, () => fetch(`${origin}/both`))
-    const startMs = performance.now()
-    let bothMs = Number.POSITIVE_INFINITY
-    void Promise.all(both).then(() => {
-      bothMs = performance.now() - startMs
-    })
-    for (let tick = 0; tick < 200; tick++) {
-      const call = fetch(`${origin}/items`, { signal: abortsAfter(20_000) })
-      call.catch(() => undefined)
-      others.push(call)
-      await vi.advanceTimersByTimeAsync(100)
+  it('passes in its turn, though others take each of its gates all the time', async () => {
+    const a = { name: 'a', limit: 10, window: '5s' } as const
+    const b = { name: 'b', limit: 10, window: '5s' } as const
+    const of: Record<string, (typeof a)[] | (typeof b)[]> = { '/a': [a], '/b': [b] }
+    const api = limitedApi({ policiesOf: (path) => of[path] ?? [a, b] })
+    const fetch = createFetch({ fetch: api.fetch, maxTotalWaitMs: 600_000 })
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const calls: Promise<Response>[] = []
+    const call = (path: string, ms: number) => {
+      const one = fetch(origin + path, { signal: abortsAfter(ms) })
+      one.catch(() => undefined)
+      calls.push(one)
     }
-    await settled(Promise.allSettled(others))
-    // Ten at one a second, behind a refusal of two.
-    expect(bothMs).toBeLessThan(15_000)
+    // The two open 300 ms apart, and let one pass each 550 ms from then on.
+    for (const path of ['/a', '/b', '/both']) await settled(fetch(origin + path))
+    for (let count = 0; count < 9; count++) call('/a', 60_000)
+    await vi.advanceTimersByTimeAsync(300)
+    for (let count = 0; count < 9; count++) call('/b', 60_000)
+    await vi.advanceTimersByTimeAsync(100)
+    const startMs = performance.now()
+    const both = [1, 2, 3].map(() => fetch(`${origin}/both`))
+    let tookMs = Number.POSITIVE_INFINITY
+    void Promise.all(both).then(() => {
+      tookMs = performance.now() - startMs
+    })
+    for (let tick = 0; tick < 120; tick++) {
+      call('/a', 20_000)
+      call('/b', 20_000)
+      await vi.advanceTimersByTimeAsync(250)
+    }
+    await settled(Promise.allSettled(calls))
+    // Behind five seconds until the gates open, and two calls in front.
+    expect(tookMs).toBeLessThan(10_000)
   })
 })

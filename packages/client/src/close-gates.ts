@@ -8,17 +8,15 @@ const roundingMs = 1000
 
 /**
  * Closes the gates of the policies that have refused a request, each for as long as it says itself. What is told beyond
- * that may be another's, which is not shown: it closes the route, and no policy. Answers whether one of them was open.
+ * that may be another's, which is not shown: it closes the route, and no policy.
  */
 export function closeGates(
   { toldMs = 0, policies, violated }: Answer,
   closing: Omit<Closing, 'toldMs'>,
   { keeper, route }: { keeper: GateKeeper; route: string },
-): boolean {
-  let isNews = false
-  const close = (gate: Gate, waitMs: number): void => {
-    if (gate.close({ ...closing, toldMs: closing.nowMs + waitMs })) isNews = true
-  }
+): void {
+  const close = (gate: Gate, waitMs: number): void =>
+    gate.close({ ...closing, toldMs: closing.nowMs + waitMs })
   const refusing = policies.filter(({ name }) => violated.includes(name))
   const resets = refusing.map(({ resetMs = toldMs }) => resetMs)
   const latestMs = Math.max(...resets)
@@ -29,5 +27,4 @@ export function closeGates(
     close(keeper.policyGate(name), waitMs)
   }
   if (!isItsOwn) close(keeper.routeGate(route), toldMs)
-  return isNews
 }

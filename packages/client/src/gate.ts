@@ -118,14 +118,13 @@ export class Gate {
     this.#strain = Math.max(1, this.#strain * narrowing)
   }
 
-  /** Answers whether it was open until now. */
-  close(closing: Closing): boolean {
+  close(closing: Closing): void {
     const { sentMs, nowMs } = closing
     const toldMs = Math.min(closing.toldMs, nowMs + maxClosedMs)
     // Refusals of requests that were under way when the gate closed are no news; only the latest time counts.
     if (sentMs < this.#opensMs) {
       this.#stayClosed(toldMs)
-      return false
+      return
     }
     this.#strain = nowMs < this.#spacedUntilMs ? Math.min(maxStrain, this.#strain * widening) : 1
     this.#toldMs = toldMs
@@ -135,7 +134,6 @@ export class Gate {
     this.#spacedUntilMs = 0
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
-    return true
   }
 
   #stayClosed(toldMs: number): void {

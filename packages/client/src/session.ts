@@ -196,8 +196,7 @@ export class Session {
   #closeGates(answer: Answer, sentMs: number): void {
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    const isNews = closeGates(answer, { sentMs, nowMs: clockMs(), jitterMs: drawMs }, this)
-    if (isNews) this.keeper.line.move()
+    closeGates(answer, { sentMs, nowMs: clockMs(), jitterMs: drawMs }, this)
   }
 
   /** Until when the call waits at its gates, where it was told what concerns other calls as well. */

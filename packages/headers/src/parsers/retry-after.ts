@@ -25,5 +25,7 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
 const firstEpochSeconds = 1_000_000_000
 
 function delayOf(seconds: number, nowMs: number): number {
-  return seconds < firstEpochSeconds ? seconds * 1000 : (msUntil(seconds * 1000, nowMs) ?? seconds * 1000)
+  return seconds < firstEpochSeconds
+    ? seconds * 1000
+    : (msUntil(seconds * 1000, nowMs) ?? seconds * 1000)
 }
