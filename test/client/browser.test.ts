@@ -120,7 +120,7 @@ describe('a page of another origin', () => {
     test.skip(browser === undefined, 'there is no Chrome')
     const preflights: string[] = []
     const handler: JobHandler = async ({ payload }) => {
-      await new Promise((resolve) => setTimeout(resolve, 2200))
+      await new Promise((resolve) => setTimeout(resolve, 2700))
       return payload
     }
     const jobs = await jobApi({ handler, before: cors(exposed, preflights) })

@@ -1,6 +1,8 @@
 import type { Call } from './call.ts'
+import { clockMs } from './clock.ts'
 import type { Fetch } from './create-fetch.ts'
-import { GateKeeper, remember } from './gate-keeper.ts'
+import { GateKeeper } from './gate-keeper.ts'
+import { remember } from './remember.ts'
 
 /** How many keys are remembered. */
 const maxKeys = 1000
@@ -26,7 +28,8 @@ export function keeperOf(call: Call, { send, key, pace }: Keeping): GateKeeper {
   const keepers = keepersOf(send, key)
   const pacedId = `${pace ? 'paced' : 'free'} ${id}`
   const keeper = keepers.get(pacedId) ?? new GateKeeper({ pace })
-  remember(keepers, { id: pacedId, value: keeper, max: maxKeys })
+  const isKept = (one: GateKeeper): boolean => one.isBusy(clockMs())
+  remember(keepers, { id: pacedId, value: keeper, max: maxKeys, isKept })
   return keeper
 }
 
