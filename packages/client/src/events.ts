@@ -11,7 +11,7 @@ export interface WaitEvent {
   readonly url: string
   /** Requests that this call has sent so far. */
   readonly tries: number
-  /** Names of the policies that are waited for; empty where the server named none. */
+  /** Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where the server named none. */
   readonly policies: readonly string[]
   /** The last answer to this call, whose body must not be read: it may still be handed out. */
   readonly response: Response | undefined

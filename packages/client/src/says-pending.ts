@@ -1,6 +1,6 @@
 import { type Patience, peekJson } from './peek-json.ts'
 
-/** How long it may take until a status document has come. What takes longer is a result. */
+/** How long it may take until the document of a monitor has come. What takes longer is a result, or names no other monitor. */
 export const maxStatusMs = 1000
 
 /**

@@ -4,6 +4,7 @@ import { type Deadline, deadlineIn, unlessAborted } from './deadline.ts'
 import { dropBody } from './drop-body.ts'
 import { monitorInBody, monitorInHeaders } from './monitor-url.ts'
 import { pause } from './pause.ts'
+import type { Patience } from './peek-json.ts'
 import { pollJitterMs, pollWaits } from './poll-waits.ts'
 import { maxStatusMs, saysPending } from './says-pending.ts'
 import { serverNowMs } from './server-clock.ts'
@@ -75,22 +76,25 @@ async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline)
 }
 
 /** A monitor may send those who poll on to another one. */
-async function follow(job: Watched, { atMs, signal }: Deadline): Promise<void> {
+async function follow(job: Watched, deadline: Deadline): Promise<void> {
   const baseUrl = job.last.url || job.monitor || job.baseUrl
   const moved =
     monitorInHeaders(job.last, baseUrl) ??
-    (await monitorInBody(job.last, baseUrl, { untilMs: atMs, signal }))
+    (await monitorInBody(job.last, baseUrl, shortly(deadline)))
   job.monitor = moved ?? job.monitor
 }
 
 function isPending(
   { monitor = '', last }: Watched,
   settings: WaitForSettings,
-  { atMs, signal }: Deadline,
+  deadline: Deadline,
 ): boolean | Promise<boolean> {
   if (settings.isPending !== undefined) return settings.isPending(last)
-  const untilMs = Math.min(atMs, clockMs() + maxStatusMs)
-  return saysPending(last, { monitor, untilMs, signal })
+  return saysPending(last, { monitor, ...shortly(deadline) })
+}
+
+function shortly({ signal }: Deadline): Patience {
+  return { untilMs: clockMs() + maxStatusMs, signal }
 }
 
 /** The monitor, unless it may not be asked. */
