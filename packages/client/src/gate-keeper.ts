@@ -1,7 +1,6 @@
 import type { Answer } from './answer.ts'
 import { clockMs } from './clock.ts'
 import { Gate } from './gate.ts'
-import { Holds } from './holds.ts'
 import { Line } from './line.ts'
 import type { Waiting } from './pause.ts'
 import { remember } from './remember.ts'
@@ -18,7 +17,6 @@ const maxGates = 1000
 export class GateKeeper {
   readonly line: Line = new Line()
   readonly #pace: boolean
-  readonly #holds = new Holds()
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
   /** What was found out of the two, until one of them changes. */
@@ -31,10 +29,8 @@ export class GateKeeper {
   }
 
   gatesOf(route: string): readonly Gate[] {
-    return this.#holds.with(this.#found.get(route) ?? this.#find(route))
-  }
-
-  #find(route: string): readonly Gate[] {
+    const known = this.#found.get(route)
+    if (known !== undefined) return known
     const own = this.#gates.get(route)
     const ids = this.#routes.get(route)
     const gates = ids
@@ -43,14 +39,6 @@ export class GateKeeper {
     const found = own === undefined ? gates : [...gates, own]
     remember(this.#found, { id: route, value: found, max: maxRoutes })
     return found
-  }
-
-  /** Lets nobody pass gates that are open, until it is known whether they are to be closed. Returns what ends that. */
-  hold(gates: readonly Gate[], bounds: { nowMs: number; untilMs: number }): () => void {
-    const end = this.#holds.hold(gates, bounds)
-    return () => {
-      if (end?.()) this.line.move()
-    }
   }
 
   /** The gate of a route alone, for what no policy was named for. */

@@ -54,6 +54,7 @@ export class Gate {
   #windowMs: number | undefined
   #toldMs = 0
   #opensMs = 0
+  #heldMs = 0
   #nextMs = 0
   #spacedUntilMs = 0
   /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
@@ -66,7 +67,7 @@ export class Gate {
 
   /** When the next call may go. */
   get clearMs(): number {
-    return Math.max(this.#opensMs, this.#nextMs)
+    return Math.max(this.#opensMs, this.#heldMs, this.#nextMs)
   }
 
   /** When the next call should go, to keep the pace. */
@@ -80,7 +81,12 @@ export class Gate {
   }
 
   isOpen(nowMs: number): boolean {
-    return nowMs >= this.#opensMs
+    return nowMs >= Math.max(this.#opensMs, this.#heldMs)
+  }
+
+  /** Lets nobody pass until then, as long as it is not known whether it is to be closed. */
+  hold(untilMs: number): void {
+    this.#heldMs = untilMs
   }
 
   /** Whether it is closed, or lets calls through one by one. */

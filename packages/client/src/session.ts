@@ -204,15 +204,18 @@ export class Session {
 
   /** Closes gates as the headers say, or as the document says that comes with them; nobody passes before it is read. */
   async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
-    const { hasDetails } = told
     const untilMs = nowMs + maxDetailsMs
-    const endHold = hasDetails && this.keeper.hold(refusingGates(told, this), { nowMs, untilMs })
+    const held = told.hasDetails ? refusingGates(told, this) : []
+    // For longer than it is read, so that nobody slips through at its end.
+    for (const gate of held) gate.hold(untilMs + maxDetailsMs)
     const { signal } = this.call
-    const answer = hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
+    const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
     closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
-    if (endHold) endHold()
+    for (const gate of held) gate.hold(0)
+    // Whom the headers held alone may go on.
+    if (held.length > 0) this.keeper.line.move()
     return answer
   }
 
