@@ -2,7 +2,7 @@ import { type Answer, readAnswer } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { Settings } from './client-options.ts'
-import { clockMs } from './clock.ts'
+import { clockMs, never } from './clock.ts'
 import { closeGates } from './close-gates.ts'
 import type { Fetch } from './create-fetch.ts'
 import type { GiveUpEvent, WaitEvent } from './events.ts'
@@ -238,7 +238,7 @@ export class Session {
     const nowMs = clockMs()
     this.#settings.onWait?.({ ...this.#soFar(), ...event })
     try {
-      const untilMs = isOpenEnded ? Number.POSITIVE_INFINITY : nowMs + event.waitMs
+      const untilMs = isOpenEnded ? never : nowMs + event.waitMs
       return await pause(untilMs, this.call.signal, at)
     } finally {
       this.#waitLeftMs = Math.max(0, this.#waitLeftMs - (clockMs() - nowMs))
