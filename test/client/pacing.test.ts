@@ -23,12 +23,15 @@ describe('pacing', () => {
   )
 
   it.each(['sliding-log', 'token-bucket'] as const)(
-    'keeps parallel calls from being refused: %s',
+    'keeps parallel calls from being refused, and lets them go at the rate of the limit: %s',
     async (algorithm) => {
+      const startMs = performance.now()
       const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
       const fetch = createFetch({ fetch: api.fetch, pace: true })
       await settled(Promise.all(Array.from({ length: 200 }, () => fetch(`${origin}/items`))))
       expect(api.arrivals).toHaveLength(200)
+      // Half of the first fifty at once, half over its window, the others at 45 a second.
+      expect(performance.now() - startMs).toBeLessThan(5000)
     },
   )
 

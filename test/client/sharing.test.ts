@@ -14,6 +14,11 @@ function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items'
   return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
 }
 
+/** A path without digits, which is a route of its own. */
+function wordOf(index: number): string {
+  return [...String(index)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+}
+
 describe('parallel calls', () => {
   it('wait together, and resume one by one', async () => {
     const api = limitedApi({ policiesOf: () => [burst] })
@@ -218,16 +223,32 @@ describe('policies', () => {
     expect(times[2]).toBeGreaterThanOrEqual(30_000)
   })
 
-  it('keep their gates closed, however many others are seen', async () => {
+  it.each([
+    ['a route', {}],
+    ['a policy', { RateLimit: '"a";r=0;t=50' }],
+  ])('keep their gates closed, however many others are seen: %s', async (_, headers) => {
     const answers = Array.from({ length: 1500 }, (_, index) => ({
       headers: { RateLimit: `"p${index}";r=5;t=9` },
     }))
-    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, ...answers)
+    const refusal = { status: 429, headers: { 'Retry-After': '50', ...headers } }
+    const api = scriptedApi(refusal, ...answers)
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
-    for (const index of answers.keys()) await fetch(`${origin}/items/${index}`)
+    for (const index of answers.keys()) await fetch(`${origin}/${wordOf(index)}`)
     await settled(fetch(`${origin}/items`))
     expect(api.times().at(-1)).toBeGreaterThanOrEqual(50_000)
+  })
+
+  it('that are too many to be remembered hold at least the calls that were refused', async () => {
+    const refusals = Array.from({ length: 1200 }, () => ({
+      status: 429,
+      headers: { 'Retry-After': '50' },
+    }))
+    const api = scriptedApi(...refusals, {})
+    const fetch = createFetch({ fetch: api.fetch })
+    const calls = refusals.map((_, index) => fetch(`${origin}/${wordOf(index)}`))
+    await settled(Promise.all(calls))
+    expect(Math.min(...api.times().slice(1200))).toBeGreaterThanOrEqual(50_000)
   })
 
   it('keep the gates of a key closed, however many other keys there are', async () => {

@@ -5,7 +5,7 @@ export interface WaitEvent {
    * `held`: an answer to another call said so, others wait in front, or the pace is slowed down.
    */
   readonly reason: 'told' | 'backoff' | 'held'
-  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait again. */
+  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait longer. */
   readonly waitMs: number
   readonly method: string
   readonly url: string

@@ -1,13 +1,8 @@
 import type { Answer } from './answer.ts'
-import { clockMs } from './clock.ts'
 import { Gate } from './gate.ts'
 import { Line } from './line.ts'
 import type { Waiting } from './pause.ts'
-import { remember } from './remember.ts'
-
-/** Bounds of what is remembered for one key. */
-const maxRoutes = 1000
-const maxGates = 1000
+import { isBusyNow, remember } from './remember.ts'
 
 /**
  * The gates of one key, and which of them are on the way of which call. The server does not say that before it has
@@ -37,7 +32,7 @@ export class GateKeeper {
       ? [...ids].flatMap((id) => this.#gates.get(id) ?? [])
       : [...this.#gates.values()].filter(({ routes }) => routes.size > 1)
     const found = own === undefined ? gates : [...gates, own]
-    remember(this.#found, { id: route, value: found, max: maxRoutes })
+    remember(this.#found, { id: route, value: found })
     return found
   }
 
@@ -55,15 +50,17 @@ export class GateKeeper {
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
     // An answer may be older than one that was heard before, and older dialects name one policy of several.
-    const kept = [...(before ?? [])].filter((id) => this.#gates.get(id)?.isBusy(nowMs))
+    const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(nowMs) === true
+    const kept = [...(before ?? [])].filter(isBusy)
     const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
-    remember(this.#routes, { id: route, value: ids, max: maxRoutes })
+    remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
     this.#found.clear()
     for (const policy of policies) {
       const gate = this.policyGate(policy.name)
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.measure(policy)
-      if (toldMs === undefined) gate.learn(policy, nowMs)
+      if (toldMs !== undefined) continue
+      gate.learn(policy, { nowMs, waiting: this.line.waitingFor(gate) })
     }
   }
 
@@ -92,8 +89,7 @@ export class GateKeeper {
     const known = this.#gates.get(id)
     if (known === undefined) this.#found.clear()
     const gate = known ?? new Gate(name, { pace: this.#pace })
-    const isKept = (one: Gate): boolean => one.isBusy(clockMs())
-    remember(this.#gates, { id, value: gate, max: maxGates, isKept })
+    remember(this.#gates, { id, value: gate, isKept: isBusyNow })
     return gate
   }
 }

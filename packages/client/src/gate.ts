@@ -1,5 +1,5 @@
 import { withAir } from './air.ts'
-import { Pace } from './pace.ts'
+import { type Moment, Pace } from './pace.ts'
 
 export interface Closing {
   /** When the server said to come back, on the client's clock. */
@@ -96,7 +96,7 @@ export class Gate {
 
   /** How long one call keeps the next one waiting. */
   spacingMs(nowMs: number): number {
-    return nowMs < this.#spacedUntilMs ? this.#evenMs() : 0
+    return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
   }
 
   /** The same with the pace, for a call that goes at `atMs`. */
@@ -107,7 +107,7 @@ export class Gate {
   /** Lets a call through, which must `settle` later. */
   pass(nowMs: number, { hasWaited }: { hasWaited: boolean }): void {
     if (nowMs < this.#spacedUntilMs) {
-      this.#nextMs = Math.max(this.clearMs, nowMs - latenessMs) + this.#evenMs()
+      this.#nextMs = Math.max(this.clearMs, nowMs - latenessMs) + this.#gapMs()
       // As long as calls come faster than they may go, the distance between them is kept.
       if (hasWaited) this.#spaceUntil(nowMs)
     }
@@ -157,21 +157,25 @@ export class Gate {
   }
 
   /** Notes what an answer says is left of the policy. */
-  learn(quota: Quota, nowMs: number): void {
-    this.#pace?.learn({ ...quota, limit: this.#limit }, nowMs)
+  learn(quota: Quota, moment: Moment): void {
+    this.#pace?.learn({ ...quota, limit: this.#limit }, moment)
   }
 
   /** For a window, and at least until the call after the next. */
   #spaceUntil(atMs: number): void {
     const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
-    const untilMs = atMs + windowMs + this.#evenMs()
+    const untilMs = atMs + windowMs + this.#gapMs()
     this.#spacedUntilMs = Math.max(this.#spacedUntilMs, untilMs)
+  }
+
+  #gapMs(): number {
+    return Math.min(maxSpacingMs, this.#evenMs())
   }
 
   /** The distance that the policy's own rate means. */
   #evenMs(): number {
     const evenMs =
       this.#limit && this.#windowMs ? withAir(this.#windowMs / this.#limit) : unknownSpacingMs
-    return Math.min(maxSpacingMs, evenMs * this.#strain)
+    return evenMs * this.#strain
   }
 }

@@ -1,4 +1,4 @@
-import { clockMs } from './clock.ts'
+import { clockMs, never } from './clock.ts'
 import type { Gate } from './gate.ts'
 import { maxTimerMs } from './pause.ts'
 
@@ -23,6 +23,8 @@ interface Rest {
   clearMs: number
   /** When the first of them goes that another gate holds for longer. It must find this one free. */
   dueMs: number
+  /** How many wait for this one more than for any other. */
+  waiting: number
 }
 
 /** Sums of clock times with fractions differ in their last digits. */
@@ -38,12 +40,17 @@ export class Line {
   readonly #waiting = new Map<Waiter, number>()
   readonly #rests = new Map<Gate, Rest>()
   #timer: ReturnType<typeof setTimeout> | undefined
-  #timerMs = Number.POSITIVE_INFINITY
+  #timerMs = never
   /** Whether somebody has left since all were given their times. */
   #isStale = false
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0
+  }
+
+  /** How many calls wait for a gate, as of when they were given their times. */
+  waitingFor(gate: Gate): number {
+    return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
   }
 
   /** Puts a call at the end, unless it may pass, or gives up, at once. Answers how long it will wait, as far as is known. */
@@ -64,7 +71,7 @@ export class Line {
   leave(waiter: Waiter): void {
     if (!this.#waiting.delete(waiter)) return
     this.#isStale = true
-    if (this.isEmpty) this.#wakeAt(Number.POSITIVE_INFINITY)
+    if (this.isEmpty) this.#wakeAt(never)
   }
 
   /** Lets those pass whose time has come, and gives all others new times. Must follow what may let them go earlier. */
@@ -72,7 +79,7 @@ export class Line {
     const nowMs = clockMs()
     this.#rests.clear()
     this.#isStale = false
-    let soonestMs = Number.POSITIVE_INFINITY
+    let soonestMs = never
     for (const waiter of this.#waiting.keys()) {
       const goesMs = this.#goesMs(waiter, nowMs)
       soonestMs = Math.min(soonestMs, this.#place(waiter, goesMs, nowMs))
@@ -109,7 +116,12 @@ export class Line {
 
   #restOf(gate: Gate): Rest {
     const { pacedMs, clearMs } = gate
-    const rest = this.#rests.get(gate) ?? { pacedMs, clearMs, dueMs: Number.POSITIVE_INFINITY }
+    const rest = this.#rests.get(gate) ?? {
+      pacedMs,
+      clearMs,
+      dueMs: never,
+      waiting: 0,
+    }
     rest.pacedMs = Math.max(rest.pacedMs, pacedMs)
     rest.clearMs = Math.max(rest.clearMs, clearMs)
     this.#rests.set(gate, rest)
@@ -127,12 +139,12 @@ export class Line {
       const hasWaited = this.#waiting.delete(waiter)
       for (const gate of gates) gate.pass(nowMs, { hasWaited })
       waiter.passed(gates)
-      return Number.POSITIVE_INFINITY
+      return never
     }
     if (!this.#isPatient(waiter, goesMs, nowMs)) {
       this.#waiting.delete(waiter)
       waiter.gaveUp(goesMs - nowMs)
-      return Number.POSITIVE_INFINITY
+      return never
     }
     this.#waiting.set(waiter, goesMs)
     for (const gate of gates) {
@@ -141,6 +153,7 @@ export class Line {
       if (isHeldElsewhere) {
         rest.dueMs = Math.min(rest.dueMs, goesMs)
       } else {
+        rest.waiting += 1
         rest.pacedMs = Math.max(rest.pacedMs, goesMs + gate.distanceMs(goesMs, nowMs))
         rest.clearMs = Math.max(rest.clearMs, nowMs) + gate.spacingMs(nowMs)
       }
@@ -152,9 +165,9 @@ export class Line {
     if (atMs === this.#timerMs) return
     clearTimeout(this.#timer)
     this.#timerMs = atMs
-    if (atMs === Number.POSITIVE_INFINITY) return
+    if (atMs === never) return
     const tick = (): void => {
-      this.#timerMs = Number.POSITIVE_INFINITY
+      this.#timerMs = never
       this.move()
     }
     // Timers may fire up to a millisecond early; then the times are the same, and a new one is set.

@@ -4,6 +4,12 @@ import type { Quota } from './gate.ts'
 /** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
 const maxDistanceMs = 10_000
 
+export interface Moment {
+  readonly nowMs: number
+  /** Calls that wait for the policy. */
+  readonly waiting: number
+}
+
 /**
  * What is left of a policy, as far as a client can know: the last answer's figure less the calls that are under way. The
  * first half of a quota may be used at will, the second is spread over what is left of the window, and what comes after
@@ -30,7 +36,7 @@ export class Pace {
   /** The distance from a call that goes at `atMs` to the next one, `evenMs` where nothing is known of that time. */
   distanceMs(atMs: number, evenMs: number): number {
     if (this.#isPlenty()) return 0
-    if (atMs >= this.#resetMs) return evenMs
+    if (atMs >= this.#resetMs) return Math.min(maxDistanceMs, evenMs)
     const restMs = this.#resetMs - this.#lastMs
     return this.#left > 0 ? Math.min(maxDistanceMs, restMs / (this.#left + 1)) : restMs
   }
@@ -47,11 +53,15 @@ export class Pace {
     if (!isAnswered) this.#left += 1
   }
 
-  /** Corrects the estimate by an answer. */
-  learn({ limit, remaining, resetMs }: Quota, nowMs: number): void {
+  /** Corrects the estimate by an answer, while so many calls wait. */
+  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): void {
     if (remaining === undefined || resetMs === undefined) return
     this.#limit = limit ?? Math.max(this.#limit, remaining)
-    this.#left = remaining - this.#underWay
+    const left = remaining - this.#underWay
+    // Those who wait are spread over the time to come already. A sliding window has its reset always a window ahead: with
+    // each answer they would be put off again, and come at half the rate.
+    if (waiting > 0 && left <= waiting) return
+    this.#left = left
     this.#resetMs = nowMs + withAir(resetMs)
     this.#lastMs ||= nowMs
   }

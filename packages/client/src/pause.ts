@@ -1,4 +1,4 @@
-import { clockMs } from './clock.ts'
+import { clockMs, never } from './clock.ts'
 
 /** Longer timers overflow, and fire at once. */
 export const maxTimerMs = 2_147_483_647
@@ -35,7 +35,7 @@ export function pause(
     // Timers may fire up to a millisecond early.
     const tick = (): void => {
       const leftMs = untilMs - clockMs()
-      if (leftMs === Number.POSITIVE_INFINITY) return
+      if (leftMs === never) return
       if (leftMs > 0) {
         timer = setTimeout(tick, Math.min(Math.ceil(leftMs), maxTimerMs))
       } else {

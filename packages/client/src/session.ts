@@ -2,7 +2,7 @@ import { type Answer, readAnswer, withDetails } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { Settings } from './client-options.ts'
-import { clockMs } from './clock.ts'
+import { clockMs, never } from './clock.ts'
 import { closeGates, refusingGates } from './close-gates.ts'
 import type { Fetch } from './create-fetch.ts'
 import { dropBody } from './drop-body.ts'
@@ -258,7 +258,7 @@ export class Session {
     const nowMs = clockMs()
     this.#settings.onWait?.({ ...this.#soFar(), ...event })
     try {
-      const untilMs = isOpenEnded ? Number.POSITIVE_INFINITY : nowMs + event.waitMs
+      const untilMs = isOpenEnded ? never : nowMs + event.waitMs
       return await pause(untilMs, this.call.signal, at)
     } finally {
       this.#waitLeftMs = Math.max(0, this.#waitLeftMs - (clockMs() - nowMs))

@@ -1,11 +1,7 @@
 import type { Call } from './call.ts'
-import { clockMs } from './clock.ts'
 import type { Fetch } from './create-fetch.ts'
 import { GateKeeper } from './gate-keeper.ts'
-import { remember } from './remember.ts'
-
-/** How many keys are remembered. */
-const maxKeys = 1000
+import { isBusyNow, remember } from './remember.ts'
 
 /** Says which calls are of one key. */
 type KeyFunction = (call: Call) => string | undefined
@@ -28,8 +24,7 @@ export function keeperOf(call: Call, { send, key, pace }: Keeping): GateKeeper {
   const keepers = keepersOf(send, key)
   const pacedId = `${pace ? 'paced' : 'free'} ${id}`
   const keeper = keepers.get(pacedId) ?? new GateKeeper({ pace })
-  const isKept = (one: GateKeeper): boolean => one.isBusy(clockMs())
-  remember(keepers, { id: pacedId, value: keeper, max: maxKeys, isKept })
+  remember(keepers, { id: pacedId, value: keeper, isKept: isBusyNow })
   return keeper
 }
 
