@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import type { JobHandler } from '@sluice/queue'
+import type { RequestHandler } from 'express'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningExample, startExample } from '../examples/start-example.ts'
 import { findOrInstallChrome } from '../support/chrome-binary.ts'
 import { addNote } from '../support/run-notes.ts'
 import { bundleForPages } from './bundle.ts'
+import { jobApi } from './job-api.ts'
 
 /** What the page reports. */
 interface Report {
@@ -36,6 +39,37 @@ const visit = `async (url) => {
   }
   return { answers, waits }
 }`
+
+/** What the page reports of a job. */
+interface JobReport {
+  readonly location: string | null
+  /** The `Retry-After` of each answer that said "not done", as the page saw it. */
+  readonly pending: (string | null)[]
+  readonly result: unknown
+}
+
+/** Orders a report, which asks for a preflight, and waits for it. */
+const visitJobs = `async (url) => {
+  const headers = { 'X-API-Key': 'ada' }
+  const order = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: '{"page":7}' }
+  const accepted = await sluice.createFetch()(url + 'reports', order)
+  const pending = []
+  const onPending = (response) => pending.push(response.headers.get('Retry-After'))
+  const done = await sluice.waitFor(accepted, { headers, onPending })
+  return { location: accepted.headers.get('Location'), pending, result: await done.json() }
+}`
+
+/** CORS as an application has it; notes what browsers asked before. */
+function cors(exposed: string, preflights: string[]): RequestHandler {
+  return (request, response, next) => {
+    response.set('Access-Control-Allow-Origin', '*')
+    response.set('Access-Control-Allow-Headers', 'Content-Type, X-API-Key')
+    if (exposed) response.set('Access-Control-Expose-Headers', exposed)
+    if (request.method !== 'OPTIONS') return next()
+    preflights.push(`${request.get('Access-Control-Request-Method')} ${request.path.slice(0, 6)}`)
+    response.sendStatus(204)
+  }
+}
 
 describe('a page of another origin', () => {
   let browser: Browser | undefined
@@ -77,6 +111,26 @@ describe('a page of another origin', () => {
     expect(waits).toMatchObject([{ reason: 'told', policies: ['burst'], retryAfter: '1' }])
     const [, second, third] = answers.map(({ atMs }) => atMs)
     expect((third ?? 0) - (second ?? 0)).toBeGreaterThan(1000)
+  })
+
+  it.for([
+    { how: 'as it is told, where it may see that', exposed: 'Location, Retry-After', told: '1' },
+    { how: 'by what the bodies say, where no header is exposed', exposed: '', told: null },
+  ])('waits for a job $how', async ({ exposed, told }, test) => {
+    test.skip(browser === undefined, 'there is no Chrome')
+    const preflights: string[] = []
+    const handler: JobHandler = async ({ payload }) => {
+      await new Promise((resolve) => setTimeout(resolve, 2700))
+      return payload
+    }
+    const jobs = await jobApi({ handler, before: cors(exposed, preflights) })
+    onTestFinished(jobs.close)
+    const report: JobReport = await page.evaluate(`(${visitJobs})(${JSON.stringify(jobs.url)})`)
+    expect(report.result).toMatchObject({ status: 'done', result: { body: { page: 7 } } })
+    expect(report.pending).toEqual(report.pending.map(() => told))
+    expect(report.pending.length).toBeGreaterThan(0)
+    expect(report.location !== null).toBe(exposed !== '')
+    expect(preflights).toEqual(expect.arrayContaining(['POST /repor', 'GET /jobs/']))
   })
 })
 

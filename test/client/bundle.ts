@@ -1,10 +1,10 @@
 import { build } from 'esbuild'
 import { root } from '../support/workspace.ts'
 
-/** `@sluice/client` as a bundler makes it for a page: one minified script that sets `sluice`. */
-export async function bundleForPages(): Promise<Uint8Array> {
+/** `@sluice/client`, or some of its names, as a bundler makes it for a page: one minified script that sets `sluice`. */
+export async function bundleForPages(names = '*'): Promise<Uint8Array> {
   const { outputFiles } = await build({
-    entryPoints: [`${root}packages/client/src/index.ts`],
+    stdin: { contents: `export ${names} from '@sluice/client'`, resolveDir: `${root}test` },
     bundle: true,
     minify: true,
     write: false,

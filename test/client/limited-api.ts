@@ -25,6 +25,10 @@ export interface LimitedApiOptions {
   readonly cost?: number
   /** How much longer it takes at most, in ms. @default 0 */
   readonly spreadMs?: number
+  /** How a refusal says when to come back, where not as the dialects do. */
+  readonly retryAfter?: 'date' | 'epoch'
+  /** How long the bodies of answers take, in ms. @default 0 */
+  readonly bodyMs?: number
 }
 
 /** An API with real limiters, by `Authorization`, at the other end of a faked network. */
@@ -34,6 +38,8 @@ export function limitedApi({
   latencyMs = 5,
   spreadMs = 0,
   cost = 1,
+  retryAfter,
+  bodyMs = 0,
 }: LimitedApiOptions): LimitedApi {
   const store = memoryStore()
   const arrivals: Arrival[] = []
@@ -55,11 +61,43 @@ export function limitedApi({
     const atMs = performance.now()
     const toldMs = atMs + Math.ceil(decision.retryAfterMs / 1000) * 1000
     arrivals.push({ atMs, path, status, toldMs })
+    if (status === 429 && retryAfter !== undefined) {
+      const instantMs = Math.ceil((Date.now() + decision.retryAfterMs) / 1000) * 1000
+      const isDate = retryAfter === 'date'
+      headers.set('Retry-After', isDate ? new Date(instantMs).toUTCString() : `${instantMs / 1000}`)
+    }
     await latency()
-    return new Response('', { status, headers })
+    return new Response(bodyMs > 0 ? slowBody(bodyMs) : '', { status, headers })
   }
 
-  return { fetch: answer, arrivals }
+  return { fetch: abortable(answer), arrivals }
+}
+
+/** A request that is aborted under way arrives all the same, but nobody hears of its answer. */
+function abortable(send: typeof fetch): typeof fetch {
+  return (input, init) =>
+    new Promise((resolve, reject) => {
+      const signal = input instanceof Request ? input.signal : init?.signal
+      signal?.addEventListener('abort', () => reject(signal.reason))
+      send(input, init).then(resolve, reject)
+    })
+}
+
+function slowBody(tookMs: number): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return new ReadableStream({
+    start(controller) {
+      timer = setTimeout(() => controller.close(), tookMs)
+    },
+    cancel: () => clearTimeout(timer),
+  })
+}
+
+/** A signal that aborts by the faked clock, as `AbortSignal.timeout` does by the real one. */
+export function abortsAfter(ms: number): AbortSignal {
+  const controller = new AbortController()
+  setTimeout(() => controller.abort(new Error('out of time')), ms)
+  return controller.signal
 }
 
 function headersOf({ allowed, outcomes }: Decision, dialects: readonly Dialect[]): Headers {

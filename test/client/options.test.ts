@@ -40,6 +40,9 @@ describe('an option that is wrong', () => {
   it('is refused by waitFor', async () => {
     const response = new Response()
     await expect(waitFor(response, { maxWaitMs: -1 })).rejects.toThrow('maxWaitMs must be')
+    await expect(waitFor(response, { baseUrl: '/jobs' })).rejects.toThrow(
+      "baseUrl must be an absolute URL of http or https, but is '/jobs'",
+    )
     await expect(waitFor(response, { interval: 1 } as object)).rejects.toThrow(
       "no option 'interval'",
     )

@@ -26,6 +26,10 @@ describe('what is sent again', () => {
     expect(await sentWith({ method, headers: { 'idempotency-key': '"a"' } })).toBe(2)
   })
 
+  it.each(['', ' ', '""'])('POST with an Idempotency-Key that is empty is not: %j', async (key) => {
+    expect(await sentWith({ method: 'POST', headers: { 'Idempotency-Key': key } })).toBe(1)
+  })
+
   it('POST is where the caller says that it may be', async () => {
     expect(await sentWith({ method: 'POST' }, { methods: ['post'] })).toBe(2)
     expect(await sentWith({}, { methods: ['post'] })).toBe(1)
@@ -139,4 +143,22 @@ describe('an AbortSignal', () => {
     await rejected
     expect(api.sent).toHaveLength(1)
   })
+})
+
+describe('an observer that throws', () => {
+  it.each(['onWait', 'onGiveUp'])(
+    'rejects the call, and frees the connection: %s',
+    async (name) => {
+      const cancel = vi.fn()
+      const body = new ReadableStream({ cancel })
+      const send = async () => new Response(body, { status: 429, headers: { 'Retry-After': '1' } })
+      const observer = () => {
+        throw new Error('observed')
+      }
+      const retries = name === 'onWait' ? 1 : 0
+      const call = createFetch({ fetch: send, retries, [name]: observer })(url)
+      await expect(settled(call)).rejects.toThrow('observed')
+      expect(cancel).toHaveBeenCalledOnce()
+    },
+  )
 })

@@ -14,6 +14,11 @@ function callMany(fetch: typeof globalThis.fetch, count: number, path = '/items'
   return settled(Promise.all(Array.from({ length: count }, () => fetch(origin + path))))
 }
 
+/** A path without digits, which is a route of its own. */
+function wordOf(index: number): string {
+  return [...String(index)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+}
+
 describe('parallel calls', () => {
   it('wait together, and resume one by one', async () => {
     const api = limitedApi({ policiesOf: () => [burst] })
@@ -197,68 +202,126 @@ describe('policies', () => {
     expect(other).toBe(0)
     expect(same).toBeGreaterThanOrEqual(30_000)
   })
+
+  it('keep a route closed though a late answer does not name them', async () => {
+    const one = (limit: number, left: number) => `limit=${limit}, remaining=${left}, reset=30`
+    const size = { 'RateLimit-Policy': '100;w=30' }
+    const answers = [
+      { status: 429, headers: { RateLimit: one(5, 0), 'RateLimit-Policy': '5;w=30' } },
+      { headers: { RateLimit: one(100, 50), ...size } },
+    ]
+    const times: number[] = []
+    const send = async (): Promise<Response> => {
+      const index = times.push(performance.now()) - 1
+      const { status = 200, headers = {} } = answers[index] ?? {}
+      await new Promise((resolve) => setTimeout(resolve, index === 1 ? 500 : 100))
+      return new Response('', { status, headers })
+    }
+    const fetch = createFetch({ fetch: send, retries: 0 })
+    await settled(Promise.all([fetch(`${origin}/items`), fetch(`${origin}/items`)]))
+    await settled(fetch(`${origin}/items`))
+    expect(times[2]).toBeGreaterThanOrEqual(30_000)
+  })
+
+  it.each([
+    ['a route', {}],
+    ['a policy', { RateLimit: '"a";r=0;t=50' }],
+  ])('keep their gates closed, however many others are seen: %s', async (_, headers) => {
+    const answers = Array.from({ length: 1500 }, (_, index) => ({
+      headers: { RateLimit: `"p${index}";r=5;t=9` },
+    }))
+    const refusal = { status: 429, headers: { 'Retry-After': '50', ...headers } }
+    const api = scriptedApi(refusal, ...answers)
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/items`)
+    for (const index of answers.keys()) await fetch(`${origin}/${wordOf(index)}`)
+    await settled(fetch(`${origin}/items`))
+    expect(api.times().at(-1)).toBeGreaterThanOrEqual(50_000)
+  })
+
+  it('that are too many to be remembered hold at least the calls that were refused', async () => {
+    const refusals = Array.from({ length: 1200 }, () => ({
+      status: 429,
+      headers: { 'Retry-After': '50' },
+    }))
+    const api = scriptedApi(...refusals, {})
+    const fetch = createFetch({ fetch: api.fetch })
+    const calls = refusals.map((_, index) => fetch(`${origin}/${wordOf(index)}`))
+    await settled(Promise.all(calls))
+    expect(Math.min(...api.times().slice(1200))).toBeGreaterThanOrEqual(50_000)
+  })
+
+  it('keep the gates of a key closed, however many other keys there are', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/items`)
+    for (let key = 0; key < 1100; key++) {
+      await fetch(`${origin}/items`, { headers: { Authorization: `${key}` } })
+    }
+    await settled(fetch(`${origin}/items`))
+    expect(api.times().at(-1)).toBeGreaterThanOrEqual(50_000)
+  })
+
+  it('that have nothing left are not closed for the wait of one that is not shown', async () => {
+    const refusal = { 'Retry-After': '50', RateLimit: '"site";r=0;t=5' }
+    const api = scriptedApi(
+      { headers: { RateLimit: '"site";r=1;t=5' } },
+      { status: 429, headers: refusal },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/cheap`)
+    await fetch(`${origin}/costly`)
+    await settled(fetch(`${origin}/cheap`))
+    await settled(fetch(`${origin}/costly`))
+    const [, , cheap = 0, costly] = api.times()
+    expect(cheap).toBeGreaterThanOrEqual(5000)
+    expect(cheap).toBeLessThan(10_000)
+    expect(costly).toBeGreaterThanOrEqual(50_000)
+  })
+
+  it('are closed for the jitter that a server adds, too', async () => {
+    const refusal = { 'Retry-After': '33', RateLimit: '"site";r=0;t=30' }
+    const api = scriptedApi(
+      { headers: { RateLimit: '"site";r=1;t=5' } },
+      { status: 429, headers: refusal },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/a`)
+    await fetch(`${origin}/b`)
+    await settled(fetch(`${origin}/a`))
+    expect(api.times()[2]).toBeGreaterThanOrEqual(33_000)
+  })
 })
 
-describe('pacing', () => {
-  const slow = { name: 'slow', limit: 10, window: '10s' } as const
+describe('routes', () => {
+  /** Whether a refusal of one path holds another one. */
+  async function areOne(first: string, second: string): Promise<boolean> {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(origin + first)
+    await settled(fetch(origin + second))
+    return (api.times()[1] ?? 0) > 0
+  }
 
-  it.each(['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const)(
-    'keeps a client that calls without pause from being refused: %s',
-    async (algorithm) => {
-      const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm }] })
-      const fetch = createFetch({ fetch: api.fetch, pace: true })
-      for (let call = 0; call < 40; call++) await settled(fetch(`${origin}/items`))
-      expect(api.arrivals.filter(({ status }) => status === 429)).toEqual([])
-    },
-  )
-
-  it.each(['sliding-log', 'token-bucket'] as const)(
-    'keeps parallel calls from being refused: %s',
-    async (algorithm) => {
-      const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
-      await callMany(createFetch({ fetch: api.fetch, pace: true }), 200)
-      expect(api.arrivals).toHaveLength(200)
-    },
-  )
-
-  it('counts calls that have no answer yet', async () => {
-    const api = limitedApi({ policiesOf: () => [slow], latencyMs: 1000 })
-    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 600_000 })
-    const calls = [fetch(`${origin}/items`)]
-    await vi.advanceTimersByTimeAsync(2500)
-    for (let call = 0; call < 40; call++) {
-      calls.push(fetch(`${origin}/items`))
-      await vi.advanceTimersByTimeAsync(100)
-    }
-    await settled(Promise.all(calls))
-    expect(api.arrivals.map(({ status }) => status)).not.toContain(429)
+  it.each([
+    ['/users/42', '/users/43'],
+    ['/orders/ord_1a2b3c', '/orders/ord_9z8y7x'],
+    ['/f/3f2504e0-4f89-11d3-9a0c-0305e82c3301', '/f/0e37df36-f698-11e6-8dd4-cb9ced3df976'],
+    ['/v1/users/42/posts', '/v1/users/7/posts'],
+    ['/2026-11-21/report', '/2026-11-22/report'],
+  ])('are one where an id differs: %s and %s', async (first, second) => {
+    expect(await areOne(first, second)).toBe(true)
   })
 
-  it('does not slow down the first half of a quota', async () => {
-    const api = limitedApi({ policiesOf: () => [slow] })
-    const fetch = createFetch({ fetch: api.fetch, pace: true })
-    const startMs = performance.now()
-    for (let call = 0; call < 5; call++) await settled(fetch(`${origin}/items`))
-    expect(performance.now() - startMs).toBe(50)
-  })
-
-  it('is off unless asked for: calls go until they are refused', async () => {
-    const api = limitedApi({ policiesOf: () => [slow] })
-    await callMany(createFetch({ fetch: api.fetch }), 11)
-    expect(api.arrivals.map(({ status }) => status).indexOf(429)).toBe(10)
-  })
-
-  it('goes on when the first call on a route fails', async () => {
-    const api = scriptedApi(new TypeError('one'), new TypeError('two'), {})
-    const fetch = createFetch({ fetch: api.fetch, pace: true, retries: 0 })
-    const calls = Promise.allSettled([1, 2, 3, 4].map(() => fetch(`${origin}/items`)))
-    const results = await settled(calls)
-    expect(results.map(({ status }) => status)).toEqual([
-      'rejected',
-      'rejected',
-      'fulfilled',
-      'fulfilled',
-    ])
-    expect(vi.getTimerCount()).toBe(0)
+  it.each([
+    ['/v1/items', '/v2/items'],
+    ['/v1.1/items', '/v1.2/items'],
+    ['/v1beta1/items', '/v1beta2/items'],
+    ['/s3/list', '/ec2/list'],
+    ['/oauth2/token', '/k8s/token'],
+  ])('are two where a version or a word differs: %s and %s', async (first, second) => {
+    expect(await areOne(first, second)).toBe(false)
   })
 })

@@ -21,10 +21,15 @@ const pending: ScriptedAnswer = {
 const done: ScriptedAnswer = { headers: json, body: '{"total":7}' }
 
 /** A 202 as a server at `monitor`'s origin would have sent it. */
-function accepted(headers: Record<string, string>, body = ''): Response {
+function accepted(headers: Record<string, string>, body: string | ReadableStream = ''): Response {
   const response = new Response(body, { status: 202, headers })
   Object.defineProperty(response, 'url', { value: 'https://api.example.com/jobs' })
   return response
+}
+
+/** A body that says nothing, for ever. */
+function silence(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: () => new Promise(() => undefined) })
 }
 
 describe('waitFor', () => {
@@ -47,6 +52,26 @@ describe('waitFor', () => {
     ['Azure-AsyncOperation', { 'Azure-AsyncOperation': monitor }, ''],
     ['the body', json, '{"id":"123","status":"pending","monitor":"/jobs/123"}'],
     ['statusUrl in the body', json, '{"statusUrl":"/jobs/123"}'],
+    [
+      'the body, where Location is no URL',
+      { ...json, Location: 'http://' },
+      '{"monitor":"/jobs/123"}',
+    ],
+    [
+      'the body, where Location is none of the web',
+      { ...json, Location: 'data:,done' },
+      '{"monitor":"/jobs/123"}',
+    ],
+    [
+      'the body, where Location leads from https to http',
+      { ...json, Location: 'http://api.example.com/jobs/123' },
+      '{"monitor":"./jobs/123"}',
+    ],
+    [
+      'the body, whose location is a place',
+      json,
+      '{"monitor":7,"status_url":"/jobs/123","location":"Berlin"}',
+    ],
   ])('finds the monitor in %s', async (_, headers, body) => {
     const api = scriptedApi(done)
     const job = accepted(headers, body)
@@ -111,16 +136,59 @@ describe('waitFor', () => {
     expect(api.sent.map(({ url }) => url)).toEqual([monitor, 'https://api.example.com/jobs/124'])
   })
 
-  it('sends the headers to the origin of the answer alone', async () => {
-    const seen: (string | null)[] = []
-    const fetch: typeof globalThis.fetch = async (_input, init) => {
-      seen.push(new Headers(init?.headers).get('Authorization'))
-      return new Response()
+  describe('and other origins', () => {
+    const headers = { Authorization: 'Bearer a' }
+    const foreign = 'https://other.example.com/jobs/123'
+
+    /** A `fetch` that notes where it was sent, and with which credentials. */
+    function noting() {
+      const seen: [string, string | null][] = []
+      const fetch: typeof globalThis.fetch = async (input, init) => {
+        seen.push([String(input), new Headers(init?.headers).get('Authorization')])
+        return new Response()
+      }
+      return { fetch, seen }
     }
-    const options = { fetch, headers: { Authorization: 'Bearer a' } }
-    await settled(waitFor(accepted({ Location: monitor }), options))
-    await settled(waitFor(accepted({ Location: 'https://evil.example.com/' }), options))
-    expect(seen).toEqual(['Bearer a', null])
+
+    it('sends its headers to the origin of the answer', async () => {
+      const { fetch, seen } = noting()
+      const entries = Object.entries(headers).values()
+      const once = entries as unknown as [string, string][]
+      await settled(waitFor(accepted({ Location: monitor }), { fetch, headers: once }))
+      expect(seen).toEqual([[monitor, 'Bearer a']])
+    })
+
+    it('refuses a monitor of another origin, unless it is told otherwise', async () => {
+      const { fetch, seen } = noting()
+      const waiting = waitFor(accepted({ Location: foreign }), { fetch, headers })
+      await expect(waiting).rejects.toThrow(/not of the origin of https:\/\/api.*sameOrigin/)
+      expect(seen).toEqual([])
+      const options = { fetch, headers, sameOrigin: false }
+      await settled(waitFor(accepted({ Location: foreign }), options))
+      expect(seen).toEqual([[foreign, null]])
+    })
+
+    it('refuses to be led there by a monitor', async () => {
+      const api = scriptedApi({ status: 202, headers: { Location: foreign } })
+      const waiting = settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+      await expect(waiting).rejects.toThrow('sameOrigin')
+      expect(api.sent).toHaveLength(1)
+    })
+
+    it('knows none of a response that was made anew', async () => {
+      const { fetch, seen } = noting()
+      const anew = (Location: string) => new Response('', { status: 202, headers: { Location } })
+      const waiting = waitFor(anew(monitor), { fetch, headers })
+      await expect(waiting).rejects.toThrow(/which has no URL.*baseUrl/)
+      await settled(waitFor(anew(monitor), { fetch, headers, sameOrigin: false }))
+      await expect(waitFor(anew('/jobs/123'), { fetch })).rejects.toThrow('names no monitor')
+      const baseUrl = new URL('https://api.example.com/v1/')
+      await settled(waitFor(anew('../jobs/123'), { fetch, headers, baseUrl }))
+      expect(seen).toEqual([
+        [monitor, null],
+        [monitor, 'Bearer a'],
+      ])
+    })
   })
 
   it('gives up with an error that says where to ask again', async () => {
@@ -158,6 +226,189 @@ describe('waitFor', () => {
     controller.abort(new Error('enough'))
     await rejected
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is not held up by a poll that is not answered', async () => {
+    const signals: (AbortSignal | null | undefined)[] = []
+    const fetch: typeof globalThis.fetch = (_, init) => {
+      signals.push(init?.signal)
+      return new Promise(() => undefined)
+    }
+    const startMs = performance.now()
+    const job = accepted({ Location: monitor, 'Retry-After': '2' })
+    const waiting = settled(waitFor(job, { fetch, maxWaitMs: 7000 }))
+    await expect(waiting).rejects.toMatchObject({ name: 'StillPendingError', monitor })
+    expect(performance.now() - startMs).toBe(7000)
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is not held up by a client that waits as it is told', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '50' } })
+    const fetch = createFetch({ fetch: api.fetch })
+    const startMs = performance.now()
+    const waiting = settled(waitFor(accepted({ Location: monitor }), { fetch, maxWaitMs: 7000 }))
+    await expect(waiting).rejects.toBeInstanceOf(StillPendingError)
+    expect(performance.now() - startMs).toBe(7000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is not held up by the body of a 202 that never comes', async () => {
+    const startMs = performance.now()
+    const waiting = settled(waitFor(accepted(json, silence()), { maxWaitMs: 7000 }))
+    await expect(waiting).rejects.toMatchObject({ name: 'StillPendingError', monitor: undefined })
+    expect(performance.now() - startMs).toBe(7000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('looks for another monitor no longer than a second', async () => {
+    const timesMs: number[] = []
+    const startMs = performance.now()
+    const fetch = async () => {
+      timesMs.push(performance.now() - startMs)
+      const isLast = timesMs.length === 3
+      return isLast ? new Response() : new Response(silence(), { status: 202, headers: json })
+    }
+    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    expect(timesMs).toEqual([1000, 3500, 6750])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('takes a document that does not come for the result, after a second', async () => {
+    const response = new Response(silence(), { headers: json })
+    const startMs = performance.now()
+    const result = await settled(
+      waitFor(accepted({ Location: monitor }), { fetch: async () => response }),
+    )
+    expect(result).toBe(response)
+    expect(result.bodyUsed).toBe(false)
+    expect(performance.now() - startMs).toBe(2000)
+  })
+
+  it.each([
+    ['0', { 'Retry-After': '0' }],
+    ['a date that is over', { 'Retry-After': 'Sun, 06 Nov 1994 08:49:37 GMT' }],
+  ])('does not run hot when it is told %s', async (_, headers) => {
+    const again = { headers }
+    const api = scriptedApi(again, again, { headers: { 'Retry-After': '1' } }, again, done)
+    const job = accepted({ Location: monitor, ...headers })
+    await settled(waitFor(job, { fetch: api.fetch }))
+    expect(api.times()).toEqual([200, 500, 950, 1950, 2150])
+  })
+
+  it('asks ever less often where it is told 0 for ever, and where intervalMs is 0', async () => {
+    for (const headers of [{ 'Retry-After': '0' }, undefined]) {
+      const api = scriptedApi({ status: 202, ...(headers && { headers }) })
+      const options = { fetch: api.fetch, intervalMs: 0, maxWaitMs: 600_000 }
+      const waiting = settled(waitFor(accepted({ Location: monitor, ...headers }), options))
+      await expect(waiting).rejects.toBeInstanceOf(StillPendingError)
+      expect(api.sent.length).toBeLessThan(60)
+    }
+  })
+
+  it('adds jitter to each wait, as far as maxWaitMs leaves room', async () => {
+    vi.mocked(Math.random).mockReturnValue(1)
+    const api = scriptedApi({ headers: { 'Retry-After': '0' } }, pending, done)
+    const job = accepted({ Location: monitor, 'Retry-After': '5' })
+    await settled(waitFor(job, { fetch: api.fetch, maxWaitMs: 7850 }))
+    expect(api.times()).toEqual([5500, 5800, 7825])
+  })
+
+  it.each([
+    ['pending', { headers: json, body: '{"status":"pending"}' }],
+    ['running', { headers: json, body: '{"status":"running"}' }],
+    ['nothing, with a 429', { status: 429 }],
+  ])('needs no header that a page may not see: the monitor says %s', async (_, hidden) => {
+    const api = scriptedApi(hidden, done)
+    const result = await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+    expect(await result.json()).toEqual({ total: 7 })
+    expect(api.times()).toEqual([1000, 2500])
+  })
+
+  it('takes what says that it is done for the result, and longer ones too', async () => {
+    const long = JSON.stringify({ status: 'running', filling: 'x'.repeat(70_000) })
+    for (const body of ['{"status":"done"}', '{"status":', '["pending"]', long]) {
+      const api = scriptedApi({ headers: json, body }, done)
+      const result = await settled(waitFor(accepted({ Location: monitor }), { fetch: api.fetch }))
+      expect(await result.text()).toBe(body)
+    }
+  })
+
+  it.each([
+    ['with a slash at the end', `${monitor}/`, 2],
+    ['of the other scheme', monitor.replace('https', 'http'), 2],
+    ['elsewhere', 'https://api.example.com/machines/7', 1],
+  ])('knows a redirect to itself from one to the result: %s', async (_, url, polls) => {
+    const sent: unknown[] = []
+    const fetch: typeof globalThis.fetch = async (input) => {
+      sent.push(input)
+      const isFirst = sent.length === 1
+      const response = new Response(isFirst ? '{"status":"running"}' : '{}', { headers: json })
+      return Object.defineProperties(response, {
+        redirected: { value: isFirst },
+        url: { value: url },
+      })
+    }
+    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    expect(sent).toHaveLength(polls)
+  })
+
+  it('gives up the body of each answer that is not the last, and leaves the 202 alone', async () => {
+    const given: string[] = []
+    const body = (name: string) => new ReadableStream({ cancel: () => void given.push(name) })
+    const answers = ['first', 'second'].map(
+      (name) => new Response(body(name), { headers: { 'Retry-After': '9' } }),
+    )
+    const controller = new AbortController()
+    const job = accepted({ Location: monitor }, body('202'))
+    const waiting = waitFor(job, {
+      fetch: async () => answers.shift() ?? new Response(),
+      signal: controller.signal,
+    })
+    const rejected = expect(waiting).rejects.toThrow('enough')
+    await vi.advanceTimersByTimeAsync(1500)
+    expect(given).toEqual(['first'])
+    await vi.advanceTimersByTimeAsync(9000)
+    expect(given).toEqual(['first', 'second'])
+    controller.abort(new Error('enough'))
+    await rejected
+    expect(given).toEqual(['first', 'second'])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('gives it up when an observer throws', async () => {
+    const cancel = vi.fn()
+    const answer = new Response(new ReadableStream({ cancel }), { status: 202 })
+    const onPending = (): void => {
+      throw new Error('observed')
+    }
+    const options = { fetch: async () => answer, onPending }
+    const waiting = settled(waitFor(accepted({ Location: monitor }), options))
+    await expect(waiting).rejects.toThrow('observed')
+    expect(cancel).toHaveBeenCalledTimes(1)
+  })
+
+  it('leaves the result to the signal of the caller, and to no deadline', async () => {
+    const controller = new AbortController()
+    const signals: AbortSignal[] = []
+    const fetch: typeof globalThis.fetch = async (_, init) => {
+      if (init?.signal) signals.push(init.signal)
+      return new Response()
+    }
+    const options = { fetch, signal: controller.signal, maxWaitMs: 5000 }
+    await settled(waitFor(accepted({ Location: monitor }), options))
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+    controller.abort()
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  it('takes a 500 for the end of a job, and asks a client by itself that does so', async () => {
+    const api = scriptedApi({ status: 500, body: 'failed' })
+    vi.stubGlobal('fetch', api.fetch)
+    const result = await settled(waitFor(accepted({ Location: monitor })))
+    vi.unstubAllGlobals()
+    expect([result.status, api.sent.length]).toEqual([500, 1])
   })
 
   it.each([

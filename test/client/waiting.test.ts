@@ -154,6 +154,25 @@ describe('a client that is refused', () => {
     expect(api.times()).toEqual([0, 3_000_000_000])
   })
 
+  it.each([
+    ['in the past', -1000, 0],
+    ['to come', 8000, 8000],
+  ])('reads an epoch that was sent as Retry-After, %s', async (_, aheadMs, expectedMs) => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': epoch(aheadMs) } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, expectedMs])
+  })
+
+  it('holds other calls for twenty days at most', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '900000000' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 500 })
+    expect((await fetch(url)).status).toBe(429)
+    await vi.advanceTimersByTimeAsync(1_728_000_000 - 1000)
+    expect((await fetch(url)).headers.get('Retry-After')).toBe('1')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect((await fetch(url)).status).toBe(200)
+  })
+
   it('is told nothing by an answer from a cache', async () => {
     const api = scriptedApi({ status: 429, headers: { Age: '10', RateLimit: '"a";r=0;t=30' } }, {})
     await settled(createFetch({ fetch: api.fetch })(url))
@@ -202,5 +221,54 @@ describe('the answer', () => {
 
     await vi.advanceTimersByTimeAsync(3_000_000)
     expect((await fetch(url)).status).toBe(200)
+  })
+
+  it('is the error of the last try, not a refusal of our own, when the server is to be left alone then', async () => {
+    const api = scriptedApi(
+      new TypeError('no network'),
+      { status: 429, headers: { 'Retry-After': '3600' } },
+      {},
+    )
+    vi.mocked(Math.random).mockReturnValue(0.9)
+    const call = createFetch({ fetch: api.fetch })(url)
+    const rejected = expect(call).rejects.toThrow('no network')
+    await createFetch({ fetch: api.fetch, retries: 0 })(url)
+    await settled(rejected)
+    expect(api.sent).toHaveLength(2)
+  })
+
+  it('is the reason of a signal that had aborted, also while the server is to be left alone', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '3600' } })
+    const fetch = createFetch({ fetch: api.fetch })
+    await fetch(url)
+    const call = fetch(url, { signal: AbortSignal.abort() })
+    await expect(call).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
+  })
+})
+
+describe('a clock with fractions', () => {
+  it.each([0.1, 1 / 3, 12_345.678_9])('uses up a bound exactly: %f', async (startMs) => {
+    const base = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(
+      () => base + startMs + (Date.now() - now) * 1.000_01,
+    )
+    const conflict = { status: 409, headers: { 'Retry-After': '1' } }
+    const api = scriptedApi(conflict, { status: 503 }, { status: 503 }, {})
+    const fetch = createFetch({ fetch: api.fetch, maxTotalWaitMs: 1000 })
+    // The first wait takes all that there is, and a little more; the backoffs are none.
+    expect((await settled(fetch(url))).status).toBe(200)
+  })
+
+  it('lets those pass who wait for nothing', async () => {
+    let passed = 0
+    const real = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      passed += 0.01
+      return real() + passed
+    })
+    const api = scriptedApi({ headers: { RateLimit: '"a";r=5;t=10' } })
+    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 0 })
+    const responses = await settled(Promise.all([1, 2, 3].map(() => fetch(url))))
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
   })
 })

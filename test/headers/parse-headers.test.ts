@@ -73,6 +73,20 @@ describe('draft-8 to draft-11', () => {
     expect(policies).toEqual([{ name: 'x', remaining: 4 }])
   })
 
+  it('has what is left from the legacy fields where it tells the sizes alone', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Policy': '"burst";q=10;w=1, "day";q=1000;w=86400',
+      'X-RateLimit-Limit': '1000',
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': '60',
+    })
+
+    expect(policies).toEqual([
+      { name: 'burst', limit: 10, windowMs: 1000 },
+      { name: 'day', limit: 1000, windowMs: 86_400_000, remaining: 0, resetMs: 60_000 },
+    ])
+  })
+
   it('gives way to the legacy fields when it is malformed', () => {
     const { policies } = parseHeaders({
       'RateLimit-Policy': '"a"b"; q=2',
@@ -126,6 +140,16 @@ describe('draft-3 to draft-7', () => {
     })
 
     expect(policies).toEqual([{ name: undefined, resetMs: 30_000 }])
+  })
+
+  it('goes by the stricter of two lines', () => {
+    const { policies } = parseHeaders({
+      'RateLimit-Limit': '10, 10',
+      'RateLimit-Remaining': '5, 0',
+      'RateLimit-Reset': '5, 30',
+    })
+
+    expect(policies).toEqual([{ name: undefined, limit: 10, remaining: 0, resetMs: 30_000 }])
   })
 
   it('keeps a policy that comes without any state', () => {
@@ -185,6 +209,18 @@ describe('the legacy fields', () => {
     const source = { 'x-ratelimit-remaining': '0', 'x-ratelimit-resource': 'search' }
     expect(parseHeaders(source).policies).toEqual([{ name: 'search', remaining: 0 }])
     expect(parseHeaders({ 'x-ratelimit-resource': 'search' }).policies).toEqual([])
+  })
+
+  it('mean the stricter of two lines', () => {
+    const source = {
+      'X-RateLimit-Limit': '100, 10',
+      'X-RateLimit-Remaining': '5, 0',
+      'X-RateLimit-Reset': '5, soon, 30',
+    }
+    expect(parseHeaders(source).policies).toEqual([
+      { name: undefined, limit: 10, remaining: 0, resetMs: 30_000 },
+    ])
+    expect(resetMs('10, 1795195831')).toBe(30_750)
   })
 
   it('floor numbers with a fraction, as Reddit sends them', () => {

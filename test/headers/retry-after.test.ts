@@ -28,6 +28,11 @@ describe('parsing Retry-After', () => {
     ['007', 7000],
     ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
     ['2, 30', 30_000],
+    ['30.5', 30_500],
+    ['0.5', 500],
+    ['soon, 30', 30_000],
+    ['30, Fri, 20 Nov 2026 12:00:10 GMT', 30_000],
+    ['Fri, 20 Nov 2026 12:00:30 GMT, 5', 29_750],
   ])('reads %j as %d ms', (text, expected) => {
     expect(parseRetryAfter(text, nowMs)).toBe(expected)
   })
@@ -38,6 +43,13 @@ describe('parsing Retry-After', () => {
     'Fri Nov 20 12:00:30 2026',
   ])('reads the date %j', (text) => {
     expect(parseRetryAfter(text, nowMs)).toBe(29_750)
+  })
+
+  it.each([
+    ['Fri, 20 Nov 2026 12:00:30 GMT, Fri, 20 Nov 2026 12:01:00 GMT', 59_750],
+    ['Friday, 20-Nov-26 12:01:00 GMT,Fri Nov 20 12:00:30 2026', 59_750],
+  ])('takes the later of two lines with dates: %j', (text, expected) => {
+    expect(parseRetryAfter(text, nowMs)).toBe(expected)
   })
 
   it('reads a day of one digit in the asctime form', () => {
@@ -57,7 +69,8 @@ describe('parsing Retry-After', () => {
     '',
     '-5',
     '+5',
-    '0.5',
+    '.5',
+    '5.',
     '5s',
     '1e3',
     '0x10',

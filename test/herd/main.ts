@@ -5,16 +5,17 @@ import { herdChart } from './herd-chart.ts'
 import { type Herd, runHerd } from './run-herd.ts'
 
 // 200 clients call an API that admits 50 a second, all at once and each until it is served. Three rounds of each kind of
-// client; the table has the middle one by time, and the busiest second of all. Fails when clients that share what they are
-// told come back faster than the limit and a tenth.
+// client; the table has the middle one by time, and the busiest seconds of all. Fails when a client is not served, and when
+// clients of one process come back faster than the limit and a tenth, or are refused again. Of 200 processes nothing is
+// promised: they cannot know of each other.
 const size = { clients: 200, limit: 50 }
 const rounds = 3
 const mayBe = size.limit * 1.1
 
 const middle: Herd[] = []
 const rows = [
-  '| clients | requests | refusals | finished after | busiest second |',
-  '| --- | ---: | ---: | ---: | ---: |',
+  '| clients | requests | refusals | finished after | busiest second, sent after | busiest second, arriving after |',
+  '| --- | ---: | ---: | ---: | ---: | ---: |',
 ]
 for (const contender of contenders) {
   const herds: Herd[] = []
@@ -23,17 +24,23 @@ for (const contender of contenders) {
   if (herd === undefined) continue
   middle.push(herd)
   const busiest = Math.max(...herds.map(({ busiestSecond }) => busiestSecond))
+  const busiestArrivals = Math.max(...herds.map(({ busiestArrivals }) => busiestArrivals))
+  const lateRefusals = Math.max(...herds.map(({ lateRefusals }) => lateRefusals))
   rows.push(
-    `| ${herd.name} | ${herd.requests} | ${herd.refusals} | ${(herd.tookMs / 1000).toFixed(1)} s | ${busiest} |`,
+    `| ${herd.name} | ${herd.requests} | ${herd.refusals} | ${(herd.tookMs / 1000).toFixed(1)} s | ${busiest} | ${busiestArrivals} |`,
   )
   console.log(rows.at(-1))
-  if (herd.name.includes('one process') && busiest > mayBe) {
-    console.error(`${herd.name}: ${busiest} requests came in one second, and ${mayBe} may`)
-    process.exitCode = 1
-  }
+  if (!herd.name.includes('one process')) continue
+  if (busiest > mayBe) fail(herd, `${busiest} requests came back in one second, and ${mayBe} may`)
+  if (lateRefusals > 0) fail(herd, `${lateRefusals} requests were refused that came back`)
 }
 
 const title = `${size.clients} clients, an API that admits ${size.limit} a second`
 mkdirSync(`${root}docs/clients`, { recursive: true })
 writeFileSync(`${root}docs/clients/herd.svg`, herdChart(title, middle, size.limit))
 console.log(`\n${rows.join('\n')}`)
+
+function fail({ name }: Herd, message: string): void {
+  console.error(`${name}: ${message}`)
+  process.exitCode = 1
+}

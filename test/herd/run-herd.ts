@@ -18,6 +18,10 @@ export interface Herd {
   readonly tookMs: number
   /** The most requests in any rolling second, of those sent after the first refusal was heard; of all where there was none. */
   readonly busiestSecond: number
+  /** The same of those that arrived after the first refusal was sent, whenever they had been sent themselves. */
+  readonly busiestArrivals: number
+  /** Refusals of requests that were sent after the first one was heard. */
+  readonly lateRefusals: number
   /** When requests arrived, in ms since the first one. */
   readonly arrivals: readonly { readonly atMs: number; readonly isServed: boolean }[]
 }
@@ -35,9 +39,11 @@ export async function runHerd(
     const watch = watched()
     const startMs = performance.now()
     await Promise.all(
-      Array.from({ length: clients }, async () =>
-        (await contender.clientOf(watch.send)(`${origin}/items`)).text(),
-      ),
+      Array.from({ length: clients }, async () => {
+        const response = await contender.clientOf(watch.send)(`${origin}/items`)
+        if (response.status !== 200) throw new Error(`a client was answered ${response.status}`)
+        await response.text()
+      }),
     )
     const tookMs = performance.now() - startMs
     const arrivals: Arrival[] = JSON.parse(await (await fetch(`${origin}/arrivals`)).text())
@@ -67,12 +73,16 @@ function figuresOf(
   const firstMs = arrivals[0]?.atMs ?? 0
   const isHeard = Number.isFinite(seen.heardMs)
   const later = arrivals.filter(({ sentMs }) => !isHeard || sentMs > seen.heardMs)
+  const firstRefusal = arrivals.findIndex(({ status }) => status === 429)
+  const arrivingLater = arrivals.slice(firstRefusal + 1)
   return {
     name,
     requests: arrivals.length,
     refusals: arrivals.filter(({ status }) => status === 429).length,
     tookMs: seen.tookMs,
     busiestSecond: busiest(later.map(({ atMs }) => atMs)),
+    busiestArrivals: busiest(arrivingLater.map(({ atMs }) => atMs)),
+    lateRefusals: later.filter(({ status }) => status === 429).length,
     arrivals: arrivals.map(({ atMs, status }) => ({
       atMs: atMs - firstMs,
       isServed: status === 200,

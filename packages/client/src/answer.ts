@@ -1,5 +1,6 @@
 import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
 import type { Call } from './call.ts'
+import { type Patience, peekJson } from './peek-json.ts'
 import { serverNowMs } from './server-clock.ts'
 
 export interface Answer {
@@ -7,29 +8,52 @@ export interface Answer {
   readonly policies: readonly NamedPolicy[]
   /** How long to wait from now, where the answer tells. */
   readonly toldMs: number | undefined
+  /** Whether a reset tells it, and no Retry-After. */
+  readonly isReset: boolean
   /** The names of the policies that have refused the request, as far as that is told. */
   readonly violated: readonly string[]
+  /** Whether its body may say which policies have refused. */
+  readonly hasDetails: boolean
 }
 
-type NamedPolicy = ParsedPolicy & { readonly name: string }
+interface NamedPolicy extends ParsedPolicy {
+  /** Tells it from all others: with its partition, where it is one of several. */
+  readonly name: string
+  /** As documents call it. */
+  readonly plainName: string
+}
 
-/** Larger bodies are no problem documents. */
-const maxProblemBytes = 65_536
-
-/** What a response tells about limits. Its body stays unread. */
-export async function readAnswer(response: Response, call: Call): Promise<Answer> {
+/** What the headers of a response tell about limits. */
+export function readAnswer(response: Response, call: Call): Answer {
   const { headers, status } = response
   const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })
   const policies = isOfCall(response, call) ? parsed.map(named) : []
-  const isRefusal = status === 429 || (isSpent(policies) && (status === 503 || isGitHubs(response)))
-  const toldMs =
-    status < 400 ? undefined : (retryAfterMs ?? (isRefusal ? resetOf(policies) : undefined))
-  if (toldMs === undefined) return { policies, toldMs, violated: [] }
-  const listed = policies.length > 1 ? await violatedPolicies(response) : []
-  const candidates = policies.filter(({ name, remaining }) =>
-    listed.length > 0 ? listed.includes(name) : remaining === 0,
-  )
-  return { policies, toldMs, violated: candidates.map(({ name }) => name) }
+  const spent = policies.filter(isSpent)
+  const isRefusal = status === 429 || (spent.length > 0 && (status === 503 || isGitHubs(response)))
+  const resetMs = isRefusal ? latestReset(spent.length > 0 ? spent : policies) : undefined
+  const toldMs = status < 400 ? undefined : (retryAfterMs ?? resetMs)
+  const isTold = toldMs !== undefined
+  return {
+    policies,
+    toldMs,
+    isReset: retryAfterMs === undefined,
+    violated: isTold ? spent.map(({ name }) => name) : [],
+    hasDetails: isTold && policies.length > 1 && isProblem(headers),
+  }
+}
+
+/** The answer with what a problem document says in `violated-policies`. The body stays unread. */
+export async function withDetails(
+  answer: Answer,
+  response: Response,
+  patience: Patience,
+): Promise<Answer> {
+  const { 'violated-policies': listed } = await peekJson(response, patience)
+  if (!Array.isArray(listed) || listed.length === 0) return answer
+  const violating = answer.policies.filter(({ plainName }) => listed.includes(plainName))
+  const resetMs = answer.isReset ? latestReset(violating) : undefined
+  const toldMs = resetMs ?? answer.toldMs
+  return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
 }
 
 /** GitHub refuses with 403, too. Where more than the legacy fields are sent, a 403 says "forbidden" and nothing else. */
@@ -40,39 +64,26 @@ function isGitHubs({ status, headers }: Response): boolean {
 /** A stored answer tells of other calls (draft-11 §7.3), and one after a redirect to another origin of that one's limits. */
 function isOfCall({ headers, url }: Response, call: Call): boolean {
   if (Number(headers.get('Age')) > 0) return false
-  return url === '' || new URL(url).origin === call.url.origin
+  return !URL.canParse(url) || new URL(url).origin === call.url.origin
 }
 
 /** Dialects without names have one policy at a time, told by its size. */
 function named(policy: ParsedPolicy): NamedPolicy {
-  return { ...policy, name: policy.name ?? `${policy.limit}/${policy.windowMs}` }
+  const { pk, limit, windowMs } = policy
+  const plainName = policy.name ?? `${limit}/${windowMs}`
+  const name = pk ? `${plainName};pk=:${btoa(String.fromCharCode(...pk))}:` : plainName
+  return { ...policy, name, plainName }
 }
 
-function isSpent(policies: readonly ParsedPolicy[]): boolean {
-  return policies.some(({ remaining }) => remaining === 0)
+function isSpent({ remaining }: ParsedPolicy): boolean {
+  return remaining === 0
 }
 
-/** The reset of the policies that are spent, or of all of them where none is; the latest of several. */
-function resetOf(policies: readonly ParsedPolicy[]): number | undefined {
-  const spent = isSpent(policies) ? policies.filter(({ remaining }) => remaining === 0) : policies
-  const resets = spent.flatMap(({ resetMs }) => resetMs ?? [])
+function latestReset(policies: readonly ParsedPolicy[]): number | undefined {
+  const resets = policies.flatMap(({ resetMs }) => resetMs ?? [])
   return resets.length === 0 ? undefined : Math.max(...resets)
 }
 
-/** `violated-policies` of a problem document. */
-async function violatedPolicies(response: Response): Promise<string[]> {
-  const isProblem = /^application\/problem\+json\b/i.test(
-    response.headers.get('Content-Type') ?? '',
-  )
-  const length = Number(response.headers.get('Content-Length'))
-  if (!isProblem || !(length > 0 && length <= maxProblemBytes)) return []
-  try {
-    const problem: unknown = await response.clone().json()
-    if (typeof problem !== 'object' || problem === null) return []
-    const names: unknown = Reflect.get(problem, 'violated-policies')
-    return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
-  } catch {
-    // A body that breaks off or is no JSON tells nothing; the headers have told the wait.
-    return []
-  }
+function isProblem(headers: Headers): boolean {
+  return /^application\/problem\+json\b/i.test(headers.get('Content-Type') ?? '')
 }

@@ -16,8 +16,14 @@ export interface Call extends CallInfo {
 type Input = Parameters<typeof fetch>[0]
 
 /** Reads the arguments of `fetch`; throws what `fetch` would reject with when they are no request. */
-export function readCall(input: Input, init: RequestInit | undefined): Call {
+export function readCall(input: Input, given: RequestInit | undefined): Call {
+  const init = withLastingHeaders(given)
   const request = isRequest(input) ? input : undefined
+  const isBodyOfRequest =
+    (init?.body ?? undefined) === undefined && (request?.body ?? null) !== null
+  if (isBodyOfRequest && request?.bodyUsed) {
+    throw new TypeError('fetch: the body of the Request was sent or read before')
+  }
   // A Request resolves `/path` against the page, knows that Node has no such thing, and checks the rest.
   const { url, method, headers } = new Request(request?.url ?? String(input), {
     method: init?.method ?? request?.method ?? 'GET',
@@ -31,10 +37,17 @@ export function readCall(input: Input, init: RequestInit | undefined): Call {
     hasRepeatableBody: isRepeatable(init?.body, method),
     // The body of a Request is used up with the first request, so all but the last one send a copy.
     argumentsFor: ({ mayFollow }) => [
-      mayFollow && request !== undefined && request.body !== null ? request.clone() : input,
+      mayFollow && isBodyOfRequest && request !== undefined ? request.clone() : input,
       init,
     ],
   }
+}
+
+/** An iterator, such as the entries of a Map, is used up when it is read once. */
+function withLastingHeaders(init: RequestInit | undefined): RequestInit | undefined {
+  const headers = init?.headers
+  const isIterator = headers !== undefined && Symbol.iterator in headers && 'next' in headers
+  return isIterator ? { ...init, headers: [...headers] } : init
 }
 
 function isRequest(input: Input): input is Request {
@@ -47,6 +60,6 @@ function isRepeatable(body: unknown, method: string): boolean {
   // An error of the caller, which is no different the next time.
   if (method === 'GET' || method === 'HEAD') return false
   if (typeof body !== 'object') return true
-  // Node's fetch takes any async iterable, and so sends it as a stream; Blob and FormData are none.
-  return !(body instanceof ReadableStream || Symbol.asyncIterator in body)
+  // Node's fetch takes any async iterable, node-fetch whatever has `pipe`, and both send it as a stream.
+  return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
 }

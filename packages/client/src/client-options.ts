@@ -31,14 +31,18 @@ export interface ClientOptions {
   /** Methods that may be sent again. Others need an `Idempotency-Key`. @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE */
   methods?: readonly string[]
   /**
-   * Statuses that may be different next time. 403 and 413 count too, where the answer says when to come back.
+   * Statuses that may be different next time. 403, 409 and 413 count too, where the answer says when to come back.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: readonly number[]
-  /** Whether calls slow down before the limit: the second half of a quota is spread over what is left of its window. @default false */
+  /**
+   * Whether calls slow down before the limit: the second half of a quota is spread over what is left of its window. It never
+   * makes a call fail. @default false
+   */
   pace?: boolean
   /**
-   * Who is asking: calls with the same text share what one of them is told, `undefined` shares nothing.
+   * Who is asking: calls with the same text share what one of them is told, `undefined` shares nothing. Needed where
+   * another header says who asks, or where one of these differs from request to request, as signatures do.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: (call: CallInfo) => string | undefined

@@ -2,3 +2,6 @@
 export function clockMs(): number {
   return performance.now()
 }
+
+/** A time that does not come. */
+export const never: number = Number.POSITIVE_INFINITY

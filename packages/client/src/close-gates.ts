@@ -1,25 +1,39 @@
 import type { Answer } from './answer.ts'
-import type { CallInfo } from './call.ts'
 import type { Closing, Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
 
+/** By how much what is told may exceed a policy's reset: servers add jitter, up to the whole of it, and round up. */
+const maxJitter = 1
+const roundingMs = 1000
+
 /**
- * Closes the gates of the policies that have refused a request, or that of its route where none was named. One policy is
- * closed until the time told; of several, those that are over earlier only until they are.
+ * Closes the gates of the policies that have refused a request, each for as long as it says itself. What is told beyond
+ * that may be another's, which is not shown: it closes the route, and no policy.
  */
 export function closeGates(
   { toldMs = 0, policies, violated }: Answer,
   closing: Omit<Closing, 'toldMs'>,
-  { keeper, call }: { keeper: GateKeeper; call: CallInfo },
+  { keeper, route }: { keeper: GateKeeper; route: string },
 ): void {
   const close = (gate: Gate, waitMs: number): void =>
     gate.close({ ...closing, toldMs: closing.nowMs + waitMs })
   const refusing = policies.filter(({ name }) => violated.includes(name))
-  const waits = refusing.map(({ resetMs = toldMs }) => Math.min(resetMs, toldMs))
-  const latest = waits.indexOf(Math.max(...waits))
+  const resets = refusing.map(({ resetMs = toldMs }) => resetMs)
+  const latestMs = Math.max(...resets)
+  const isItsOwn = toldMs <= latestMs * (1 + maxJitter) + roundingMs
   for (const [index, { name }] of refusing.entries()) {
-    const gate = keeper.policyGate(name)
-    close(gate, index === latest ? toldMs : (waits[index] ?? toldMs))
+    const resetMs = resets[index] ?? toldMs
+    const waitMs = isItsOwn && resetMs === latestMs ? toldMs : Math.min(resetMs, toldMs)
+    close(keeper.policyGate(name), waitMs)
   }
-  if (refusing.length === 0) close(keeper.routeGate(call), toldMs)
+  if (!isItsOwn) close(keeper.routeGate(route), toldMs)
+}
+
+/** The gates of the policies that have refused a request, or that of its route where none was named. */
+export function refusingGates(
+  { violated }: Answer,
+  { keeper, route }: { keeper: GateKeeper; route: string },
+): Gate[] {
+  if (violated.length === 0) return [keeper.routeGate(route)]
+  return violated.map((name) => keeper.policyGate(name))
 }

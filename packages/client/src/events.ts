@@ -5,13 +5,13 @@ export interface WaitEvent {
    * `held`: an answer to another call said so, others wait in front, or the pace is slowed down.
    */
   readonly reason: 'told' | 'backoff' | 'held'
-  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait again. */
+  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait longer. */
   readonly waitMs: number
   readonly method: string
   readonly url: string
   /** Requests that this call has sent so far. */
   readonly tries: number
-  /** Names of the policies that are waited for; empty where the server named none. */
+  /** Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where the server named none. */
   readonly policies: readonly string[]
   /** The last answer to this call, whose body must not be read: it may still be handed out. */
   readonly response: Response | undefined

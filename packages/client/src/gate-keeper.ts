@@ -1,11 +1,8 @@
 import type { Answer } from './answer.ts'
-import type { CallInfo } from './call.ts'
 import { Gate } from './gate.ts'
+import { Line } from './line.ts'
 import type { Waiting } from './pause.ts'
-
-/** Bounds of what is remembered for one key; the oldest is forgotten first. */
-const maxRoutes = 1000
-const maxGates = 200
+import { isBusyNow, remember } from './remember.ts'
 
 /**
  * The gates of one key, and which of them are on the way of which call. The server does not say that before it has
@@ -13,9 +10,12 @@ const maxGates = 200
  * several routes, so that a policy of all routes holds all calls, and one of the login holds the login alone.
  */
 export class GateKeeper {
+  readonly line: Line = new Line()
   readonly #pace: boolean
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
+  /** What was found out of the two, until one of them changes. */
+  readonly #found = new Map<string, readonly Gate[]>()
   /** Routes of which nothing is known yet, with the calls that wait for the answer to the first call. */
   readonly #scouted = new Map<string, Waiting>()
 
@@ -23,79 +23,77 @@ export class GateKeeper {
     this.#pace = options.pace
   }
 
-  gatesOf(call: CallInfo): Gate[] {
-    const route = routeOf(call)
+  gatesOf(route: string): readonly Gate[] {
+    const known = this.#found.get(route)
+    if (known !== undefined) return known
     const own = this.#gates.get(route)
-    const names = this.#routes.get(route)
-    const gates = names
-      ? [...names].flatMap((name) => this.#gates.get(name) ?? [])
+    const ids = this.#routes.get(route)
+    const gates = ids
+      ? [...ids].flatMap((id) => this.#gates.get(id) ?? [])
       : [...this.#gates.values()].filter(({ routes }) => routes.size > 1)
-    return own === undefined ? gates : [...gates, own]
+    const found = own === undefined ? gates : [...gates, own]
+    remember(this.#found, { id: route, value: found })
+    return found
   }
 
-  /** The gate of the call's route alone, for what no policy was named for. */
-  routeGate(call: CallInfo): Gate {
-    return this.#gate(routeOf(call), undefined)
+  /** The gate of a route alone, for what no policy was named for. */
+  routeGate(route: string): Gate {
+    return this.#gate(route, undefined)
   }
 
   policyGate(name: string): Gate {
-    return this.#gate(`policy ${name}`, name)
+    return this.#gate(policyId(name), name)
   }
 
-  /** Notes which policies an answer to the call has named, and what is left of them where it was no refusal that told when. */
-  learn(call: CallInfo, { policies, toldMs }: Answer, nowMs: number): void {
-    const route = routeOf(call)
-    if (policies.length === 0 && this.#routes.has(route)) return
-    const ids = new Set(policies.map(({ name }) => `policy ${name}`))
-    remember(this.#routes, { id: route, value: ids, max: maxRoutes })
+  /** Notes which policies an answer on a route has named, and what is left of them where it was no refusal that told when. */
+  learn(route: string, { policies, toldMs }: Answer, nowMs: number): void {
+    const before = this.#routes.get(route)
+    if (policies.length === 0 && before !== undefined) return
+    // An answer may be older than one that was heard before, and older dialects name one policy of several.
+    const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(nowMs) === true
+    const kept = [...(before ?? [])].filter(isBusy)
+    const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
+    remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
+    this.#found.clear()
     for (const policy of policies) {
       const gate = this.policyGate(policy.name)
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.measure(policy)
-      if (toldMs === undefined) gate.learn(policy, nowMs)
+      if (toldMs !== undefined) continue
+      gate.learn(policy, { nowMs, waiting: this.line.waitingFor(gate) })
     }
+  }
+
+  /** Whether there is something to be forgotten with it. */
+  isBusy(nowMs: number): boolean {
+    return !this.line.isEmpty || [...this.#gates.values()].some((gate) => gate.isBusy(nowMs))
   }
 
   /**
    * Who waits for the first answer on a route of which nothing is known, to join them. `undefined` for the call that is to
    * bring that answer, which must call `endScouting`, and where an answer is known.
    */
-  waitingForScout(call: CallInfo): Waiting | undefined {
-    const route = routeOf(call)
+  waitingForScout(route: string): Waiting | undefined {
     const waiting = this.#scouted.get(route)
     if (waiting === undefined && !this.#routes.has(route)) this.#scouted.set(route, new Set())
     return waiting
   }
 
-  endScouting(call: CallInfo): void {
-    const route = routeOf(call)
+  endScouting(route: string): void {
     const waiting = this.#scouted.get(route) ?? []
     this.#scouted.delete(route)
     for (const wake of [...waiting]) wake()
   }
 
   #gate(id: string, name: string | undefined): Gate {
-    const gate = this.#gates.get(id) ?? new Gate(name, { pace: this.#pace })
-    remember(this.#gates, { id, value: gate, max: maxGates })
+    const known = this.#gates.get(id)
+    if (known === undefined) this.#found.clear()
+    const gate = known ?? new Gate(name, { pace: this.#pace })
+    remember(this.#gates, { id, value: gate, isKept: isBusyNow })
     return gate
   }
 }
 
-/** Puts an entry at the end of a map, and takes the first one away when that makes too many. */
-export function remember<T>(
-  map: Map<string, T>,
-  { id, value, max }: { id: string; value: T; max: number },
-): void {
-  map.delete(id)
-  map.set(id, value)
-  if (map.size <= max) return
-  for (const oldest of map.keys()) {
-    map.delete(oldest)
-    return
-  }
-}
-
-/** The method and path of a call, where parts with a digit stand for any: `/users/42` and `/users/43` are one route. */
-function routeOf({ method, url }: CallInfo): string {
-  return `${method} ${url.pathname.replace(/\/[^/]*\d[^/]*/g, '/:')}`
+function policyId(name: string): string {
+  return `policy ${name}`
 }

@@ -1,6 +1,5 @@
-import { air } from './air.ts'
-import { Pace } from './pace.ts'
-import type { Waiting } from './pause.ts'
+import { withAir } from './air.ts'
+import { type Moment, Pace } from './pace.ts'
 
 export interface Closing {
   /** When the server said to come back, on the client's clock. */
@@ -36,13 +35,17 @@ const maxStrain = 32
 const unknownWindowMs = 10_000
 const maxSpacedMs = 60_000
 
+/** A call that comes late by no more than this leaves the next one its time. */
+const latenessMs = 20
+
+/** 20 days, what Sluice tells at most. One wrong answer must not stop a process for good. */
+const maxClosedMs = 1_728_000_000
+
 /**
  * The way to what one policy limits. It closes when a request was refused, and then lets waiting calls through one by one:
- * all of them at once would be refused again. Whoever comes takes a slot, the next one free.
+ * all of them at once would be refused again.
  */
 export class Gate {
-  /** Calls that wait, in the order they came. They are woken to take new slots when the gate closes. */
-  readonly waiting: Waiting = new Set()
   readonly name: string | undefined
   /** Where the policy was seen. */
   readonly routes: Set<string> = new Set()
@@ -51,6 +54,7 @@ export class Gate {
   #windowMs: number | undefined
   #toldMs = 0
   #opensMs = 0
+  #heldMs = 0
   #nextMs = 0
   #spacedUntilMs = 0
   /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
@@ -62,22 +66,57 @@ export class Gate {
   }
 
   /** When the next call may go. */
-  slotMs(nowMs: number): number {
-    return Math.max(nowMs, this.#opensMs, this.#nextMs)
+  get clearMs(): number {
+    return Math.max(this.#opensMs, this.#heldMs, this.#nextMs)
+  }
+
+  /** When the next call should go, to keep the pace. */
+  get pacedMs(): number {
+    return Math.max(this.clearMs, this.#pace?.readyMs(this.#evenMs()) ?? 0)
+  }
+
+  /** When there is more of it than the pace has to spread. */
+  get resetMs(): number {
+    return this.#pace?.resetMs ?? 0
   }
 
   isOpen(nowMs: number): boolean {
-    return nowMs >= this.#opensMs
+    return nowMs >= Math.max(this.#opensMs, this.#heldMs)
   }
 
-  /** Takes the next slot, also for a call that another gate holds for longer: it must not hold up those behind it. */
-  take(nowMs: number): void {
-    const slotMs = this.slotMs(nowMs)
-    const spacingMs = slotMs < this.#spacedUntilMs ? this.#spacingMs() : 0
-    const pacedMs = this.#pace?.take(slotMs, this.#spacingMs()) ?? 0
-    this.#nextMs = Math.max(pacedMs, slotMs + spacingMs)
-    // As long as calls come faster than they may go, the distance between them is kept.
-    if (spacingMs > 0 && slotMs > nowMs) this.#spaceUntil(slotMs)
+  /** Lets nobody pass until then, as long as it is not known whether it is to be closed. */
+  hold(untilMs: number): void {
+    this.#heldMs = untilMs
+  }
+
+  /** Whether it is closed, or lets calls through one by one. */
+  isBusy(nowMs: number): boolean {
+    return nowMs < Math.max(this.#opensMs, this.#spacedUntilMs)
+  }
+
+  /** How long one call keeps the next one waiting. */
+  spacingMs(nowMs: number): number {
+    return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
+  }
+
+  /** The same with the pace, for a call that goes at `atMs`. */
+  distanceMs(atMs: number, nowMs: number): number {
+    return Math.max(this.spacingMs(nowMs), this.#pace?.distanceMs(atMs, this.#evenMs()) ?? 0)
+  }
+
+  /** Lets a call through, which must `settle` later. */
+  pass(nowMs: number, { hasWaited }: { hasWaited: boolean }): void {
+    if (nowMs < this.#spacedUntilMs) {
+      this.#nextMs = Math.max(this.clearMs, nowMs - latenessMs) + this.#gapMs()
+      // As long as calls come faster than they may go, the distance between them is kept.
+      if (hasWaited) this.#spaceUntil(nowMs)
+    }
+    this.#pace?.take(nowMs)
+  }
+
+  /** Must follow each `pass`, once the call is answered, or will not be. */
+  settle({ isAnswered }: { isAnswered: boolean }): void {
+    this.#pace?.settle(isAnswered)
   }
 
   /** Notes that a call was let through and served. */
@@ -85,36 +124,28 @@ export class Gate {
     this.#strain = Math.max(1, this.#strain * narrowing)
   }
 
-  /** Must follow each `take`, once the call is answered or waits no more. */
-  settle(): void {
-    this.#pace?.settle()
-  }
-
   close(closing: Closing): void {
+    const { sentMs, nowMs } = closing
+    const toldMs = Math.min(closing.toldMs, nowMs + maxClosedMs)
     // Refusals of requests that were under way when the gate closed are no news; only the latest time counts.
-    if (closing.sentMs < this.#opensMs) {
-      this.#stayClosed(closing.toldMs)
+    if (sentMs < this.#opensMs) {
+      this.#stayClosed(toldMs)
       return
     }
-    const { toldMs, nowMs } = closing
-    const isStrained = nowMs < this.#spacedUntilMs
-    this.#strain = isStrained ? Math.min(maxStrain, this.#strain * widening) : 1
+    this.#strain = nowMs < this.#spacedUntilMs ? Math.min(maxStrain, this.#strain * widening) : 1
     this.#toldMs = toldMs
     this.#opensMs = toldMs + closing.jitterMs()
     this.#nextMs = this.#opensMs
-    // The slots that reached further are given up.
+    // What was to come later is given up.
     this.#spacedUntilMs = 0
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
-    for (const wake of [...this.waiting]) wake()
   }
 
-  /** Slots before the new time are given up when they come: to wake all calls for each refusal of a herd would take long. */
   #stayClosed(toldMs: number): void {
     if (toldMs <= this.#toldMs) return
     this.#opensMs += toldMs - this.#toldMs
     this.#toldMs = toldMs
-    this.#nextMs = Math.max(this.#nextMs, this.#opensMs)
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
   }
@@ -126,24 +157,25 @@ export class Gate {
   }
 
   /** Notes what an answer says is left of the policy. */
-  learn(quota: Quota, nowMs: number): void {
-    const nextMs = this.#pace?.learn(quota, nowMs)
-    if (nextMs === undefined) return
-    const isPlenty = nextMs <= nowMs
-    if (!isPlenty) this.#nextMs = Math.max(this.#nextMs, nextMs)
-    else if (nowMs >= this.#spacedUntilMs) this.#nextMs = 0
+  learn(quota: Quota, moment: Moment): void {
+    this.#pace?.learn({ ...quota, limit: this.#limit }, moment)
   }
 
-  /** For a window, and at least until the slot after the next. */
+  /** For a window, and at least until the call after the next. */
   #spaceUntil(atMs: number): void {
     const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
-    const untilMs = atMs + windowMs + this.#spacingMs()
+    const untilMs = atMs + windowMs + this.#gapMs()
     this.#spacedUntilMs = Math.max(this.#spacedUntilMs, untilMs)
   }
 
-  #spacingMs(): number {
+  #gapMs(): number {
+    return Math.min(maxSpacingMs, this.#evenMs())
+  }
+
+  /** The distance that the policy's own rate means. */
+  #evenMs(): number {
     const evenMs =
-      this.#limit && this.#windowMs ? (this.#windowMs / this.#limit) * air : unknownSpacingMs
-    return Math.min(maxSpacingMs, evenMs * this.#strain)
+      this.#limit && this.#windowMs ? withAir(this.#windowMs / this.#limit) : unknownSpacingMs
+    return evenMs * this.#strain
   }
 }

@@ -1,35 +1,43 @@
+import { type Patience, peekJson } from './peek-json.ts'
+
 /** Headers that name a status monitor: RFC 7240's example, then those of Azure. */
 const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']
 
 /** Members of a body that do so: pages see no header that the server does not expose. */
 const memberNames = ['monitor', 'statusUrl', 'status_url', 'location']
 
-/** The URL of the status monitor that a 202 names; `undefined` when it names none. The response's body stays unread. */
-export async function monitorUrl(response: Response): Promise<string | undefined> {
-  for (const name of headerNames) {
-    const value = response.headers.get(name)
-    if (value !== null) return absolute(value, response)
-  }
-  const body = await jsonOf(response)
-  for (const name of memberNames) {
-    const value: unknown = typeof body === 'object' && body !== null && Reflect.get(body, name)
-    if (typeof value === 'string') return absolute(value, response)
+/** What a member says may be a place of another kind, a city for example. */
+const looksLikeUrl = /^(https?:\/\/|\.{0,2}\/)/i
+
+/** The URL of the status monitor that the headers of a 202 name; `undefined` when they name none. */
+export function monitorInHeaders({ headers }: Response, base: string): string | undefined {
+  return firstUrl(
+    headerNames.map((name) => headers.get(name)),
+    base,
+  )
+}
+
+/** The one that its JSON body names. The body stays unread. */
+export async function monitorInBody(
+  response: Response,
+  base: string,
+  patience: Patience,
+): Promise<string | undefined> {
+  const body = await peekJson(response, patience)
+  const members = memberNames.map((name) => body[name])
+  return firstUrl(
+    members.filter((member) => looksLikeUrl.test(String(member))),
+    base,
+  )
+}
+
+/** The first that may be polled: of the web, and not in the clear where the answer was not. */
+function firstUrl(references: readonly unknown[], base: string): string | undefined {
+  for (const reference of references) {
+    if (typeof reference !== 'string' || !URL.canParse(reference, base || undefined)) continue
+    const { protocol, href } = new URL(reference, base || undefined)
+    const isInClear = protocol === 'http:' && !base.startsWith('https:')
+    if (isInClear || protocol === 'https:') return href
   }
   return undefined
-}
-
-function absolute(reference: string, { url }: Response): string | undefined {
-  const base = url || undefined
-  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined
-}
-
-async function jsonOf(response: Response): Promise<unknown> {
-  if (!/\bjson\b/i.test(response.headers.get('Content-Type') ?? '') || response.bodyUsed)
-    return undefined
-  try {
-    return await response.clone().json()
-  } catch {
-    // A body that is no JSON names no monitor.
-    return undefined
-  }
 }

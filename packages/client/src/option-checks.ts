@@ -35,6 +35,14 @@ export function flag(value: boolean | undefined, option: string, otherwise: bool
   throw invalid(option, value, 'true or false')
 }
 
+/** The text of an absolute URL of the web, or `undefined` where the option was left out. */
+export function webUrl(value: string | URL | undefined, option: string): string | undefined {
+  if (value === undefined) return undefined
+  const text = String(value)
+  if (/^https?:/i.test(text) && URL.canParse(text)) return text
+  throw invalid(option, value, 'an absolute URL of http or https')
+}
+
 /** A function, or `undefined` where the option was left out. */
 export function optionalFunction<T>(value: T, option: string): T {
   if (value === undefined || typeof value === 'function') return value

@@ -1,5 +1,14 @@
-import { air } from './air.ts'
+import { withAir } from './air.ts'
 import type { Quota } from './gate.ts'
+
+/** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
+const maxDistanceMs = 10_000
+
+export interface Moment {
+  readonly nowMs: number
+  /** Calls that wait for the policy. */
+  readonly waiting: number
+}
 
 /**
  * What is left of a policy, as far as a client can know: the last answer's figure less the calls that are under way. The
@@ -10,31 +19,51 @@ export class Pace {
   #limit = 0
   #left = 0
   #resetMs = 0
-  /** Calls that have a slot and no answer yet. */
+  #lastMs = 0
+  /** Calls that were let through and have no answer yet. */
   #underWay = 0
 
-  /** Counts a call that has taken the slot at `slotMs`. Returns when the next one may go, `evenMs` later where nothing is known. */
-  take(slotMs: number, evenMs: number): number {
+  /** When the policy has more to give. */
+  get resetMs(): number {
+    return this.#resetMs
+  }
+
+  /** When the next call should go; it may go earlier, since nobody has said that it would be refused. */
+  readyMs(evenMs: number): number {
+    return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
+  }
+
+  /** The distance from a call that goes at `atMs` to the next one, `evenMs` where nothing is known of that time. */
+  distanceMs(atMs: number, evenMs: number): number {
+    if (this.#isPlenty()) return 0
+    if (atMs >= this.#resetMs) return Math.min(maxDistanceMs, evenMs)
+    const restMs = this.#resetMs - this.#lastMs
+    return this.#left > 0 ? Math.min(maxDistanceMs, restMs / (this.#left + 1)) : restMs
+  }
+
+  take(nowMs: number): void {
     this.#underWay += 1
     this.#left -= 1
-    if (this.#isPlenty()) return slotMs
-    if (slotMs >= this.#resetMs) return slotMs + evenMs
-    return slotMs + (this.#resetMs - slotMs) / (Math.max(0, this.#left) + 1)
+    this.#lastMs = nowMs
   }
 
-  /** Takes back the count of a call that was answered, or will not be. */
-  settle(): void {
+  /** Takes back the count of a call that was answered, and what it took where it was not. */
+  settle(isAnswered: boolean): void {
     this.#underWay -= 1
+    if (!isAnswered) this.#left += 1
   }
 
-  /** Corrects the estimate by an answer. Returns when the next call may go. */
-  learn({ limit, remaining, resetMs }: Quota, nowMs: number): number | undefined {
-    if (remaining === undefined || resetMs === undefined) return undefined
-    this.#limit = limit ?? remaining
-    this.#left = remaining - this.#underWay
-    this.#resetMs = nowMs + resetMs * air
-    if (this.#isPlenty()) return nowMs
-    return this.#left > 0 ? undefined : this.#resetMs
+  /** Corrects the estimate by an answer, while so many calls wait. */
+  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): void {
+    if (remaining === undefined || resetMs === undefined) return
+    this.#limit = limit ?? Math.max(this.#limit, remaining)
+    const left = remaining - this.#underWay
+    // Those who wait are spread over the time to come already. A sliding window has its reset always a window ahead: with
+    // each answer they would be put off again, and come at half the rate.
+    if (waiting > 0 && left <= waiting) return
+    this.#left = left
+    this.#resetMs = nowMs + withAir(resetMs)
+    this.#lastMs ||= nowMs
   }
 
   /** Notes that nothing is left until `untilMs`. */

@@ -1,16 +1,19 @@
-import { type Answer, readAnswer } from './answer.ts'
+import { type Answer, readAnswer, withDetails } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { Settings } from './client-options.ts'
-import { clockMs } from './clock.ts'
-import { closeGates } from './close-gates.ts'
+import { clockMs, never } from './clock.ts'
+import { closeGates, refusingGates } from './close-gates.ts'
 import type { Fetch } from './create-fetch.ts'
+import { dropBody } from './drop-body.ts'
 import type { GiveUpEvent, WaitEvent } from './events.ts'
 import type { Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
 import { heldBack } from './held-back.ts'
 import { pause, type Waiting } from './pause.ts'
+import { routeOf } from './route-of.ts'
 import { isRetried, isShared } from './statuses.ts'
+import { Turn } from './turn.ts'
 
 export interface SessionParts {
   readonly call: Call
@@ -22,11 +25,16 @@ export interface SessionParts {
 interface Wait {
   readonly reason: WaitEvent['reason']
   readonly waitMs: number
+  /** Whether it is over by being woken alone. */
+  readonly isOpenEnded?: boolean
   /** Names of the policies that are waited for. */
   readonly policies: readonly string[]
   /** Where the call may be woken. */
   readonly at: readonly Waiting[]
 }
+
+/** How long the document of a refusal may take to come. */
+const maxDetailsMs = 1000
 
 /** A wait of one call that concerns no other. */
 const alone = { policies: [], at: [] } as const
@@ -34,15 +42,18 @@ const alone = { policies: [], at: [] } as const
 interface Answered {
   readonly response: Response
   readonly answer: Answer
+  /** When the headers had come: what they tell is told from then on. */
+  readonly answeredMs: number
 }
 
-/** How one request ended. */
-type Result = Answered | { readonly response: undefined; readonly error: unknown }
+/** How one request ended; without an answer, the error is kept. */
+type Result = Answered | { readonly response: undefined }
 
 /** One call, from its first request to the answer that its caller gets. */
 export class Session {
   readonly call: Call
   readonly keeper: GateKeeper
+  readonly route: string
   readonly #settings: Settings
   readonly #send: Fetch
   readonly #isRepeatable: boolean
@@ -52,20 +63,26 @@ export class Session {
   #taken: readonly Gate[] = []
   /** The last answer. Its body is kept until another request is certain. */
   #response: Response | undefined
+  /** What the last request has failed with, if it had no answer. */
+  #failure: { readonly error: unknown } | undefined
 
   constructor({ call, settings, keeper, send }: SessionParts) {
     this.#send = send
     this.call = call
     this.#settings = settings
     this.keeper = keeper
+    this.route = routeOf(call)
     this.#waitLeftMs = settings.maxTotalWaitMs
-    const isSafe = settings.methods.has(call.method) || call.headers.has('Idempotency-Key')
+    const isSafe = settings.methods.has(call.method) || hasIdempotencyKey(call)
     this.#isRepeatable = isSafe && call.hasRepeatableBody
   }
 
   async run(): Promise<Response> {
     try {
       return await this.#untilFinal()
+    } catch (error) {
+      this.#dropResponse()
+      throw error
     } finally {
       this.#settle()
     }
@@ -73,67 +90,77 @@ export class Session {
 
   async #untilFinal(): Promise<Response> {
     if (this.#settings.pace) await this.#followScout()
-    for (let reason: Wait['reason'] = 'held'; ; ) {
-      const tooLongMs = await this.#passGates(reason)
-      if (tooLongMs !== undefined) {
-        this.#giveUp('wait', tooLongMs)
-        return this.#response ?? heldBack(tooLongMs)
-      }
+    for (let toldUntilMs: number | undefined; ; ) {
+      const tooLongMs = await this.#passGates(toldUntilMs)
+      if (tooLongMs !== undefined) return this.#endUnsent(tooLongMs)
       const result = await this.#request()
       if (result.response !== undefined && !this.#mayFollow(result)) return result.response
+      toldUntilMs = this.#toldAtGatesMs(result)
+      if (toldUntilMs !== undefined) continue
       const wait = this.#ownWait(result)
-      reason = wait.reason
-      if (this.#mayWait(wait.waitMs)) {
-        if (wait.waitMs > 0) await this.#wait(wait)
-        continue
-      }
-      this.#giveUp('wait', wait.waitMs)
-      if (result.response === undefined) throw result.error
-      return result.response
+      if (!this.#mayWait(wait.waitMs)) return this.#endUnsent(wait.waitMs)
+      if (wait.waitMs > 0) await this.#wait(wait)
     }
   }
 
-  /** Waits until all gates of the call are open; answers how long that would take where that is too long. */
-  async #passGates(firstReason: Wait['reason']): Promise<number | undefined> {
-    for (let reason = firstReason; ; reason = 'held') {
+  /** Ends the call with what it has, since it would not wait any longer. */
+  #endUnsent(tooLongMs: number): Response {
+    this.#giveUp('wait', tooLongMs)
+    if (this.#failure !== undefined) throw this.#failure.error
+    return this.#response ?? heldBack(tooLongMs)
+  }
+
+  /** Waits until all gates of the call let it through; answers how long that would take where that is too long. */
+  async #passGates(toldUntilMs: number | undefined): Promise<number | undefined> {
+    for (let untilMs = toldUntilMs; ; untilMs = undefined) {
+      this.call.signal?.throwIfAborted()
       const nowMs = clockMs()
-      const gates = this.keeper.gatesOf(this.call)
-      const waitMs = Math.max(nowMs, ...gates.map((gate) => gate.slotMs(nowMs))) - nowMs
-      if (!this.#mayWait(waitMs)) return waitMs
-      const inTheWay = gates.filter((gate) => gate.slotMs(nowMs) > nowMs)
-      this.#take(gates, nowMs)
-      if (waitMs === 0) return undefined
-      const ended = await this.#wait({
-        reason,
+      const gates = this.keeper.gatesOf(this.route)
+      const inTheWay = gates.filter(({ pacedMs }) => pacedMs > nowMs)
+      const turn = new Turn({
+        notBeforeMs: untilMs ?? 0,
+        gates: () => this.keeper.gatesOf(this.route),
+        patienceMs: (atMs) => this.#patienceMs(atMs - nowMs),
+      })
+      const waitMs = this.keeper.line.join(turn)
+      const wait: Wait = {
+        reason: untilMs === undefined ? 'held' : 'told',
         waitMs,
         policies: inTheWay.flatMap(({ name }) => name ?? []),
-        at: gates.map(({ waiting }) => waiting),
-      })
-      // What was learned meanwhile may have put another gate in the way.
-      if (ended === 'over' && this.#areGatesOpen()) return undefined
+        at: [turn.waking],
+        isOpenEnded: true,
+      }
+      try {
+        if (!turn.isOver) await this.#wait(wait)
+      } finally {
+        this.keeper.line.leave(turn)
+        this.#taken = turn.passedGates ?? []
+      }
+      // A refusal of the same instant may have closed them again.
+      if (turn.tooLongMs !== undefined || this.#areGatesOpen()) return turn.tooLongMs
+      this.#giveBack({ isAnswered: false })
     }
   }
 
   #areGatesOpen(): boolean {
     const nowMs = clockMs()
-    return this.keeper.gatesOf(this.call).every((gate) => gate.isOpen(nowMs))
+    return this.keeper.gatesOf(this.route).every((gate) => gate.isOpen(nowMs))
   }
 
   /** Waits for the answer to the call that is first on its route, since nothing is known before. */
   async #followScout(): Promise<void> {
-    const waiting = this.keeper.waitingForScout(this.call)
+    const waiting = this.keeper.waitingForScout(this.route)
     this.#isScout = waiting === undefined
     if (waiting === undefined) return
-    const waitMs = Math.min(this.#settings.maxWaitMs, this.#waitLeftMs)
+    const waitMs = this.#patienceMs(0)
     const ended = await this.#wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
     // The scout may have failed, and brought no answer.
     if (ended === 'woken') await this.#followScout()
   }
 
-  #take(gates: readonly Gate[], nowMs: number): void {
-    for (const gate of this.#taken) gate.settle()
-    for (const gate of gates) gate.take(nowMs)
-    this.#taken = gates
+  #giveBack({ isAnswered }: { isAnswered: boolean }): void {
+    for (const gate of this.#taken) gate.settle({ isAnswered })
+    this.#taken = []
   }
 
   /** Hands in what the call has of its gates, and what it has learned for the next ones. */
@@ -141,48 +168,71 @@ export class Session {
     if (answer !== undefined && answer.toldMs === undefined) {
       for (const gate of this.#taken) gate.relax()
     }
-    this.#take([], 0)
-    if (answer !== undefined) this.keeper.learn(this.call, answer, clockMs())
-    if (this.#isScout) this.keeper.endScouting(this.call)
+    this.#giveBack({ isAnswered: answer !== undefined })
+    if (answer !== undefined) this.keeper.learn(this.route, answer, clockMs())
+    if (this.#settings.pace) this.keeper.line.move()
+    if (this.#isScout) this.keeper.endScouting(this.route)
     this.#isScout = false
   }
 
   async #request(): Promise<Result> {
     this.#dropResponse()
+    this.#failure = undefined
     this.#tries += 1
     const sentMs = clockMs()
     const mayFollow = this.#isRepeatable && this.#tries <= this.#settings.retries
     // Browsers refuse to call their `fetch` as a method.
     const send = this.#send
+    const request = this.call.argumentsFor({ mayFollow })
     let response: Response
     try {
-      response = await send(...this.call.argumentsFor({ mayFollow }))
+      response = await send(...request)
     } catch (error) {
       this.#settle()
       if (this.call.signal?.aborted || !mayFollow) throw error
-      return { response: undefined, error }
+      this.#failure = { error }
+      return { response: undefined }
     }
     this.#response = response
-    const answer = await readAnswer(response, this.call)
-    this.#settle(answer)
-    if (answer.toldMs !== undefined && isShared(response.status)) this.#closeGates(answer, sentMs)
-    return { response, answer }
+    const answeredMs = clockMs()
+    const told = readAnswer(response, this.call)
+    this.#settle(told)
+    const answered = { response, answer: told, answeredMs }
+    if (told.toldMs === undefined || !isShared(response.status)) return answered
+    return { ...answered, answer: await this.#closeGates(answered, sentMs) }
   }
 
-  #closeGates(answer: Answer, sentMs: number): void {
+  /** Closes gates as the headers say, or as the document says that comes with them; nobody passes before it is read. */
+  async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
+    const untilMs = nowMs + maxDetailsMs
+    const held = told.hasDetails ? refusingGates(told, this) : []
+    // For longer than it is read, so that nobody slips through at its end.
+    for (const gate of held) gate.hold(untilMs + maxDetailsMs)
+    const { signal } = this.call
+    const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    closeGates(answer, { sentMs, nowMs: clockMs(), jitterMs: drawMs }, this)
+    closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
+    for (const gate of held) gate.hold(0)
+    // Whom the headers held alone may go on.
+    if (held.length > 0) this.keeper.line.move()
+    return answer
   }
 
-  /** What the call waits for by itself after a request that failed; the gates stand for what is told to everybody. */
+  /** Until when the call waits at its gates, where it was told what concerns other calls as well. */
+  #toldAtGatesMs(result: Result): number | undefined {
+    if (result.response === undefined || !isShared(result.response.status)) return undefined
+    const { toldMs } = result.answer
+    return toldMs === undefined ? undefined : result.answeredMs + toldMs
+  }
+
+  /** What the call waits for by itself after a request that failed. */
   #ownWait(result: Result): Wait {
     const toldMs = result.response === undefined ? undefined : result.answer.toldMs
     if (toldMs === undefined) {
       return { reason: 'backoff', waitMs: backoffMs(this.#tries, this.#settings), ...alone }
     }
-    const isAtGates = result.response !== undefined && isShared(result.response.status)
-    const waitMs = isAtGates ? 0 : toldMs + jitterMs(toldMs, this.#tries, this.#settings)
+    const waitMs = toldMs + jitterMs(toldMs, this.#tries, this.#settings)
     return { reason: 'told', waitMs, ...alone }
   }
 
@@ -196,25 +246,28 @@ export class Session {
   }
 
   #mayWait(waitMs: number): boolean {
-    return waitMs <= this.#settings.maxWaitMs && waitMs <= this.#waitLeftMs
+    return waitMs <= this.#patienceMs(0)
   }
 
-  async #wait({ at, ...event }: Wait): Promise<'over' | 'woken'> {
+  /** How long the call would wait, after having waited for a while already. */
+  #patienceMs(waitedMs: number): number {
+    return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
+  }
+
+  async #wait({ at, isOpenEnded, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
     this.#settings.onWait?.({ ...this.#soFar(), ...event })
     try {
-      return await pause(nowMs + event.waitMs, this.call.signal, at)
-    } catch (error) {
-      this.#dropResponse()
-      throw error
+      const untilMs = isOpenEnded ? never : nowMs + event.waitMs
+      return await pause(untilMs, this.call.signal, at)
     } finally {
-      this.#waitLeftMs -= clockMs() - nowMs
+      this.#waitLeftMs = Math.max(0, this.#waitLeftMs - (clockMs() - nowMs))
     }
   }
 
   /** Frees the connection. What goes wrong with a body that nobody wants does not matter. */
   #dropResponse(): void {
-    this.#response?.body?.cancel().catch(() => undefined)
+    if (this.#response !== undefined) dropBody(this.#response)
     this.#response = undefined
   }
 
@@ -226,4 +279,9 @@ export class Session {
     const { method, url } = this.call
     return { method, url: url.href, tries: this.#tries, response: this.#response }
   }
+}
+
+/** One without a character would be the same key for all calls. */
+function hasIdempotencyKey({ headers }: Call): boolean {
+  return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
 }

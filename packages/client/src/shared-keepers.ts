@@ -1,9 +1,7 @@
 import type { Call } from './call.ts'
 import type { Fetch } from './create-fetch.ts'
-import { GateKeeper, remember } from './gate-keeper.ts'
-
-/** How many keys are remembered. */
-const maxKeys = 1000
+import { GateKeeper } from './gate-keeper.ts'
+import { isBusyNow, remember } from './remember.ts'
 
 /** Says which calls are of one key. */
 type KeyFunction = (call: Call) => string | undefined
@@ -26,7 +24,7 @@ export function keeperOf(call: Call, { send, key, pace }: Keeping): GateKeeper {
   const keepers = keepersOf(send, key)
   const pacedId = `${pace ? 'paced' : 'free'} ${id}`
   const keeper = keepers.get(pacedId) ?? new GateKeeper({ pace })
-  remember(keepers, { id: pacedId, value: keeper, max: maxKeys })
+  remember(keepers, { id: pacedId, value: keeper, isKept: isBusyNow })
   return keeper
 }
 

@@ -1,13 +1,13 @@
 /** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */
 export class StillPendingError extends Error {
   override readonly name = 'StillPendingError'
-  /** Where to ask again. */
-  readonly monitor: string
-  /** The last answer. */
+  /** Where to ask again; `undefined` where even that had not come. */
+  readonly monitor: string | undefined
+  /** The last answer. Its body is given up where a poll was waited for since. */
   readonly response: Response
 
-  constructor(monitor: string, response: Response) {
-    super(`${monitor} says that it is still pending, and 'maxWaitMs' is over`)
+  constructor(monitor: string | undefined, response: Response) {
+    super(`${monitor ?? 'the job'} is still pending, as far as is known, and 'maxWaitMs' is over`)
     this.monitor = monitor
     this.response = response
   }

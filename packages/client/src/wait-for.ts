@@ -1,99 +1,124 @@
 import { parseHeaders } from '@sluice/headers'
 import { clockMs } from './clock.ts'
-import { createFetch } from './create-fetch.ts'
-import { monitorUrl } from './monitor-url.ts'
-import { bound, duration, knownFields, optionalFunction } from './option-checks.ts'
+import { type Deadline, deadlineIn, unlessAborted } from './deadline.ts'
+import { dropBody } from './drop-body.ts'
+import { monitorInBody, monitorInHeaders } from './monitor-url.ts'
 import { pause } from './pause.ts'
+import type { Patience } from './peek-json.ts'
+import { pollJitterMs, pollWaits } from './poll-waits.ts'
+import { maxStatusMs, saysPending } from './says-pending.ts'
 import { serverNowMs } from './server-clock.ts'
 import { StillPendingError } from './still-pending-error.ts'
+import {
+  readWaitForOptions,
+  type WaitForOptions,
+  type WaitForSettings,
+} from './wait-for-options.ts'
 
-export interface WaitForOptions {
-  /** What asks the monitor. @default createFetch() */
-  fetch?: typeof globalThis.fetch
-  /** Headers of each poll, such as `Authorization`. A monitor of another origin than the answer gets none of them. @default none */
-  headers?: RequestInit['headers']
-  /** Ends the waiting. @default none */
-  signal?: AbortSignal
-  /** How long to wait before each poll where the server does not say, in ms; half as long again each time, up to 30 s. @default 1000 */
-  intervalMs?: number
-  /** How long to wait in all, in ms, until a `StillPendingError`. @default 600,000 */
-  maxWaitMs?: number
-  /** Whether an answer of the monitor means that the job is not done. @default a 202, or a 200, 429 or 503 with `Retry-After` */
-  isPending?: (response: Response) => boolean | Promise<boolean>
-  /** Is told of every answer that means so. */
-  onPending?: (response: Response) => void
+/** A job as far as it is known. */
+interface Watched {
+  readonly accepted: Response
+  /** What relative monitors are relative to; empty where it is not known. */
+  readonly baseUrl: string
+  monitor: string | undefined
+  last: Response
 }
-
-const maxIntervalMs = 30_000
 
 /**
  * Waits for the job that a 202 speaks of, and answers what its monitor answers in the end: the result (after a redirect,
  * where the monitor sends one), the problem of a job that failed, or the 404 or 410 of one that is not known any more. Any
- * other answer than a 202 is the result already.
+ * other answer than a 202 is the result already. The 202 stays the caller's: its body is neither read nor given up.
  *
  * @throws StillPendingError when `maxWaitMs` is over
  * @example
  * const result = await waitFor(await fetch('/reports', { method: 'POST', headers: { Prefer: 'respond-async' } }))
  */
 export async function waitFor(accepted: Response, options: WaitForOptions = {}): Promise<Response> {
-  const settings = readOptions(options)
+  const settings = readWaitForOptions(options)
   if (accepted.status !== 202) return accepted
-  let monitor = await monitorUrl(accepted)
-  if (monitor === undefined) {
-    throw new TypeError('waitFor: the 202 names no monitor, neither in Location nor in its body')
+  const baseUrl = settings.baseUrl ?? accepted.url
+  const monitor = monitorInHeaders(accepted, baseUrl)
+  const job: Watched = { accepted, baseUrl, monitor, last: accepted }
+  const deadline = deadlineIn(settings.maxWaitMs, settings.signal)
+  try {
+    return await unlessAborted(poll(job, settings, deadline), deadline.signal)
+  } catch (error) {
+    if (error instanceof StillPendingError) throw error
+    if (deadline.isOver()) throw new StillPendingError(job.monitor, job.last)
+    if (job.last !== accepted) dropBody(job.last)
+    throw error
+  } finally {
+    deadline.end()
   }
-  const deadlineMs = clockMs() + settings.maxWaitMs
-  let { intervalMs } = settings
-  for (let response = accepted; ; intervalMs = Math.min(maxIntervalMs, intervalMs * 1.5)) {
-    const untilMs = clockMs() + (toldMs(response) ?? intervalMs) * (1 + Math.random() / 10)
-    if (untilMs > deadlineMs) throw new StillPendingError(monitor, response)
-    await pause(untilMs, settings.signal)
-    if (response !== accepted) response.body?.cancel().catch(() => undefined)
-    response = await settings.fetch(monitor, pollOf(monitor, accepted, settings))
-    if (!(await settings.isPending(response))) return response
+}
+
+async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline) {
+  const { accepted } = job
+  const { atMs, signal } = deadline
+  const waits = pollWaits(settings.intervalMs)
+  job.monitor ??= await monitorInBody(accepted, job.baseUrl, { untilMs: atMs, signal })
+  for (;;) {
+    const monitor = checked(job, settings)
+    const leftMs = atMs - clockMs()
+    const waitMs = waits(toldMs(job.last))
+    if (waitMs >= leftMs) throw new StillPendingError(monitor, job.last)
+    const untilMs = clockMs() + waitMs + pollJitterMs(waitMs, (leftMs - waitMs) / 2)
+    if (job.last !== accepted) dropBody(job.last)
+    await pause(untilMs, signal)
+    const response = await settings.fetch(monitor, pollOf(job, settings, signal))
+    if (signal.aborted) dropBody(response)
+    signal.throwIfAborted()
+    job.last = response
+    if (!(await isPending(job, settings, deadline))) return response
     settings.onPending?.(response)
-    if (response.status === 202) monitor = (await monitorUrl(response)) ?? monitor
+    if (response.status === 202) await follow(job, deadline)
   }
 }
 
-const fields = [
-  'fetch',
-  'headers',
-  'signal',
-  'intervalMs',
-  'maxWaitMs',
-  'isPending',
-  'onPending',
-] as const satisfies readonly (keyof WaitForOptions)[]
-
-function readOptions(options: WaitForOptions) {
-  knownFields(options, 'waitFor', fields)
-  return {
-    fetch: optionalFunction(options.fetch, 'fetch') ?? createFetch(),
-    headers: options.headers,
-    signal: options.signal,
-    intervalMs: duration(options.intervalMs, 'intervalMs', 1000),
-    maxWaitMs: bound(options.maxWaitMs, 'maxWaitMs', 600_000),
-    isPending: optionalFunction(options.isPending, 'isPending') ?? saysPending,
-    onPending: optionalFunction(options.onPending, 'onPending'),
-  }
+/** A monitor may send those who poll on to another one. */
+async function follow(job: Watched, deadline: Deadline): Promise<void> {
+  const baseUrl = job.last.url || job.monitor || job.baseUrl
+  const moved =
+    monitorInHeaders(job.last, baseUrl) ??
+    (await monitorInBody(job.last, baseUrl, shortly(deadline)))
+  job.monitor = moved ?? job.monitor
 }
 
-/** Who was led elsewhere is at the result. A poll that came too early, or to a server that is busy, says nothing of the job. */
-function saysPending({ status, headers, redirected }: Response): boolean {
-  if (status === 202) return true
-  return !redirected && [200, 429, 503].includes(status) && headers.has('Retry-After')
+function isPending(
+  { monitor = '', last }: Watched,
+  settings: WaitForSettings,
+  deadline: Deadline,
+): boolean | Promise<boolean> {
+  if (settings.isPending !== undefined) return settings.isPending(last)
+  return saysPending(last, { monitor, ...shortly(deadline) })
+}
+
+function shortly({ signal }: Deadline): Patience {
+  return { untilMs: clockMs() + maxStatusMs, signal }
+}
+
+/** The monitor, unless it may not be asked. */
+function checked(job: Watched, { sameOrigin }: WaitForSettings): string {
+  const { monitor, baseUrl } = job
+  if (monitor === undefined) {
+    throw new TypeError(
+      'waitFor: the 202 names no monitor that may be polled, neither in Location nor in its body',
+    )
+  }
+  if (!sameOrigin || isHome(job)) return monitor
+  throw new TypeError(
+    `waitFor: ${monitor} is not of the origin of ${baseUrl || 'the 202, which has no URL'}; see the options sameOrigin and baseUrl`,
+  )
+}
+
+function isHome({ monitor = '', baseUrl }: Watched): boolean {
+  return URL.canParse(baseUrl) && new URL(monitor).origin === new URL(baseUrl).origin
 }
 
 function toldMs({ headers }: Response): number | undefined {
   return parseHeaders(headers, { nowMs: serverNowMs(headers) }).retryAfterMs
 }
 
-function pollOf(
-  monitor: string,
-  { url }: Response,
-  { headers, signal }: ReturnType<typeof readOptions>,
-): RequestInit {
-  const isHome = url === '' || new URL(monitor).origin === new URL(url).origin
-  return { ...(isHome && headers && { headers }), ...(signal && { signal }) }
+function pollOf(job: Watched, { headers }: WaitForSettings, signal: AbortSignal): RequestInit {
+  return headers !== undefined && isHome(job) ? { headers, signal } : { signal }
 }

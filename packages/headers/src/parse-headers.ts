@@ -16,7 +16,7 @@ export interface ParseOptions {
 /**
  * What a response says about rate limits, in any dialect. Of several dialects the richest wins: draft-8 to draft-11,
  * then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then `X-Rate-Limit-*`. Malformed fields are ignored, as
- * the drafts demand; nothing throws.
+ * the drafts demand; nothing throws. Where a field may mean two waits, it is the longer one.
  *
  * @param source a `Headers`, or a record of header values such as Node's `message.headers`
  * @example
@@ -37,9 +37,11 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   const listed = parseRateLimitPolicy(field('RateLimit-Policy'))
   const named = listed.filter(({ name }) => name !== undefined)
   const states = parseRateLimit(field('RateLimit'))
-  if (named.length > 0 || states.length > 0) return joinByName(named, states)
+  if (states.length > 0) return joinByName(named, states)
 
   const state = parseDraft7(field('RateLimit')) ?? parseDraft6(field) ?? parseLegacy(field, nowMs)
+  // Servers may tell the size of their policies in the new syntax, and what is left in the old one alone.
+  if (named.length > 0) return joinByLimit(named, state)
   // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.
   const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))
   return joinByLimit(policies, state)

@@ -1,15 +1,16 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
+import { latest, least } from './strictest.ts'
 import { isInteger, listItems } from './structured-text.ts'
 
 /**
  * `RateLimit-Limit`, `-Remaining` and `-Reset` of draft-3 to draft-6, each ignored alone when it is malformed. Draft-3
- * lists the windows behind the limit: `100, 100;w=60`.
+ * lists the windows behind the limit: `100, 100;w=60`. Of two lines of the others the stricter one counts.
  */
 export function parseDraft6(field: FieldLookup): ParsedPolicy | undefined {
-  const limit = firstInteger(field('RateLimit-Limit'))
-  const remaining = firstInteger(field('RateLimit-Remaining'))
-  const reset = firstInteger(field('RateLimit-Reset'))
+  const [limit] = integers(field('RateLimit-Limit'))
+  const remaining = least(integers(field('RateLimit-Remaining')))
+  const reset = latest(integers(field('RateLimit-Reset')))
   if (limit === undefined && remaining === undefined && reset === undefined) return undefined
   return {
     name: undefined,
@@ -19,7 +20,7 @@ export function parseDraft6(field: FieldLookup): ParsedPolicy | undefined {
   }
 }
 
-function firstInteger(text: string | undefined): number | undefined {
-  const value = text === undefined ? undefined : listItems(text)[0]?.value
-  return isInteger(value, 0) ? value : undefined
+function integers(text: string | undefined): (number | undefined)[] {
+  const items = text === undefined ? [] : listItems(text)
+  return items.map(({ value }) => (isInteger(value, 0) ? value : undefined))
 }

@@ -1,6 +1,7 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
 import { msUntil } from './ms-until.ts'
+import { latest, least } from './strictest.ts'
 
 /**
  * Resets from here on are epochs, smaller ones are deltas: 10^9 s is September 2001 as an instant and 31 years as a
@@ -17,13 +18,14 @@ const prefixes = ['X-RateLimit-', 'X-Rate-Limit-']
 /**
  * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The reset is read as a delta
  * (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord) or an ISO 8601 instant (Atlassian). GitHub
- * names what is limited in `-Resource`.
+ * names what is limited in `-Resource`. Of two lines of a field, which come joined by a comma, the stricter one counts.
  */
 export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   for (const prefix of prefixes) {
-    const limit = decimal(field(`${prefix}Limit`))
-    const remaining = decimal(field(`${prefix}Remaining`))
-    const resetMs = parseReset(field(`${prefix}Reset`), nowMs)
+    const limit = least(linesOf(field(`${prefix}Limit`)).map(decimal))
+    const remaining = least(linesOf(field(`${prefix}Remaining`)).map(decimal))
+    const resets = linesOf(field(`${prefix}Reset`)).map((line) => parseReset(line, nowMs))
+    const resetMs = latest(resets)
     if (limit === undefined && remaining === undefined && resetMs === undefined) continue
     const name = field(`${prefix}Resource`)?.trim() || undefined
     return { name, limit: whole(limit), remaining: whole(remaining), resetMs }
@@ -31,7 +33,11 @@ export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | u
   return undefined
 }
 
-function parseReset(text: string | undefined, nowMs: number): number | undefined {
+function linesOf(text: string | undefined): string[] {
+  return text === undefined ? [] : text.split(',').map((line) => line.trim())
+}
+
+function parseReset(text: string, nowMs: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return untilInstant(text, nowMs)
   if (value >= firstEpochMs) return msUntil(value, nowMs)
@@ -41,15 +47,14 @@ function parseReset(text: string | undefined, nowMs: number): number | undefined
 
 const iso8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/
 
-function untilInstant(text: string | undefined, nowMs: number): number | undefined {
-  if (text === undefined || !iso8601.test(text.trim())) return undefined
-  return msUntil(Date.parse(text.trim()), nowMs)
+function untilInstant(text: string, nowMs: number): number | undefined {
+  return iso8601.test(text) ? msUntil(Date.parse(text), nowMs) : undefined
 }
 
 const decimalSyntax = /^\d{1,15}(\.\d{1,9})?$/
 
-function decimal(text: string | undefined): number | undefined {
-  return text !== undefined && decimalSyntax.test(text.trim()) ? Number(text) : undefined
+function decimal(text: string): number | undefined {
+  return decimalSyntax.test(text) ? Number(text) : undefined
 }
 
 function whole(value: number | undefined): number | undefined {

@@ -1,22 +1,36 @@
 import { parseHttpDate } from './http-date.ts'
 import { msUntil } from './ms-until.ts'
 
-const secondsSyntax = /^\d+(\s*,\s*\d+)*$/
+const secondsSyntax = /^\d+(\.\d+)?$/
+
+/** Two lines of a field come joined by a comma; the one within a date is followed by a day and a month. */
+const betweenLines = /,(?!\s*\d\d[ -][A-Z])/
+
+/** A delay from here on would be 31 years. */
+const firstEpochSeconds = 1_000_000_000
 
 /**
- * Retry-After as milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two lines of seconds, as two
- * limiters may send them, mean the longer one. Anything else is ignored: fractions, signs and units are no
- * delay-seconds (RFC 9110 §10.2.3).
+ * Retry-After as milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two lines, as two limiters may send
+ * them, mean the longer wait. Seconds since 1970 are an instant, sent by mistake. A fraction is no delay-seconds
+ * (RFC 9110 §10.2.3), but who ignores it comes too early. Anything else is ignored: signs and units.
  */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
-  const value = text?.trim() ?? ''
-  if (secondsSyntax.test(value)) {
-    const delaysMs = value.split(',').map((seconds) => Number(seconds) * 1000)
-    return Math.min(
-      delaysMs.reduce((longest, delay) => Math.max(longest, delay)),
-      Number.MAX_SAFE_INTEGER,
-    )
+  let longestMs: number | undefined
+  for (const line of (text ?? '').split(betweenLines)) {
+    const delayMs = delayOf(line.trim(), nowMs)
+    if (delayMs !== undefined) longestMs = Math.max(longestMs ?? 0, delayMs)
   }
-  const dateMs = parseHttpDate(value, nowMs)
+  return longestMs
+}
+
+function delayOf(line: string, nowMs: number): number | undefined {
+  if (!secondsSyntax.test(line)) return msUntilDate(line, nowMs)
+  const seconds = Number(line)
+  const untilMs = seconds < firstEpochSeconds ? undefined : msUntil(seconds * 1000, nowMs)
+  return untilMs ?? Math.min(Math.ceil(seconds * 1000), Number.MAX_SAFE_INTEGER)
+}
+
+function msUntilDate(line: string, nowMs: number): number | undefined {
+  const dateMs = parseHttpDate(line, nowMs)
   return dateMs === undefined ? undefined : msUntil(dateMs, nowMs)
 }

@@ -1,0 +1,67 @@
+import { createFetch } from './create-fetch.ts'
+import { bound, duration, flag, knownFields, optionalFunction, webUrl } from './option-checks.ts'
+
+export interface WaitForOptions {
+  /** What asks the monitor. @default createFetch(), which takes a 500 for an answer here: a job that failed */
+  fetch?: typeof globalThis.fetch
+  /** Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer gets them. @default none */
+  headers?: RequestInit['headers']
+  /** Ends the waiting. @default none */
+  signal?: AbortSignal
+  /** How long to wait before each poll where the server does not say, in ms; half as long again each time, up to 30 s. @default 1000 */
+  intervalMs?: number
+  /** How long to wait in all, polls included, in ms, until a `StillPendingError`. @default 600,000 */
+  maxWaitMs?: number
+  /** What a relative monitor is relative to, and whose origin counts as that of the answer. @default the URL of the answer */
+  baseUrl?: string | URL
+  /** Whether a monitor must be of the same origin as the answer: another one makes `waitFor` throw. @default true */
+  sameOrigin?: boolean
+  /**
+   * Whether an answer of the monitor means that the job is not done.
+   * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status` 'pending' or 'running'
+   */
+  isPending?: (response: Response) => boolean | Promise<boolean>
+  /** Is told of every answer that means so, whose body is given up when it returns. */
+  onPending?: (response: Response) => void
+}
+
+/** All options, checked. */
+export interface WaitForSettings
+  extends Required<Pick<WaitForOptions, 'fetch' | 'intervalMs' | 'maxWaitMs' | 'sameOrigin'>> {
+  readonly headers: Headers | undefined
+  readonly signal: AbortSignal | undefined
+  readonly baseUrl: string | undefined
+  readonly isPending: WaitForOptions['isPending']
+  readonly onPending: WaitForOptions['onPending']
+}
+
+const fields = [
+  'fetch',
+  'headers',
+  'signal',
+  'intervalMs',
+  'maxWaitMs',
+  'baseUrl',
+  'sameOrigin',
+  'isPending',
+  'onPending',
+] as const satisfies readonly (keyof WaitForOptions)[]
+
+/** Checks all options, and puts their defaults in. */
+export function readWaitForOptions(options: WaitForOptions): WaitForSettings {
+  knownFields(options, 'waitFor', fields)
+  return {
+    fetch: optionalFunction(options.fetch, 'fetch') ?? createFetch({ statuses: retriedStatuses }),
+    headers: options.headers && new Headers(options.headers),
+    signal: options.signal,
+    intervalMs: duration(options.intervalMs, 'intervalMs', 1000),
+    maxWaitMs: bound(options.maxWaitMs, 'maxWaitMs', 600_000),
+    baseUrl: webUrl(options.baseUrl, 'baseUrl'),
+    sameOrigin: flag(options.sameOrigin, 'sameOrigin', true),
+    isPending: optionalFunction(options.isPending, 'isPending'),
+    onPending: optionalFunction(options.onPending, 'onPending'),
+  }
+}
+
+/** A 500 is no accident of the monitor, but how it tells that a job failed. */
+const retriedStatuses = [408, 425, 429, 502, 503, 504]

@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream'
+import { createFetch } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fakeTime, scriptedApi, settled, url } from './scripted-api.ts'
+
+beforeEach(fakeTime)
+afterEach(() => vi.useRealTimers())
+
+const refusal = { status: 429, headers: { 'Retry-After': '1' } }
+
+describe('the arguments of fetch', () => {
+  it.each<[string, () => Iterable<[string, string]>]>([
+    ['an iterator', () => new Map([['X-Trace', 'a']]).entries()],
+    ['a Map', () => new Map([['X-Trace', 'a']])],
+    ['pairs', () => [['X-Trace', 'a']]],
+    ['Headers', () => new Headers({ 'X-Trace': 'a' })],
+  ])('have their headers on each try, where they are %s', async (_, headers) => {
+    const seen: (string | null)[] = []
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      seen.push(new Request(input, init).headers.get('X-Trace'))
+      return seen.length === 1 ? new Response('', refusal) : new Response()
+    }
+    const init = { headers: headers() as [string, string][] }
+    await settled(createFetch({ fetch })(url, init))
+    expect(seen).toEqual(['a', 'a'])
+  })
+
+  it('may have a Request for their init', async () => {
+    const api = scriptedApi(refusal, {})
+    const init = new Request(url, { method: 'DELETE' })
+    await settled(createFetch({ fetch: api.fetch })(url, init))
+    expect(api.sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
+  })
+
+  it('that are a used Request are rejected at once, as fetch does', async () => {
+    const request = new Request(url, { method: 'PUT', body: 'a=1' })
+    await request.text()
+    const onWait = vi.fn()
+    const api = scriptedApi({})
+    await expect(createFetch({ fetch: api.fetch, onWait })(request)).rejects.toThrow(TypeError)
+    expect(onWait).not.toHaveBeenCalled()
+    expect(api.sent).toEqual([])
+  })
+
+  it('may be a used Request with a body of its own', async () => {
+    const request = new Request(url, { method: 'PUT', body: 'a=1' })
+    await request.text()
+    const api = scriptedApi(refusal, {})
+    const fetch: typeof globalThis.fetch = (_, init) => api.fetch(url, init)
+    await settled(createFetch({ fetch })(request, { method: 'PUT', body: 'b=2' }))
+    expect(api.sent.map(({ body }) => body)).toEqual(['b=2', 'b=2'])
+  })
+
+  it('whose body is used up by somebody else between two tries end the call', async () => {
+    const request = new Request(url, { method: 'PUT', body: 'a=1' })
+    const onWait = vi.fn(() => void request.text())
+    const api = scriptedApi(refusal, {})
+    const call = settled(createFetch({ fetch: api.fetch, onWait })(request))
+    await expect(call).rejects.toThrow(TypeError)
+    expect(onWait).toHaveBeenCalledTimes(1)
+    expect(api.sent).toHaveLength(1)
+  })
+
+  it('whose body is a stream of the old kind are sent once', async () => {
+    // As form-data is: neither a web stream nor iterable.
+    const body = { pipe: () => undefined } as unknown as ReadableStream
+    const sent: unknown[] = []
+    const fetch: typeof globalThis.fetch = async (_, init) => {
+      sent.push(init?.body)
+      return new Response('', refusal)
+    }
+    await settled(createFetch({ fetch })(url, { method: 'PUT', body }))
+    expect(sent).toEqual([body])
+  })
+})
+
+describe('a fetch of another make', () => {
+  it('may answer with streams of Node, which are ended as well', async () => {
+    const bodies: Readable[] = []
+    const fetch: typeof globalThis.fetch = async () => {
+      const body = Readable.from(['slowly'])
+      bodies.push(body)
+      const response = new Response('', bodies.length === 1 ? refusal : {})
+      return Object.defineProperty(response, 'body', { value: body })
+    }
+    const response = await settled(createFetch({ fetch })(url))
+    expect(response.status).toBe(200)
+    expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, false])
+  })
+
+  it('may say a URL that is not absolute', async () => {
+    const fetch: typeof globalThis.fetch = async () =>
+      Object.defineProperty(new Response('ok'), 'url', { value: '/items' })
+    expect(await (await createFetch({ fetch })(url)).text()).toBe('ok')
+  })
+})

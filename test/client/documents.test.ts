@@ -1,0 +1,159 @@
+import { createFetch, type WaitEvent } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+
+beforeEach(() => {
+  fakeTime()
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const origin = 'https://api.example.com'
+
+/** Two policies, of which the first is spent; a document may say that it was the other one. */
+const headers = {
+  'Content-Type': 'application/problem+json',
+  RateLimit: '"burst";r=0;t=1, "day";r=3;t=3600',
+}
+const told = { ...headers, 'Retry-After': '30' }
+
+/** The length is that of the encoded body, and may be a lie: nothing must rest on it. */
+const short = { ...told, 'Content-Length': '60' }
+const naming = (...names: string[]): string => JSON.stringify({ 'violated-policies': names })
+
+/** A body that says nothing, for ever. */
+function silence(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: () => new Promise(() => undefined) })
+}
+
+/** A `fetch` that refuses the first request with a body of its own, and notes when requests came. */
+function refusing(body: () => ReadableStream, refusal: Record<string, string> = short) {
+  const timesMs: number[] = []
+  const startMs = performance.now()
+  const fetch: typeof globalThis.fetch = async () => {
+    timesMs.push(performance.now() - startMs)
+    return timesMs.length === 1
+      ? new Response(body(), { status: 429, headers: refusal })
+      : new Response()
+  }
+  return { fetch, timesMs }
+}
+
+describe('the document of a refusal', () => {
+  it('that never comes holds nothing up: the call waits as told, and so do all others from the first moment', async () => {
+    const api = refusing(silence)
+    const fetch = createFetch({ fetch: api.fetch })
+    const first = fetch(`${origin}/items`)
+    await vi.advanceTimersByTimeAsync(10)
+    const second = fetch(`${origin}/items`)
+    const responses = await settled(Promise.all([first, second]))
+    expect(responses.map(({ status }) => status)).toEqual([200, 200])
+    expect(api.timesMs).toHaveLength(3)
+    expect(Math.min(...api.timesMs.slice(1))).toBe(30_000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('that never comes is waited for a second, where the answer is the last', async () => {
+    const api = refusing(silence)
+    const startMs = performance.now()
+    const call = createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
+    const refused = await settled(call)
+    expect(refused.status).toBe(429)
+    expect(performance.now() - startMs).toBe(1000)
+    expect(refused.bodyUsed).toBe(false)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('ends with the signal of the call', async () => {
+    const controller = new AbortController()
+    const api = refusing(silence)
+    const call = createFetch({ fetch: api.fetch })(`${origin}/items`, { signal: controller.signal })
+    const rejected = expect(call).rejects.toThrow('enough')
+    await vi.advanceTimersByTimeAsync(100)
+    controller.abort(new Error('enough'))
+    await rejected
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is read no further than a document is long, and what is longer says nothing', async () => {
+    let pulled = 0
+    const chunk = new TextEncoder().encode(' '.repeat(16_384))
+    const endless = (): ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        pull: (controller) => {
+          pulled += chunk.length
+          controller.enqueue(chunk)
+        },
+      })
+    const api = refusing(endless)
+    await settled(createFetch({ fetch: api.fetch })(`${origin}/items`))
+    expect(api.timesMs).toEqual([0, 30_000])
+    expect(pulled).toBeLessThan(200_000)
+  })
+
+  it('needs no Content-Length', async () => {
+    const events: WaitEvent[] = []
+    const api = refusing(() => new Blob([naming('day')]).stream(), told)
+    const fetch = createFetch({ fetch: api.fetch, onWait: (event) => events.push(event) })
+    await settled(fetch(`${origin}/items`))
+    expect(events).toMatchObject([{ reason: 'told', waitMs: 30_000, policies: ['day'] }])
+  })
+
+  it('tells the wait by the reset of the policies that it lists, where there is no Retry-After', async () => {
+    const api = scriptedApi({ status: 429, headers, body: naming('day') }, {})
+    const patience = { maxWaitMs: 4_000_000, maxTotalWaitMs: 4_000_000 }
+    await settled(createFetch({ fetch: api.fetch, ...patience })(`${origin}/items`))
+    expect(api.times()).toEqual([0, 3_600_000])
+  })
+
+  it('opens the way again for those whom only its headers held', async () => {
+    const body = new TextEncoder().encode(naming('day'))
+    const late = (): ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        start: (controller) =>
+          void setTimeout(() => {
+            controller.enqueue(body)
+            controller.close()
+          }, 500),
+      })
+    const answers = [
+      () => new Response('', { headers: { RateLimit: '"burst";r=9;t=1' } }),
+      () => new Response(late(), { status: 429, headers: told }),
+      () => new Response(),
+    ]
+    const timesMs: number[] = []
+    const startMs = performance.now()
+    const send: typeof globalThis.fetch = async () => {
+      timesMs.push(performance.now() - startMs)
+      return (answers.shift() ?? (() => new Response()))()
+    }
+    const fetch = createFetch({ fetch: send, retries: 0 })
+    await fetch(`${origin}/cheap`)
+    const refused = fetch(`${origin}/costly`)
+    await vi.advanceTimersByTimeAsync(10)
+    const held = fetch(`${origin}/cheap`)
+    await settled(Promise.all([refused, held]))
+    expect(timesMs).toEqual([0, 0, 500])
+  })
+})
+
+describe('policies of one name', () => {
+  it('that count in several partitions have a gate each', async () => {
+    const partition = (key: string, left: number) => `"user";r=${left};t=30;pk=:${btoa(key)}:`
+    const api = scriptedApi(
+      { headers: { RateLimit: partition('b', 5) } },
+      { status: 429, headers: { RateLimit: partition('a', 0) } },
+      {},
+    )
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(`${origin}/of-b`)
+    await fetch(`${origin}/of-a`)
+    await fetch(`${origin}/of-b`)
+    await settled(fetch(`${origin}/of-a`))
+    expect(api.times()).toEqual([0, 0, 0, 30_000])
+  })
+})

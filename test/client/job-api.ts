@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { apiKey, mount, rateLimit } from '@sluice/express'
+import {
+  createAdmission,
+  createQueue,
+  createWorker,
+  type JobHandler,
+  memoryBroker,
+  type StatusMonitorOptions,
+  statusMonitor,
+} from '@sluice/queue'
+import express, { type RequestHandler } from 'express'
+
+export interface JobApiOptions {
+  /** Does the jobs, one at a time; without one nobody does. */
+  readonly handler?: JobHandler
+  readonly maxAge?: number
+  readonly poll?: StatusMonitorOptions['poll']
+  /** Runs before all else. */
+  readonly before?: RequestHandler
+}
+
+export interface JobApi {
+  /** With a slash at its end. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** An API whose `POST /reports` is queued, and whose jobs can be watched at `/jobs`. */
+export async function jobApi({ handler, maxAge, poll, before }: JobApiOptions): Promise<JobApi> {
+  const broker = memoryBroker()
+  const queue = createQueue({ broker, identity: apiKey(), ...(maxAge && { maxAge }) })
+  const worker = handler && createWorker({ broker, handler, attempts: 1, concurrency: 1 })
+  const app = express()
+  if (before) app.use(before)
+  const admission = createAdmission({ queue, monitor: '/jobs' })
+  app.post('/reports', rateLimit({ limit: 100, window: '1s', key: apiKey(), admission }))
+  app.use('/jobs', mount(statusMonitor({ queue, ...(poll && { poll }) })))
+  const server = await listening(app)
+  return {
+    url: urlOf(server),
+    async close() {
+      await worker?.close({ grace: 1 })
+      await broker.close()
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+async function listening(handler: RequestListener): Promise<Server> {
+  const server = createServer(handler).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+function urlOf(server: Server): string {
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/`
+}

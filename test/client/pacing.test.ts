@@ -1,0 +1,171 @@
+import { createFetch } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { abortsAfter, limitedApi } from './limited-api.ts'
+import { fakeTime, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
+
+beforeEach(fakeTime)
+afterEach(() => vi.useRealTimers())
+
+const origin = 'https://api.example.com'
+const burst = { name: 'burst', limit: 50, window: '1s' } as const
+
+describe('pacing', () => {
+  const slow = { name: 'slow', limit: 10, window: '10s' } as const
+
+  it.each(['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const)(
+    'keeps a client that calls without pause from being refused: %s',
+    async (algorithm) => {
+      const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm }] })
+      const fetch = createFetch({ fetch: api.fetch, pace: true })
+      for (let call = 0; call < 40; call++) await settled(fetch(`${origin}/items`))
+      expect(api.arrivals.filter(({ status }) => status === 429)).toEqual([])
+    },
+  )
+
+  it.each(['sliding-log', 'token-bucket'] as const)(
+    'keeps parallel calls from being refused, and lets them go at the rate of the limit: %s',
+    async (algorithm) => {
+      const startMs = performance.now()
+      const api = limitedApi({ policiesOf: () => [{ ...burst, algorithm }] })
+      const fetch = createFetch({ fetch: api.fetch, pace: true })
+      await settled(Promise.all(Array.from({ length: 200 }, () => fetch(`${origin}/items`))))
+      expect(api.arrivals).toHaveLength(200)
+      // Half of the first fifty at once, half over its window, the others at 45 a second.
+      expect(performance.now() - startMs).toBeLessThan(5000)
+    },
+  )
+
+  it('counts calls that have no answer yet', async () => {
+    const api = limitedApi({ policiesOf: () => [slow], latencyMs: 1000 })
+    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 600_000 })
+    const calls = [fetch(`${origin}/items`)]
+    await vi.advanceTimersByTimeAsync(2500)
+    for (let call = 0; call < 40; call++) {
+      calls.push(fetch(`${origin}/items`))
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    await settled(Promise.all(calls))
+    expect(api.arrivals.map(({ status }) => status)).not.toContain(429)
+  })
+
+  it('does not slow down the first half of a quota', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    const startMs = performance.now()
+    for (let call = 0; call < 5; call++) await settled(fetch(`${origin}/items`))
+    expect(performance.now() - startMs).toBe(50)
+  })
+
+  it('is off unless asked for: calls go until they are refused', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch })
+    await settled(Promise.all(Array.from({ length: 11 }, () => fetch(`${origin}/items`))))
+    expect(api.arrivals.map(({ status }) => status).indexOf(429)).toBe(10)
+  })
+
+  it('goes on when the first call on a route fails', async () => {
+    const api = scriptedApi(new TypeError('one'), new TypeError('two'), {})
+    const fetch = createFetch({ fetch: api.fetch, pace: true, retries: 0 })
+    const calls = Promise.allSettled([1, 2, 3, 4].map(() => fetch(`${origin}/items`)))
+    const results = await settled(calls)
+    expect(results.map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  /** A quota that counts down, for an hour. */
+  function hourly(limit: number) {
+    const answers = Array.from({ length: limit }, (_, used): ScriptedAnswer => {
+      const left = limit - used - 1
+      return {
+        headers: {
+          RateLimit: `"hour";r=${left};t=3600`,
+          'RateLimit-Policy': `"hour";q=${limit};w=3600`,
+        },
+      }
+    })
+    return scriptedApi(...answers, { status: 429, headers: { 'Retry-After': '3600' } })
+  }
+
+  it('refuses nothing by itself while there is something left', async () => {
+    const api = hourly(60)
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    const statuses: number[] = []
+    for (let call = 0; call < 40; call++) statuses.push((await settled(fetch(origin))).status)
+    expect(statuses).toEqual(Array.from({ length: 40 }, () => 200))
+    expect(api.sent).toHaveLength(40)
+    // The second half is slowed down, but not by the minutes that an hour would spread it over.
+    const slowMs = (api.times()[39] ?? 0) - (api.times()[31] ?? 0)
+    expect(slowMs).toBeGreaterThan(8 * 5000)
+    expect(slowMs).toBeLessThanOrEqual(8 * 10_000)
+  })
+
+  it('lets go at once who would wait for the pace longer than they would wait', async () => {
+    const api = hourly(60)
+    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 5000 })
+    for (let call = 0; call < 31; call++) await settled(fetch(origin))
+    const calls = Array.from({ length: 20 }, () => fetch(origin))
+    const responses = await settled(Promise.all(calls))
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200))
+  })
+
+  it('asks again when nothing is left for longer than it would wait', async () => {
+    const spent = {
+      headers: { RateLimit: '"day";r=0;t=86400', 'RateLimit-Policy': '"day";q=9;w=86400' },
+    }
+    const api = scriptedApi(spent, {})
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    await fetch(origin)
+    expect((await settled(fetch(origin))).status).toBe(200)
+    expect(api.times()).toEqual([0, 0])
+  })
+
+  it('keeps away from a reset by no more than seconds', async () => {
+    const spent = {
+      headers: { RateLimit: '"day";r=0;t=50000', 'RateLimit-Policy': '"day";q=9;w=86400' },
+    }
+    const api = scriptedApi(spent, {})
+    const patience = { maxWaitMs: 90_000_000, maxTotalWaitMs: 90_000_000 }
+    const fetch = createFetch({ fetch: api.fetch, pace: true, ...patience })
+    await fetch(origin)
+    await settled(fetch(origin))
+    expect(api.times()[1]).toBeGreaterThan(50_000_000)
+    expect(api.times()[1]).toBeLessThanOrEqual(50_002_000)
+  })
+
+  it('takes back what calls had that were aborted', async () => {
+    const api = limitedApi({ policiesOf: () => [{ ...slow, window: '50s' }], latencyMs: 2000 })
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    await settled(fetch(origin))
+    const call = () => fetch(origin, { signal: abortsAfter(100) })
+    await settled(Promise.allSettled(Array.from({ length: 20 }, call)))
+    const startMs = performance.now()
+    await settled(fetch(origin))
+    expect(performance.now() - startMs).toBe(4000)
+  })
+
+  it('asks for no wait of those who follow the first call on a route', async () => {
+    const api = scriptedApi({ headers: { RateLimit: '"a";r=5;t=10' } })
+    const fetch = createFetch({ fetch: api.fetch, pace: true, maxTotalWaitMs: 0 })
+    const step = 0.1
+    await vi.advanceTimersByTimeAsync(step)
+    const calls = Array.from({ length: 4 }, () => fetch(origin))
+    const responses = await settled(Promise.all(calls))
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(api.sent).toHaveLength(4)
+  })
+
+  it('knows the limit from an answer before', async () => {
+    const state = (left: number) => ({ headers: { RateLimit: `"a";r=${left};t=10` } })
+    const sized = { headers: { ...state(99).headers, 'RateLimit-Policy': '"a";q=100;w=10' } }
+    const api = scriptedApi(sized, state(3), state(2))
+    const fetch = createFetch({ fetch: api.fetch, pace: true })
+    for (let call = 0; call < 3; call++) await settled(fetch(origin))
+    // Three are left of a hundred: that is not plenty.
+    expect(api.times()[2]).toBeGreaterThan(1000)
+  })
+})
