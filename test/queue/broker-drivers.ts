@@ -1,5 +1,8 @@
-import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { type Broker, type BullmqBrokerOptions, bullmqBroker, memoryBroker } from '@sluice/queue'
+import { Cluster } from 'ioredis'
+import { createClient } from 'redis'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-server.ts'
 
 /** How the brokers are made for tests, each a queue of its own. */
 export interface BrokerDriver {
@@ -17,22 +20,55 @@ export const memoryDriver: BrokerDriver = {
   make: (maxDeadLetters = 10_000) => memoryBroker({ maxDeadLetters }),
 }
 
-export function bullmqDriver(): BrokerDriver {
-  let redis: RedisServer | undefined
+/** Where the broker is connected to, and how. */
+type Place = Pick<BullmqBrokerOptions, 'connection' | 'prefix'>
+
+/** A Redis that is started for the tests of a driver. */
+interface Started {
+  readonly place: Place
+  stop(): Promise<void>
+}
+
+function driver(name: string, start: () => Promise<Started>): BrokerDriver {
+  let started: Started | undefined
   let count = 0
-  const connection = (): string => redis?.url ?? ''
+  const place = (): Place => started?.place ?? { connection: '' }
   return {
-    name: 'BullMQ',
+    name,
     async start() {
-      redis = await startRedis()
+      started = await start()
     },
     async stop() {
-      await redis?.stop()
+      await started?.stop()
     },
     make(maxDeadLetters = 10_000) {
       count += 1
-      return bullmqBroker({ connection: connection(), name: `queue-${count}`, maxDeadLetters })
+      return bullmqBroker({ ...place(), name: `queue-${count}`, maxDeadLetters })
     },
-    twin: ({ name }) => bullmqBroker({ connection: connection(), name }),
+    twin: (broker) => bullmqBroker({ ...place(), name: broker.name }),
   }
+}
+
+export function bullmqDriver(): BrokerDriver {
+  return driver('BullMQ', async () => {
+    const redis = await startRedis()
+    return { place: { connection: redis.url }, stop: () => redis.stop() }
+  })
+}
+
+export function nodeRedisDriver(): BrokerDriver {
+  return driver('BullMQ by node-redis', async () => {
+    const redis = await startRedis()
+    const connection = () => createClient({ url: redis.url })
+    return { place: { connection }, stop: () => redis.stop() }
+  })
+}
+
+export function clusterDriver(): BrokerDriver {
+  return driver('BullMQ on a Cluster', async () => {
+    const cluster = await startRedisCluster()
+    const nodes = cluster.ports.map((port) => ({ host: '127.0.0.1', port }))
+    const connection = () => new Cluster(nodes, { redisOptions: { maxRetriesPerRequest: null } })
+    return { place: { connection, prefix: '{bull}' }, stop: () => cluster.stop() }
+  })
 }

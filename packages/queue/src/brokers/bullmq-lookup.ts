@@ -1,6 +1,7 @@
 import type { Job, Queue } from 'bullmq'
 import type { JobStatus } from '../job.ts'
-import { statusOf } from './bullmq-job.ts'
+import { readJob, statusOf } from './bullmq-job.ts'
+import type { BullmqPlaces } from './bullmq-places.ts'
 
 export interface Found {
   readonly job: Job
@@ -19,6 +20,13 @@ export async function findJob(queue: Queue, id: string): Promise<Found | undefin
   return { job, status: statusOf(job, state) }
 }
 
+/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+export async function isOverdue({ job, status }: Found, places: BullmqPlaces): Promise<boolean> {
+  const { id, expiresAt } = readJob(job)
+  if (status.state !== 'pending' || expiresAt === undefined || expiresAt > Date.now()) return false
+  return !(await places.hasBegun({ id }))
+}
+
 /** BullMQ removes what ended long ago when something else ends, and not before. */
 export function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
   if (status.state === 'failed' || finishedOn === undefined) return false
@@ -27,7 +35,7 @@ export function isForgotten({ job: { finishedOn, opts }, status }: Found): boole
   return finishedOn + age * 1_000 <= Date.now()
 }
 
-/** What is told of a job that was removed since it was cancelled. */
-export function cancelledStatus(record: string | undefined): JobStatus | undefined {
+/** What is told of a job that ended while it waited. */
+export function endedStatus(record: string | undefined): JobStatus | undefined {
   return record === undefined ? undefined : (JSON.parse(record) as JobStatus)
 }
