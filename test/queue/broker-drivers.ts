@@ -1,23 +1,30 @@
-import { type Broker, type BullmqBrokerOptions, bullmqBroker, memoryBroker } from '@sluice/queue'
+import {
+  type Broker,
+  type BullmqBrokerOptions,
+  bullmqBroker,
+  type MemoryBrokerOptions,
+  memoryBroker,
+} from '@sluice/queue'
 import { Cluster } from 'ioredis'
 import { createClient } from 'redis'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
+
+export type BrokerLimits = Pick<MemoryBrokerOptions, 'maxDeadLetters' | 'maxKept'>
 
 /** How the brokers are made for tests, each a queue of its own. */
 export interface BrokerDriver {
   readonly name: string
   start?(): Promise<void>
   stop?(): Promise<void>
-  /** @param maxDeadLetters as in the options */
-  make(maxDeadLetters?: number): Broker
+  make(limits?: BrokerLimits): Broker
   /** Another broker of the same queue, as in another process. */
   twin?(broker: Broker): Broker
 }
 
 export const memoryDriver: BrokerDriver = {
   name: 'memory',
-  make: (maxDeadLetters = 10_000) => memoryBroker({ maxDeadLetters }),
+  make: (limits) => memoryBroker(limits),
 }
 
 /** Where the broker is connected to, and how. */
@@ -41,9 +48,9 @@ function driver(name: string, start: () => Promise<Started>): BrokerDriver {
     async stop() {
       await started?.stop()
     },
-    make(maxDeadLetters = 10_000) {
+    make(limits) {
       count += 1
-      return bullmqBroker({ ...place(), name: `queue-${count}`, maxDeadLetters })
+      return bullmqBroker({ ...place(), name: `queue-${count}`, ...limits })
     },
     twin: (broker) => bullmqBroker({ ...place(), name: broker.name }),
   }
