@@ -176,8 +176,10 @@ class BullmqBroker implements Broker {
       for (const worker of workers) worker.abandon()
       await closing
     }
-    if (!this.#opened) return
-    const { queue, places, connected } = await this.#opened
+    // What could not be opened was told to whoever asked, and needs no end.
+    const opened = await this.#opened?.catch(() => undefined)
+    if (!opened) return
+    const { queue, places, connected } = opened
     if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
       // It waits for an answer to its farewell.
       places.client.then(

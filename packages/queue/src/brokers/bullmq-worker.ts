@@ -51,6 +51,7 @@ interface Run {
 export class BullmqWorker implements BrokerWorker {
   readonly #work: BullmqWork
   readonly #worker: Worker
+  readonly #stopRenewing: () => Promise<void>
   readonly #running = new Map<string, Run>()
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #abandoned: Promise<void>
@@ -64,7 +65,7 @@ export class BullmqWorker implements BrokerWorker {
       this.#letGo = resolve
     })
     const { bullmq, queueName, connection, prefix, options, onError } = work
-    this.#worker = new bullmq.Worker(queueName, (job, token) => this.#process(job, token), {
+    const worker = new (renewing(bullmq))(queueName, (job, token) => this.#process(job, token), {
       connection,
       prefix,
       concurrency: options.concurrency,
@@ -75,9 +76,11 @@ export class BullmqWorker implements BrokerWorker {
       runRetryDelay: infrastructureRetryMs,
       settings: { backoffStrategy: (_attempts, _type, error) => delayOf(error) },
     })
-    this.#worker.on('error', onError)
-    this.#worker.on('stalled', (id) => options.onStalled(id))
-    this.#worker.on('lockRenewalFailed', (ids) => this.#stop(ids))
+    this.#worker = worker
+    this.#stopRenewing = () => worker.stopRenewing()
+    worker.on('error', onError)
+    worker.on('stalled', (id) => options.onStalled(id))
+    worker.on('lockRenewalFailed', (ids) => this.#stop(ids))
     void this.#reported(work.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
@@ -93,6 +96,7 @@ export class BullmqWorker implements BrokerWorker {
   abandon(): void {
     this.#isAbandoned = true
     this.#letGo()
+    void this.#stopRenewing()
     const backend = this.#worker.getBackend()
     void this.#reported(backend.close(true))
     // A farewell that it waits for may have begun before.
@@ -220,6 +224,15 @@ export class BullmqWorker implements BrokerWorker {
     } catch (error) {
       this.#work.onError(error)
       return undefined
+    }
+  }
+}
+
+/** A worker that does not renew locks for ever when it cannot be closed: one that never found Redis waits for it to the end. */
+function renewing({ Worker }: Bullmq) {
+  return class extends Worker {
+    stopRenewing(): Promise<void> {
+      return this.lockManager.close()
     }
   }
 }

@@ -51,7 +51,7 @@ export interface CloseOptions {
 }
 
 /** How often a job may be lost with its worker before it is a dead letter: it may be what ends them. */
-const mostInterruptions = 10
+const mostInterruptions = 5
 
 /** How soon a job is taken again whose broker could not note that it began. */
 const brokerRetryMs = 1_000
@@ -81,7 +81,7 @@ export function createWorker(options: WorkerOptions): Worker {
     if (isExpired()) return expire(job)
     if (interrupted >= mostInterruptions) return giveUp(job, interrupted)
     if (standsAside(interrupted)) {
-      return { outcome: 'postponed', delayMs: Math.random() * interrupted * leaseMs }
+      return { outcome: 'postponed', delayMs: Math.random() * leaseMs }
     }
     let isTooLate = false
     const begin = async (): Promise<void> => {
