@@ -9,7 +9,7 @@
 -- ARGV[4]  max depth         ARGV[5]  max depth of the identity
 -- ARGV[6]  fingerprint, or ''         ARGV[7]  ms that the record is kept    ARGV[8]  ms that the claim to add the job is kept
 -- ARGV[9]  when the job expires, or ''
--- ARGV[10] prefix of BullMQ's job keys    ARGV[11] prefix of the records of jobs that ended while they waited
+-- ARGV[10] prefix of BullMQ's job keys
 -- Returns  { outcome, job id }: 'enqueued', 'known', 'adding' (known, and to be added: nobody has, so far), 'mismatch', 'queue' or
 --          'identity' (which bound is reached)
 local places, identities, flow, expiries, record = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -23,7 +23,7 @@ if fingerprint ~= '' then
     local split = string.find(known, ':', 1, true)
     if string.sub(known, 1, split - 1) ~= fingerprint then return { 'mismatch', '' } end
     local first = string.sub(known, split + 1)
-    if redis.call('EXISTS', ARGV[10] .. first, ARGV[11] .. first) > 0 then return { 'known', first } end
+    if redis.call('EXISTS', ARGV[10] .. first) == 1 then return { 'known', first } end
     -- Whoever wrote the record has not added the job, or never will: it is added now, under its id.
     id = first
   end

@@ -16,7 +16,7 @@ import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { type Ask, AskLine } from './ask-line.ts'
 import type { BullmqConnection } from './bullmq-connection.ts'
 import { readJob, type StoredJob, statusOf, storedJob, writeJob } from './bullmq-job.ts'
-import { endedStatus, findJob, isForgotten, isOverdue } from './bullmq-lookup.ts'
+import { findJob, isForgotten, isOverdue } from './bullmq-lookup.ts'
 import { BullmqPlaces } from './bullmq-places.ts'
 import { type BullmqSetup, setUpBullmq } from './bullmq-setup.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
@@ -105,23 +105,20 @@ class BullmqBroker implements Broker {
   async status(id: string): Promise<JobStatus | undefined> {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
-      if (!found) return endedStatus(await places.endedRecord(id))
-      if (await isOverdue(found, places)) return { ...found.status, state: 'expired' }
-      return isForgotten(found) ? undefined : found.status
+      if (!found || isForgotten(found)) return undefined
+      return (await isOverdue(found, places)) ? { ...found.status, state: 'expired' } : found.status
     })
   }
 
   async cancel(id: string): Promise<Cancelled> {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
-      const status = found ? found.status : endedStatus(await places.endedRecord(id))
-      if (!status) return 'unknown'
-      if (!found || !isOpen(status)) return status.state === 'cancelled' ? 'cancelled' : 'finished'
-      if (await isOverdue(found, places)) return 'finished'
-      const told: JobStatus = { ...status, state: 'cancelled' }
-      const end = await places.endWaiting(readJob(found.job), told)
+      if (!found || isForgotten(found)) return 'unknown'
+      if (found.status.state === 'cancelled') return 'cancelled'
+      if (!isOpen(found.status) || (await isOverdue(found, places))) return 'finished'
+      const end = await places.endWaiting(readJob(found.job), 'cancelled')
       if (end === 'running') return 'cancelling'
-      return end === 'ended' ? 'cancelled' : 'finished'
+      return end === 'ended' ? 'cancelled' : end
     })
   }
 
@@ -221,9 +218,7 @@ class BullmqBroker implements Broker {
     const ids = await places.overdue(endedAtOnce)
     const ends = ids.map(async (id) => {
       const found = await findJob(queue, id)
-      if (!found) return false
-      const told: JobStatus = { ...found.status, state: 'expired' }
-      return (await places.endWaiting(readJob(found.job), told)) === 'ended'
+      return found && (await places.endWaiting(readJob(found.job), 'expired')) === 'ended'
     })
     return (await Promise.all(ends)).filter(Boolean).length
   }
@@ -241,11 +236,11 @@ class BullmqBroker implements Broker {
 
   async #connect(): Promise<Opened> {
     const bullmq = await loadBullmq()
-    const { name, connect, prefix } = this.#setup
+    const { name, connect, prefix, maxKept } = this.#setup
     const connected = connect()
     const queue = new bullmq.Queue(name, { connection: connected.ofQueue, prefix })
     queue.on('error', this.#report)
-    return { bullmq, connected, queue, places: new BullmqPlaces(queue) }
+    return { bullmq, connected, queue, places: new BullmqPlaces(queue, maxKept) }
   }
 
   async #ask<T>(work: (opened: Opened, ask: Ask) => Promise<T>): Promise<T> {

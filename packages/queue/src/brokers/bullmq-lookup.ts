@@ -28,14 +28,7 @@ export async function isOverdue({ job, status }: Found, places: BullmqPlaces): P
 }
 
 /** BullMQ removes what ended long ago when something else ends, and not before. */
-export function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
-  if (status.state === 'failed' || finishedOn === undefined) return false
-  const kept = opts.removeOnComplete
-  const age = typeof kept === 'object' && 'age' in kept ? Number(kept.age) : 0
-  return finishedOn + age * 1_000 <= Date.now()
-}
-
-/** What is told of a job that ended while it waited. */
-export function endedStatus(record: string | undefined): JobStatus | undefined {
-  return record === undefined ? undefined : (JSON.parse(record) as JobStatus)
+export function isForgotten({ job, status }: Found): boolean {
+  if (status.state === 'failed' || job.finishedOn === undefined) return false
+  return job.finishedOn + readJob(job).retentionMs <= Date.now()
 }

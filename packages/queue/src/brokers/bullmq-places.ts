@@ -1,6 +1,5 @@
 import type { IRedisClient, Queue } from 'bullmq'
 import type { Depth, Enqueued, EnqueueTerms } from '../broker.ts'
-import type { JobStatus } from '../job.ts'
 import { digest, type StoredJob } from './bullmq-job.ts'
 import { BullmqScripts } from './bullmq-scripts.ts'
 
@@ -41,10 +40,12 @@ export type WaitingEnd = 'ended' | 'running' | 'finished' | 'unknown'
 export class BullmqPlaces {
   readonly #queue: Queue
   readonly #scripts: BullmqScripts
+  readonly #maxKept: number
   #sweepFrom = 0
 
-  constructor(queue: Queue) {
+  constructor(queue: Queue, maxKept: number) {
     this.#queue = queue
+    this.#maxKept = maxKept
     this.#scripts = new BullmqScripts(queue)
   }
 
@@ -62,7 +63,7 @@ export class BullmqPlaces {
         ...[claim, digest(job.identity), job.enqueuedAt],
         ...[terms.maxDepth, terms.maxDepthPerIdentity],
         ...[job.record?.fingerprint ?? '', recordMs(job), claimMs, job.expiresAt ?? ''],
-        ...[this.#queue.toKey(''), this.#key('ended:')],
+        this.#queue.toKey(''),
       ],
     )
     const [outcome, id = ''] = texts(reply)
@@ -94,19 +95,25 @@ export class BullmqPlaces {
     )
   }
 
-  /** Ends a job if it waits. @param told of it from now on; `withdrawn`: nothing, as if it had never been */
-  async endWaiting(job: StoredJob, told: JobStatus | 'withdrawn'): Promise<WaitingEnd> {
+  /** Ends a job if it waits. @param how `withdrawn`: as if it had never been */
+  async endWaiting(
+    job: StoredJob,
+    how: 'cancelled' | 'expired' | 'withdrawn',
+  ): Promise<WaitingEnd> {
     const { places, identities, flow, expiries } = this.#keys
-    const { delayed, prioritized, wait, events } = this.#queue.keys
-    const how = told === 'withdrawn' ? told : told.state
+    const { delayed, prioritized, wait, completed } = this.#queue.keys
+    const ending = JSON.stringify({ outcome: how })
     const reply = await this.#scripts.run(
       'end-waiting',
       [
         ...[places, identities, flow, expiries, this.#recordKey(job), this.#jobKey(job)],
-        ...[delayed, prioritized, wait, this.#queue.toKey('paused'), events],
-        ...[this.#endedKey(job.id), this.#flagKey(job.id)],
+        ...[delayed, prioritized, wait, this.#queue.toKey('paused'), completed],
+        this.#flagKey(job.id),
       ].map(String),
-      [...placeOf(job), job.id, Date.now(), job.retentionMs, how, JSON.stringify(told), flagMs],
+      [
+        ...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, ending, flagMs],
+        ...[this.#maxKept, this.#queue.toKey('')],
+      ],
     )
     return waitingEnds.find((end) => end === reply) ?? 'unknown'
   }
@@ -148,11 +155,6 @@ export class BullmqPlaces {
   /** Whether a worker is to stop a job that it runs. */
   async isToStop(id: string): Promise<boolean> {
     return (await (await this.client).get(this.#flagKey(id))) !== null
-  }
-
-  /** What is told of a job that ended while it waited. */
-  async endedRecord(id: string): Promise<string | undefined> {
-    return (await (await this.client).get(this.#endedKey(id))) ?? undefined
   }
 
   /** Jobs that have waited longer than they were worth. */
@@ -207,10 +209,6 @@ export class BullmqPlaces {
 
   #jobKey({ id }: Pick<StoredJob, 'id'>): string {
     return this.#queue.toKey(id)
-  }
-
-  #endedKey(id: string): string {
-    return this.#key(`ended:${id}`)
   }
 
   #flagKey(id: string): string {

@@ -4,7 +4,7 @@ import type { IRedisClient, Queue } from 'bullmq'
 const keyCounts = {
   begin: 2,
   depth: 4,
-  'end-waiting': 13,
+  'end-waiting': 12,
   enqueue: 5,
   occupy: 5,
   overdue: 1,

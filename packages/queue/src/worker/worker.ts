@@ -74,6 +74,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const gate = new RateGate(rate && limiterOf(broker, rate))
   /** What tells each run that the worker cannot wait any longer. */
   const running = new Set<AbortController>()
+  let isOver = false
 
   const run: RunJob = async (job, cancelled, delivery) => {
     const { interrupted, hasBegun } = delivery
@@ -95,6 +96,8 @@ export function createWorker(options: WorkerOptions): Worker {
       return { outcome: 'postponed', delayMs: brokerRetryMs }
     }
     if (isTooLate) return expire(job)
+    // While the broker noted that it begins.
+    if (isOver || cancelled.aborted) return notBegun(job, cancelled)
     const shutDown = new AbortController()
     running.add(shutDown)
     try {
@@ -139,6 +142,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const graceMs = durationMs(grace, 'grace')
       gate.close()
       const timer = setTimeout(() => {
+        isOver = true
         const reason = new DOMException('the worker closes', 'AbortError')
         for (const shutDown of running) shutDown.abort(reason)
       }, graceMs)
