@@ -173,7 +173,7 @@ export function describeEnds(driver: BrokerDriver): void {
 
     it('keeps as many outcomes as it is told', async () => {
       await bench.replace({ maxKept: 2 })
-      bench.settling(done)
+      const worker = bench.work(async () => done)
       const ids: string[] = []
       for (let i = 0; i < 4; i += 1) {
         const { id } = await bench.enqueued()
@@ -184,6 +184,9 @@ export function describeEnds(driver: BrokerDriver): void {
         ids.map(async (id) => (await bench.broker.status(id))?.state),
       )
       expect(states).toEqual([undefined, undefined, 'done', 'done'])
+      await worker.close()
+      for (let i = 0; i < 3; i += 1) await bench.broker.cancel((await bench.enqueued()).id)
+      expect(await bench.broker.status(ids[3] ?? '')).toBeUndefined()
     })
   })
 }

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Broker, bullmqBroker, createWorker, type QueueEvent } from '@sluice/queue'
+import {
+  type Broker,
+  type BullmqBrokerOptions,
+  bullmqBroker,
+  createWorker,
+  type QueueEvent,
+} from '@sluice/queue'
 import { Redis } from 'ioredis'
+import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -10,10 +17,16 @@ import { newJob, roomy } from './new-job.ts'
 const quiet = { onError: () => undefined }
 const freePlace = async (): Promise<string> => `redis://127.0.0.1:${await freePort()}`
 
-async function setUp(deadlineMs = 2_000) {
+type Connected = (url: string) => BullmqBrokerOptions['connection']
+
+const byUrl: Connected = (url) => url
+const byIoredis: Connected = (url) => () => new Redis(url, { maxRetriesPerRequest: null })
+const byNodeRedis: Connected = (url) => () => createClient({ url })
+
+async function setUp(deadlineMs = 2_000, connected = byUrl) {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
-  const broker = bullmqBroker({ connection: redis.url, deadlineMs, ...quiet })
+  const broker = bullmqBroker({ connection: connected(redis.url), deadlineMs, ...quiet })
   onTestFinished(() => broker.close())
   await until('it is connected', async () => (await broker.depth()).depth === 0)
   return { redis, broker }
@@ -93,7 +106,17 @@ describe('an enqueue that fails though the job was added', () => {
   })
 })
 
-describe('closing without Redis', () => {
+interface Running {
+  readonly redis: RedisServer
+  readonly broker: Broker
+  begun(): Promise<void>
+}
+
+describe.each([
+  ['a URL', byUrl],
+  ['a client of ioredis', byIoredis],
+  ['a client of node-redis', byNodeRedis],
+])('closing without Redis: %s', (_what, connected) => {
   const options = { handler: () => new Promise(() => undefined), lease: '1s' } as const
 
   /** The grace, the last words, a second for the broker, one for the connection; and a busy machine. */
@@ -108,12 +131,8 @@ describe('closing without Redis', () => {
     })
   }
 
-  async function running(): Promise<{
-    redis: RedisServer
-    broker: Broker
-    begun: () => Promise<void>
-  }> {
-    const { redis, broker } = await setUp()
+  async function running(connected: Connected): Promise<Running> {
+    const { redis, broker } = await setUp(2_000, connected)
     const job = newJob()
     await broker.enqueue(job, roomy)
     const begun = (): Promise<void> =>
@@ -122,12 +141,12 @@ describe('closing without Redis', () => {
   }
 
   it('ends where it never was', async () => {
-    const broker = bullmqBroker({ connection: await freePlace(), ...quiet })
+    const broker = bullmqBroker({ connection: connected(await freePlace()), ...quiet })
     expect(await closes(broker, () => sleep(100))).toBeLessThan(boundMs)
   })
 
   it('ends when it was killed', async () => {
-    const { redis, broker, begun } = await running()
+    const { redis, broker, begun } = await running(connected)
     const tookMs = await closes(broker, async () => {
       await begun()
       await redis.kill()
@@ -136,7 +155,7 @@ describe('closing without Redis', () => {
   })
 
   it('ends while it is frozen', async () => {
-    const { redis, broker, begun } = await running()
+    const { redis, broker, begun } = await running(connected)
     const tookMs = await closes(broker, async () => {
       await begun()
       redis.pause()
@@ -145,7 +164,7 @@ describe('closing without Redis', () => {
   })
 
   it('ends a broker whose workers nobody has closed', async () => {
-    const { redis, broker, begun } = await running()
+    const { redis, broker, begun } = await running(connected)
     createWorker({ broker, ...options })
     await begun()
     redis.pause()

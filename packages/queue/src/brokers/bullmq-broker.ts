@@ -133,8 +133,7 @@ class BullmqBroker implements Broker {
     const opening = this.#open().then(
       (opened) =>
         new BullmqWorker({
-          ...{ bullmq: opened.bullmq, places: opened.places, queueName, prefix, onError },
-          connection: opened.connected.ofWorkers,
+          ...{ ...opened, queueName, prefix, onError },
           sweep: () => this.#sweep(opened),
           run,
           options,

@@ -4,6 +4,8 @@ import { invalid, SluiceError } from '@sluice/core'
 export interface BullmqConnection {
   readonly ofQueue: object
   readonly ofWorkers: object
+  /** Whether workers use the queue's connection beside one of their own. */
+  readonly isShared: boolean
   /** Ends what BullMQ does not: the client that it was handed. */
   end(): void
 }
@@ -27,6 +29,7 @@ export function connectOf(connection: unknown, prefix: string): Connect {
     ofQueue: { ...options },
     // Workers wait for jobs for as long as it takes.
     ofWorkers: { ...options, maxRetriesPerRequest: null },
+    isShared: false,
     end: () => undefined,
   })
 }
@@ -74,6 +77,7 @@ function made(client: unknown, prefix: string): BullmqConnection {
   return {
     ofQueue: client,
     ofWorkers: client,
+    isShared: true,
     end: () => (client.destroy ?? client.disconnect)?.call(client),
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '../broker.ts'
 import { errorText } from '../error-text.ts'
 import { sleep } from '../sleep.ts'
+import type { BullmqConnection } from './bullmq-connection.ts'
 import { type Ending, readJob, type StoredJob } from './bullmq-job.ts'
 import type { BullmqPlaces } from './bullmq-places.ts'
 
@@ -26,8 +27,7 @@ const sweepMs = 30_000
 export interface BullmqWork {
   readonly bullmq: Bullmq
   readonly queueName: string
-  /** As BullMQ wants it for workers. */
-  readonly connection: object
+  readonly connected: BullmqConnection
   readonly prefix: string
   readonly places: BullmqPlaces
   readonly onError: (error: unknown) => void
@@ -64,9 +64,9 @@ export class BullmqWorker implements BrokerWorker {
     this.#abandoned = new Promise((resolve) => {
       this.#letGo = resolve
     })
-    const { bullmq, queueName, connection, prefix, options, onError } = work
+    const { bullmq, queueName, connected, prefix, options, onError } = work
     const worker = new (renewing(bullmq))(queueName, (job, token) => this.#process(job, token), {
-      connection,
+      connection: connected.ofWorkers,
       prefix,
       concurrency: options.concurrency,
       lockDuration: options.leaseMs,
@@ -100,9 +100,10 @@ export class BullmqWorker implements BrokerWorker {
     const backend = this.#worker.getBackend()
     void this.#reported(backend.close(true))
     // A farewell that it waits for may have begun before.
-    for (const client of [backend.client, backend.blockingClient]) {
+    const { isShared } = this.#work.connected
+    for (const client of [isShared ? undefined : backend.client, backend.blockingClient]) {
       client?.then(
-        (connected) => connected.disconnect(),
+        (connection) => connection.disconnect(),
         () => undefined,
       )
     }
