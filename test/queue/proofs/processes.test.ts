@@ -7,6 +7,9 @@ import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
 
+const poison = new URL('./poison-process.ts', import.meta.url)
+const closing = new URL('./closing-process.ts', import.meta.url)
+
 it('gives up a job that ends the process of whoever runs it, and runs the others', async () => {
   await using redis = await startRedis()
   const broker = bullmqBroker({ connection: redis.url })
@@ -14,11 +17,11 @@ it('gives up a job that ends the process of whoever runs it, and runs the others
   for (const job of jobs) await broker.enqueue(job, roomy)
   let isOver = false
   let kills = 0
-  const child = { worker: start('poison-process', redis.url) }
+  const child = { worker: start(poison, redis.url) }
   const restart = (): void => {
     if (isOver) return
     kills += 1
-    child.worker = start('poison-process', redis.url)
+    child.worker = start(poison, redis.url)
     child.worker.once('exit', restart)
   }
   child.worker.once('exit', restart)
@@ -47,7 +50,7 @@ it.each(['frozen', 'killed', 'never there'])(
     const broker = bullmqBroker({ connection: redis.url, onError: () => undefined })
     await broker.enqueue(newJob(), roomy)
     if (how === 'never there') await redis.stop()
-    const child = start('closing-process', redis.url)
+    const child = start(closing, redis.url)
     await new Promise<void>((resolve) => {
       child.on('message', ({ running }: { running: number }) => {
         if (running === 1 || how === 'never there') resolve()
@@ -64,9 +67,8 @@ it.each(['frozen', 'killed', 'never there'])(
   },
 )
 
-function start(name: string, ...args: string[]): ChildProcess {
-  const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
-  const child = fork(script, args, {
+function start(script: URL, ...args: string[]): ChildProcess {
+  const child = fork(fileURLToPath(script), args, {
     execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

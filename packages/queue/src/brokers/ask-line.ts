@@ -43,11 +43,6 @@ export class AskLine {
     this.#options = options
   }
 
-  /** Asks that have not come to an end, late ones included. */
-  get underWay(): number {
-    return this.#underWay
-  }
-
   /** @throws SluiceError */
   async ask<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
     const isProbe = this.#isStuck

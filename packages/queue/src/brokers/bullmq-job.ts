@@ -11,7 +11,7 @@ export interface StoredJob extends NewJob {
 }
 
 /** Digests of an idempotency key, and of what it stands for. */
-export interface IdempotencyRecord {
+interface IdempotencyRecord {
   readonly key: string
   readonly fingerprint: string
 }
@@ -24,7 +24,7 @@ export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerm
 }
 
 /** A client chooses its key, and another identity may choose the same. */
-export function recordOf(identity: string, { key, fingerprint }: Idempotency): IdempotencyRecord {
+function recordOf(identity: string, { key, fingerprint }: Idempotency): IdempotencyRecord {
   return { key: digest(JSON.stringify([identity, key])), fingerprint: digest(fingerprint) }
 }
 
