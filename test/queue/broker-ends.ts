@@ -59,7 +59,10 @@ export function describeEnds(driver: BrokerDriver): void {
       await sleep(60)
       expect(await bench.broker.status(first.id)).toMatchObject({ state: 'expired' })
       expect(await bench.broker.cancel(first.id)).toBe('finished')
-      const third = await bench.enqueued(newJob(), terms)
+      const expired: string[] = []
+      const onExpired = ({ id }: { id: string }): void => void expired.push(id)
+      const third = await bench.enqueued(newJob(), { ...terms, onExpired })
+      expect(expired).toEqual([first.id])
       expect(await bench.broker.depth()).toMatchObject({ depth: 2 })
       expect(await bench.broker.status(first.id)).toMatchObject({
         state: 'expired',

@@ -10,12 +10,14 @@
 -- ARGV[6]  fingerprint, or ''         ARGV[7]  ms that the record is kept    ARGV[8]  ms that the claim to add the job is kept
 -- ARGV[9]  when the job expires, or ''
 -- ARGV[10] prefix of BullMQ's job keys
--- Returns  { outcome, job id }: 'enqueued', 'known', 'adding' (known, and to be added: nobody has, so far), 'mismatch', 'queue' or
---          'identity' (which bound is reached)
+-- Returns  { outcome, job id, how many have expired unseen }: 'enqueued', 'known', 'adding' (known, and to be added: nobody has, so far),
+--          'mismatch', 'queue' or 'identity' (which bound is reached)
 local places, identities, flow, expiries, record = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, identity, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local max_depth, max_of_identity = tonumber(ARGV[4]), tonumber(ARGV[5])
 local fingerprint, kept_ms, claim_ms, expires_at = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+
+local function count_overdue() return redis.call('ZCOUNT', expiries, '-inf', now) end
 
 if fingerprint ~= '' then
   local known = redis.call('GET', record)
@@ -33,9 +35,9 @@ local place = identity .. ':' .. id
 local depth = redis.call('ZCARD', places)
 local is_taken = redis.call('ZSCORE', places, place)
 if not is_taken then
-  if depth >= max_depth then return { 'queue', '' } end
+  if depth >= max_depth then return { 'queue', '', count_overdue() } end
   local of_identity = tonumber(redis.call('HGET', identities, identity) or '0')
-  if of_identity >= max_of_identity then return { 'identity', '' } end
+  if of_identity >= max_of_identity then return { 'identity', '', count_overdue() } end
   redis.call('HINCRBY', identities, identity, 1)
 end
 redis.call('ZADD', places, ARGV[3], place)

@@ -9,6 +9,8 @@ export interface EnqueueTerms {
   /** How long the outcome of a job is kept, and its idempotency key counts, from its end on, in ms. */
   readonly retentionMs: number
   readonly idempotency?: Idempotency | undefined
+  /** Told of a job that has waited longer than it was worth, and is ended to make room. */
+  readonly onExpired?: ((job: Pick<Job, 'id' | 'enqueuedAt'>) => void) | undefined
 }
 
 /** A key of the client's own, within its identity, and what the first request with it asked for. */

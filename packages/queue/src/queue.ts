@@ -24,7 +24,7 @@ export interface QueueOptions<Native = unknown> {
   maxJobBytes?: number
   /** Whose a job is that comes by HTTP: who enqueued it alone may see or cancel it. Requests without a key are their address'. @default ip() */
   identity?: KeyResolver<Native>
-  /** Told of what happens to jobs on this side: `enqueued`, `refused` and `cancelled`. */
+  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
   onEvent?: QueueObserver
 }
 
@@ -90,6 +90,10 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   const gauge = new DepthGauge(broker)
   const tell = teller(broker.name, options.onEvent)
 
+  function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
+    tell({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })
+  }
+
   async function status(id: string, identity: string): Promise<JobStatus | undefined> {
     const found = await broker.status(id)
     return found?.identity === digest(identity) ? found : undefined
@@ -119,7 +123,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
           enqueuedAt,
           expiresAt: enqueuedAt + maxAgeMs,
         },
-        { maxDepth, maxDepthPerIdentity, retentionMs, idempotency },
+        { maxDepth, maxDepthPerIdentity, retentionMs, idempotency, onExpired },
       )
       if (answer.outcome === 'mismatch') return answer
       if (answer.outcome === 'full') {

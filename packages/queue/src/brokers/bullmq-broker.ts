@@ -92,9 +92,11 @@ class BullmqBroker implements Broker {
     return this.#ask(async (opened, ask) => {
       const wanted = storedJob(job, terms)
       let taken = await opened.places.take(wanted, job.id, terms)
-      if (taken.outcome === 'full' && !ask.isLate && (await this.#endOverdue(opened)) > 0) {
+      if (taken.outcome === 'overdue' && !ask.isLate) {
+        await this.#endOverdue(opened, terms)
         taken = await opened.places.take(wanted, job.id, terms)
       }
+      if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
       if (taken.outcome !== 'taken') return taken
       const { id, isKnown } = taken
       await this.#add(opened, { job: { ...wanted, id }, claim: job.id, ask })
@@ -134,7 +136,6 @@ class BullmqBroker implements Broker {
       (opened) =>
         new BullmqWorker({
           ...{ ...opened, queueName, prefix, onError },
-          sweep: () => this.#sweep(opened),
           run,
           options,
         }),
@@ -212,19 +213,15 @@ class BullmqBroker implements Broker {
     if (ask.isLate && !job.record) await places.endWaiting(job, 'withdrawn')
   }
 
-  /** Ends jobs that nobody has begun to run in time, so that they hold no places; how many. */
-  async #endOverdue({ queue, places }: Opened): Promise<number> {
+  /** Ends jobs that nobody has begun to run in time, so that they hold no places. */
+  async #endOverdue({ queue, places }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
     const ids = await places.overdue(endedAtOnce)
     const ends = ids.map(async (id) => {
       const found = await findJob(queue, id)
-      return found && (await places.endWaiting(readJob(found.job), 'expired')) === 'ended'
+      if (!found || (await places.endWaiting(readJob(found.job), 'expired')) !== 'ended') return
+      onExpired?.(found.status)
     })
-    return (await Promise.all(ends)).filter(Boolean).length
-  }
-
-  async #sweep(opened: Opened): Promise<void> {
-    await opened.places.sweep()
-    while ((await this.#endOverdue(opened)) === endedAtOnce);
+    await Promise.all(ends)
   }
 
   /** Opens the queue with the first use: a broker that is made and not used has no connection. */

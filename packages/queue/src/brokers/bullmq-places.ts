@@ -23,6 +23,12 @@ export interface Taken {
   readonly isKnown: boolean
 }
 
+/** The queue is full, also of jobs that have expired unseen. */
+export interface FullOfOverdue {
+  readonly outcome: 'overdue'
+  readonly bound: 'queue' | 'identity'
+}
+
 /** What is known of a job as a worker takes it. */
 export interface Occupied {
   readonly isToStop: boolean
@@ -54,7 +60,11 @@ export class BullmqPlaces {
   }
 
   /** @param claim who is about to add the job */
-  async take(job: StoredJob, claim: string, terms: EnqueueTerms): Promise<Enqueued | Taken> {
+  async take(
+    job: StoredJob,
+    claim: string,
+    terms: EnqueueTerms,
+  ): Promise<Enqueued | Taken | FullOfOverdue> {
     const { places, identities, flow, expiries } = this.#keys
     const reply = await this.#scripts.run(
       'enqueue',
@@ -66,12 +76,13 @@ export class BullmqPlaces {
         this.#queue.toKey(''),
       ],
     )
-    const [outcome, id = ''] = texts(reply)
+    const [outcome, id = '', overdue] = texts(reply)
     if (outcome === 'enqueued') return { outcome: 'taken', id, isKnown: false }
     if (outcome === 'adding') return { outcome: 'taken', id, isKnown: true }
     if (outcome === 'known') return { outcome, id }
     if (outcome === 'mismatch') return { outcome }
-    return { outcome: 'full', bound: outcome === 'identity' ? 'identity' : 'queue' }
+    const bound = outcome === 'identity' ? 'identity' : 'queue'
+    return { outcome: Number(overdue) > 0 ? 'overdue' : 'full', bound }
   }
 
   /** For a job that took a place and could not be added; nothing, where it is there all the same. */

@@ -31,8 +31,6 @@ export interface BullmqWork {
   readonly prefix: string
   readonly places: BullmqPlaces
   readonly onError: (error: unknown) => void
-  /** Takes back places whose jobs are gone. */
-  readonly sweep: () => Promise<void>
   readonly run: RunJob
   readonly options: WorkOptions
 }
@@ -81,10 +79,10 @@ export class BullmqWorker implements BrokerWorker {
     worker.on('error', onError)
     worker.on('stalled', (id) => options.onStalled(id))
     worker.on('lockRenewalFailed', (ids) => this.#stop(ids))
-    void this.#reported(work.sweep())
+    void this.#reported(work.places.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
-      setInterval(() => void this.#reported(work.sweep()), sweepMs).unref(),
+      setInterval(() => void this.#reported(work.places.sweep()), sweepMs).unref(),
     ]
   }
 

@@ -21,6 +21,9 @@ export interface Entry {
   readonly fingerprint: string | undefined
 }
 
+/** Whoever finds the queue full looks for what has expired, and a herd may. */
+const lookedAtOnce = 100
+
 /** How many are kept of what has ended. */
 export interface Kept {
   readonly maxDead: number
@@ -153,9 +156,14 @@ export class JobTable {
     this.#opened(entry)
   }
 
-  /** Jobs that have waited longer than they were worth, and have never begun. */
+  /** Jobs that have waited longer than they were worth, and have never begun: some of the oldest. */
   overdue(nowMs: number): Entry[] {
-    return [...this.#waiting].filter((entry) => isOverdue(entry, nowMs))
+    const oldest: Entry[] = []
+    for (const entry of this.#waiting) {
+      oldest.push(entry)
+      if (oldest.length === lookedAtOnce) break
+    }
+    return oldest.filter((entry) => isOverdue(entry, nowMs))
   }
 
   /** Drops what ended so long ago that its outcome is not kept any more. Dead letters stay. */

@@ -63,7 +63,10 @@ class MemoryBroker implements Broker {
       return { outcome: 'known', id: first.job.id }
     }
     if (this.#fullBound(job, terms)) {
-      for (const entry of this.#jobs.overdue(nowMs)) this.#end(entry, { outcome: 'expired' })
+      for (const entry of this.#jobs.overdue(nowMs)) {
+        this.#end(entry, { outcome: 'expired' })
+        terms.onExpired?.(entry.job)
+      }
     }
     const bound = this.#fullBound(job, terms)
     if (bound) return { outcome: 'full', bound }
