@@ -189,6 +189,21 @@ export function describeDelivery(driver: BrokerDriver): void {
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
     })
 
+    it('finds the job of an idempotency key, of its identity alone', async () => {
+      const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+      const { broker } = bench
+      expect(await broker.find('user:1', 'order-1')).toBeUndefined()
+      const job = await bench.enqueued(newJob(), terms)
+      const other = driver.twin?.(broker) ?? broker
+      expect(await other.find('user:1', 'order-1')).toBe(job.id)
+      expect(await other.find('user:1', 'order-2')).toBeUndefined()
+      expect(await other.find('user:2', 'order-1')).toBeUndefined()
+      if (other !== broker) await other.close()
+      bench.settling({ outcome: 'done', result: null })
+      await bench.reaches(job.id, 'done')
+      expect(await broker.find('user:1', 'order-1')).toBe(job.id)
+    })
+
     it('lets one of many through that bring one idempotency key at once', async () => {
       const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
       const answers = await Promise.all(

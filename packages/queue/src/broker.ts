@@ -111,6 +111,8 @@ export interface Broker {
   /** Names the queue. */
   readonly name: string
   enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued>
+  /** The id of the job that an idempotency key of an identity stands for, and `undefined` for one that stands for none. */
+  find(identity: string, idempotencyKey: string): Promise<string | undefined>
   /** `undefined` for a job that is unknown, or whose outcome is not kept any more. */
   status(id: string): Promise<JobStatus | undefined>
   cancel(id: string): Promise<Cancelled>

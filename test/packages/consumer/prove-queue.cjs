@@ -17,8 +17,16 @@ module.exports = async function proveQueue({ createQueue, createWorker, memoryBr
       return payload.page
     },
   })
-  const { state, result, attempts } = await queue.settled(id, identity, 10_000)
+  const { state, result, attempts } = await ended(() => queue.status(id, identity))
   assert.deepEqual([state, result, attempts], ['done', 7, 2])
   await worker.close()
   await broker.close()
+}
+
+async function ended(status) {
+  for (;;) {
+    const job = await status()
+    if (job.state !== 'pending' && job.state !== 'running') return job
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
 }

@@ -104,6 +104,10 @@ class BullmqBroker implements Broker {
     })
   }
 
+  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    return this.#ask(({ places }) => places.find(identity, idempotencyKey))
+  }
+
   async status(id: string): Promise<JobStatus | undefined> {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)

@@ -1,31 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { Job as BullmqJob } from 'bullmq'
-import type { EnqueueTerms, Idempotency } from '../broker.ts'
+import type { EnqueueTerms } from '../broker.ts'
 import type { JobState, JobStatus, NewJob } from '../job.ts'
 
 /** A job, and what is to be known of it when it ends. */
 export interface StoredJob extends NewJob {
   /** How long its outcome is kept, and its idempotency key counts, from its end on. */
   readonly retentionMs: number
-  readonly record?: IdempotencyRecord | undefined
-}
-
-/** Digests of an idempotency key, and of what it stands for. */
-interface IdempotencyRecord {
-  readonly key: string
-  readonly fingerprint: string
+  /** Digests of the idempotency key, and of what it stands for. */
+  readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
 }
 
 const defaultRetentionMs = 3_600_000
 
 export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerms): StoredJob {
-  const record = idempotency && recordOf(job.identity, idempotency)
-  return { ...job, retentionMs, record }
+  if (!idempotency) return { ...job, retentionMs }
+  const key = recordKey(job.identity, idempotency.key)
+  return { ...job, retentionMs, record: { key, fingerprint: digest(idempotency.fingerprint) } }
 }
 
 /** A client chooses its key, and another identity may choose the same. */
-function recordOf(identity: string, { key, fingerprint }: Idempotency): IdempotencyRecord {
-  return { key: digest(JSON.stringify([identity, key])), fingerprint: digest(fingerprint) }
+export function recordKey(identity: string, idempotencyKey: string): string {
+  return digest(JSON.stringify([identity, idempotencyKey]))
 }
 
 /** What BullMQ carries for a job of ours: JSON, from a queue that others could write to. */

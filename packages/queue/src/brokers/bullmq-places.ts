@@ -1,6 +1,6 @@
 import type { IRedisClient, Queue } from 'bullmq'
 import type { Depth, Enqueued, EnqueueTerms } from '../broker.ts'
-import { digest, type StoredJob } from './bullmq-job.ts'
+import { digest, recordKey, type StoredJob } from './bullmq-job.ts'
 import { BullmqScripts } from './bullmq-scripts.ts'
 
 /** A place older than this that has no job will never have one. */
@@ -83,6 +83,13 @@ export class BullmqPlaces {
     if (outcome === 'mismatch') return { outcome }
     const bound = outcome === 'identity' ? 'identity' : 'queue'
     return { outcome: Number(overdue) > 0 ? 'overdue' : 'full', bound }
+  }
+
+  /** By the record that `enqueue.lua` writes: `<fingerprint>:<job id>`. */
+  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    const key = recordKey(identity, idempotencyKey)
+    const record = await (await this.client).get(this.#key(`idempotency:${key}`))
+    return record?.slice(record.indexOf(':') + 1)
   }
 
   /** For a job that took a place and could not be added; nothing, where it is there all the same. */

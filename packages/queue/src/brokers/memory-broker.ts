@@ -56,7 +56,7 @@ class MemoryBroker implements Broker {
     const nowMs = Date.now()
     this.#jobs.forgetEnded(nowMs)
     const { idempotency } = terms
-    const owner = idempotency && JSON.stringify([job.identity, idempotency.key])
+    const owner = idempotency && ownerOf(job.identity, idempotency.key)
     const first = owner === undefined ? undefined : this.#jobs.firstWith(owner, nowMs)
     if (idempotency && first) {
       if (first.fingerprint !== idempotency.fingerprint) return { outcome: 'mismatch' }
@@ -84,6 +84,13 @@ class MemoryBroker implements Broker {
     })
     this.#wakeWorkers()
     return { outcome: 'enqueued', id: job.id }
+  }
+
+  async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
+    this.#checkOpen()
+    const nowMs = Date.now()
+    this.#jobs.forgetEnded(nowMs)
+    return this.#jobs.firstWith(ownerOf(identity, idempotencyKey), nowMs)?.job.id
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
@@ -170,6 +177,10 @@ class MemoryBroker implements Broker {
   #checkOpen(): void {
     if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
   }
+}
+
+function ownerOf(identity: string, idempotencyKey: string): string {
+  return JSON.stringify([identity, idempotencyKey])
 }
 
 /** What becomes of a run. Here none is interrupted: the jobs would be gone with the process. */
