@@ -170,6 +170,11 @@ export class BullmqPlaces {
     )
   }
 
+  /** Whether a run still has the lock of its job. */
+  async holdsLock(id: string, token: string | undefined): Promise<boolean> {
+    return (await (await this.client).get(`${this.#jobKey({ id })}:lock`)) === token
+  }
+
   /** Whether a worker is to stop a job that it runs. */
   async isToStop(id: string): Promise<boolean> {
     return (await (await this.client).get(this.#flagKey(id))) !== null

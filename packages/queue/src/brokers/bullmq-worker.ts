@@ -78,7 +78,7 @@ export class BullmqWorker implements BrokerWorker {
     this.#stopRenewing = () => worker.stopRenewing()
     worker.on('error', onError)
     worker.on('stalled', (id) => options.onStalled(id))
-    worker.on('lockRenewalFailed', (ids) => this.#stop(ids))
+    worker.on('lockRenewalFailed', (ids) => void Promise.all(ids.map((id) => this.#stopLost(id))))
     void this.#reported(work.places.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
@@ -190,10 +190,11 @@ export class BullmqWorker implements BrokerWorker {
     run.hasBegun = false
   }
 
-  #stop(ids: readonly string[]): void {
-    for (const id of ids) {
-      this.#running.get(id)?.controller.abort(new LeaseLost('the job is run elsewhere by now'))
-    }
+  /** BullMQ may mean an earlier run of the job, that ended as its lock was to be renewed. */
+  async #stopLost(id: string): Promise<void> {
+    const run = this.#running.get(id)
+    if (!run || (await this.#reported(this.#work.places.holdsLock(id, run.token))) !== false) return
+    run.controller.abort(new LeaseLost('the job is run elsewhere by now'))
   }
 
   #isDirective(error: unknown): boolean {
