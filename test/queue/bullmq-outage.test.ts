@@ -90,11 +90,48 @@ describe('a broker whose Redis is frozen', () => {
   })
 })
 
+describe('an enqueue whose job is added when nobody waits any more', () => {
+  async function late(): Promise<Broker> {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const connection = () => adding(redis.url, async (add) => sleep(200).then(add))
+    const broker = bullmqBroker({ connection, deadlineMs: 100, ...quiet })
+    onTestFinished(() => broker.close())
+    await until('it is connected', async () => (await broker.depth()).depth === 0)
+    return broker
+  }
+
+  it('withdraws the job', async () => {
+    const broker = await late()
+    const job = newJob()
+    await expect(broker.enqueue(job, roomy)).rejects.toMatchObject(failed)
+    await sleep(50)
+    await until('its place is free', async () => (await broker.depth()).depth === 0)
+    expect(await broker.status(job.id)).toBeUndefined()
+  })
+
+  it('keeps a job that an idempotency key stands for', async () => {
+    const broker = await late()
+    const job = newJob()
+    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
+    await until('it is there', async () => (await broker.status(job.id))?.state === 'pending')
+    const known = { outcome: 'known', id: job.id }
+    expect(await broker.enqueue(newJob(), terms)).toEqual(known)
+    expect(await broker.depth()).toMatchObject({ depth: 1 })
+  })
+})
+
 describe('an enqueue that fails though the job was added', () => {
   it('does not take the place of the job, nor its key', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
-    const broker = bullmqBroker({ connection: () => forgetful(redis.url), ...quiet })
+    const connection = () =>
+      adding(redis.url, async (add) => {
+        await add()
+        throw new Error('Command timed out')
+      })
+    const broker = bullmqBroker({ connection, ...quiet })
     onTestFinished(() => broker.close())
     const job = newJob()
     const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
@@ -199,8 +236,8 @@ describe('errors that are none of a job', () => {
   })
 })
 
-/** A client that adds jobs, and then says that it could not. */
-function forgetful(url: string): Redis {
+/** A client that adds jobs in its own way. */
+function adding(url: string, how: (add: () => Promise<unknown>) => Promise<unknown>): Redis {
   const client = new Redis(url, { maxRetriesPerRequest: null })
   const define = client.defineCommand.bind(client)
   client.defineCommand = (name, definition) => {
@@ -208,10 +245,7 @@ function forgetful(url: string): Redis {
     if (!name.startsWith('addStandardJob')) return
     const add: unknown = Reflect.get(client, name)
     if (typeof add !== 'function') throw new Error(`there is no ${name}`)
-    Reflect.set(client, name, async (...args: unknown[]) => {
-      await add.apply(client, args)
-      throw new Error('Command timed out')
-    })
+    Reflect.set(client, name, (...args: unknown[]) => how(async () => add.apply(client, args)))
   }
   return client
 }
