@@ -1,38 +1,81 @@
-import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import {
+  type Broker,
+  type BullmqBrokerOptions,
+  bullmqBroker,
+  type MemoryBrokerOptions,
+  memoryBroker,
+} from '@sluice/queue'
+import { Cluster } from 'ioredis'
+import { createClient } from 'redis'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-server.ts'
+
+export type BrokerLimits = Pick<MemoryBrokerOptions, 'maxDeadLetters' | 'maxKept'>
 
 /** How the brokers are made for tests, each a queue of its own. */
 export interface BrokerDriver {
   readonly name: string
   start?(): Promise<void>
   stop?(): Promise<void>
-  /** @param maxDeadLetters as in the options */
-  make(maxDeadLetters?: number): Broker
+  make(limits?: BrokerLimits): Broker
   /** Another broker of the same queue, as in another process. */
   twin?(broker: Broker): Broker
 }
 
 export const memoryDriver: BrokerDriver = {
   name: 'memory',
-  make: (maxDeadLetters = 10_000) => memoryBroker({ maxDeadLetters }),
+  make: (limits) => memoryBroker(limits),
+}
+
+/** Where the broker is connected to, and how. */
+type Place = Pick<BullmqBrokerOptions, 'connection' | 'prefix'>
+
+/** A Redis that is started for the tests of a driver. */
+interface Started {
+  readonly place: Place
+  stop(): Promise<void>
+}
+
+function driver(name: string, start: () => Promise<Started>): BrokerDriver {
+  let started: Started | undefined
+  let count = 0
+  const place = (): Place => started?.place ?? { connection: '' }
+  return {
+    name,
+    async start() {
+      started = await start()
+    },
+    async stop() {
+      await started?.stop()
+    },
+    make(limits) {
+      count += 1
+      return bullmqBroker({ ...place(), name: `queue-${count}`, ...limits })
+    },
+    twin: (broker) => bullmqBroker({ ...place(), name: broker.name }),
+  }
 }
 
 export function bullmqDriver(): BrokerDriver {
-  let redis: RedisServer | undefined
-  let count = 0
-  const connection = (): string => redis?.url ?? ''
-  return {
-    name: 'BullMQ',
-    async start() {
-      redis = await startRedis()
-    },
-    async stop() {
-      await redis?.stop()
-    },
-    make(maxDeadLetters = 10_000) {
-      count += 1
-      return bullmqBroker({ connection: connection(), name: `queue-${count}`, maxDeadLetters })
-    },
-    twin: ({ name }) => bullmqBroker({ connection: connection(), name }),
-  }
+  return driver('BullMQ', async () => {
+    const redis = await startRedis()
+    return { place: { connection: redis.url }, stop: () => redis.stop() }
+  })
+}
+
+export function nodeRedisDriver(): BrokerDriver {
+  return driver('BullMQ by node-redis', async () => {
+    const redis = await startRedis()
+    const connection = () => createClient({ url: redis.url })
+    return { place: { connection }, stop: () => redis.stop() }
+  })
+}
+
+export function clusterDriver(): BrokerDriver {
+  return driver('BullMQ on a Cluster', async () => {
+    const cluster = await startRedisCluster()
+    const nodes = cluster.ports.map((port) => ({ host: '127.0.0.1', port }))
+    const connection = () => new Cluster(nodes, { redisOptions: { maxRetriesPerRequest: null } })
+    return { place: { connection, prefix: '{bull}' }, stop: () => cluster.stop() }
+  })
 }

@@ -1,5 +1,13 @@
-import { describeBroker } from './broker-conformance.ts'
-import { bullmqDriver, memoryDriver } from './broker-drivers.ts'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { describeDelivery } from './broker-conformance.ts'
+import { bullmqDriver, clusterDriver, memoryDriver, nodeRedisDriver } from './broker-drivers.ts'
+import { describeEnds } from './broker-ends.ts'
 
-describeBroker(memoryDriver)
-describeBroker(bullmqDriver())
+const drivers = [memoryDriver, bullmqDriver(), nodeRedisDriver(), clusterDriver()]
+
+describe.each(drivers)('a broker: $name', (driver) => {
+  beforeAll(async () => driver.start?.())
+  afterAll(async () => driver.stop?.())
+  describeDelivery(driver)
+  describeEnds(driver)
+})

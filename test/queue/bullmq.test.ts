@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditStream, bullmqBroker, createOutbound, createWorker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
@@ -64,10 +64,14 @@ describe('workers over BullMQ', () => {
     const job = newJob()
     await broker.enqueue(job, roomy)
     const stalled: string[] = []
+    const signals: AbortSignal[] = []
     const worker = createWorker({
       broker,
       lease: '1s',
-      handler: async () => sleep(1_500),
+      handler: async (_job, { signal }) => {
+        signals.push(signal)
+        await sleep(1_500)
+      },
       onEvent: (event) => {
         if (event.type === 'stalled') stalled.push(event.id)
       },
@@ -78,11 +82,28 @@ describe('workers over BullMQ', () => {
     await until('it is taken back', async () => stalled.length > 0)
     await until('it has ended', async () => (await broker.depth()).depth === 0)
     expect(await broker.status(job.id)).toMatchObject({ state: 'done' })
+    expect(signals[0]?.reason).toMatchObject({ name: 'LeaseLost' })
+    expect(signals.at(-1)?.aborted).toBe(false)
     await worker.close()
   })
 })
 
 describe('a process that died between taking a place and adding the job', () => {
+  it('leaves a place that is taken back, however many jobs have waited for longer', async () => {
+    const { redis, broker } = await setUp()
+    const longAgo = Date.now() - 200_000
+    for (let i = 0; i < 250; i += 1) {
+      await broker.enqueue(newJob({ enqueuedAt: longAgo + i }), roomy)
+    }
+    const { id } = newJob()
+    await redis.cli('ZADD', 'bull:jobs:sluice:places', Date.now() - 120_000, `someone:${id}`)
+    await redis.cli('HSET', 'bull:jobs:sluice:identities', 'someone', 1)
+    const worker = createWorker({ broker, handler: () => new Promise(() => undefined) })
+    await until('it is swept', async () => (await broker.depth()).depth === 250)
+    expect(await redis.cli('HGET', 'bull:jobs:sluice:identities', 'someone')).toBeNull()
+    await worker.close({ grace: 1 })
+  })
+
   it('leaves a place that is taken back', async () => {
     const { redis, broker } = await setUp()
     const { id } = newJob()
@@ -104,8 +125,8 @@ describe('a process that died between taking a place and adding the job', () => 
     await broker.enqueue(job, terms)
     // As if it had never been added.
     await redis.cli('DEL', `bull:jobs:${job.id}`, 'bull:jobs:wait')
-    const again = { outcome: 'enqueued', id: job.id }
-    expect(await broker.enqueue(newJob(), terms)).toEqual(again)
+    expect(await broker.status(job.id)).toBeUndefined()
+    expect(await broker.enqueue(newJob(), terms)).toEqual({ outcome: 'known', id: job.id })
     expect(await broker.depth()).toMatchObject({ depth: 1 })
     expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
     expect(await broker.enqueue(newJob(), terms)).toEqual({ outcome: 'known', id: job.id })
@@ -153,10 +174,43 @@ describe('the options of a BullMQ broker', () => {
     ],
     ['a name', { connection: {}, name: 'a:b' }, /^name must be/],
     ['a deadline', { connection: {}, deadlineMs: 0 }, /^deadlineMs must be/],
+    ['a prefix', { connection: {}, prefix: '' }, /^prefix must be/],
+    [
+      'a prefix of the client',
+      { connection: { keyPrefix: 'a:' } },
+      /^connection\.keyPrefix must be left out/,
+    ],
+    ['an observer', { connection: {}, onError: 'log' }, /^onError must be a function/],
+    ['outcomes', { connection: {}, maxKept: 0.5 }, /^maxKept must be/],
     ['dead letters', { connection: {}, maxDeadLetters: -1 }, /^maxDeadLetters must be/],
     ['an option', { connection: {}, queue: 'jobs' }, /there is no option 'queue'/],
   ])('are refused where they cannot be meant: %s', (_what, options, message) => {
     expect(() => bullmqBroker(options as { connection: string })).toThrow(message)
+  })
+})
+
+describe('the client that a BullMQ broker is made of', () => {
+  it.each([
+    ['none', () => ({}), /^connection\(\) must be a function that makes a client/],
+    [
+      'one that gives up',
+      () => new Redis({ lazyConnect: true }),
+      /must make a client with maxRetriesPerRequest: null/,
+    ],
+    [
+      'one with a prefix',
+      () => new Redis({ lazyConnect: true, maxRetriesPerRequest: null, keyPrefix: 'a:' }),
+      /^connection\.keyPrefix must be left out/,
+    ],
+    [
+      'a Cluster without braces',
+      () => new Cluster([], { lazyConnect: true, redisOptions: { maxRetriesPerRequest: null } }),
+      /^prefix must be a text in braces for a Cluster/,
+    ],
+  ])('is refused where it cannot be meant: %s', async (_what, connection, message) => {
+    const broker = bullmqBroker({ connection, onError: () => undefined })
+    await expect(broker.depth()).rejects.toThrow(message)
+    await broker.close()
   })
 })
 

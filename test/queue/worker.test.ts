@@ -177,6 +177,25 @@ describe('a worker', () => {
     expect(status?.error).toMatch(error)
   })
 
+  it.each([
+    ['what cannot be made a text', Object.create(null), 'what was thrown cannot be made a text'],
+    ['nothing', undefined, 'undefined'],
+    ['a text without end', new Error('x'.repeat(5_000)), `${'x'.repeat(1_023)}…`],
+    ['an error without a message', Object.assign(new Error(), { message: 1n }), '1'],
+  ])(
+    'keeps a text of bounded length of what a handler throws: %s',
+    async (_what, thrown, error) => {
+      const id = await enqueue()
+      start({
+        attempts: 1,
+        handler: () => {
+          throw thrown
+        },
+      })
+      expect(await after(10, id)).toMatchObject({ state: 'failed', error })
+    },
+  )
+
   it('aborts a run whose time is over, and counts it as failed', async () => {
     const id = await enqueue()
     let reason: unknown
@@ -203,6 +222,21 @@ describe('a worker', () => {
     expect(await after(10, id)).toMatchObject({ state: 'expired' })
     expect(handler).not.toHaveBeenCalled()
     expect(events).toMatchObject([{ type: 'expired', id, waitMs: 1_000 }])
+  })
+
+  it('runs a job again whose next attempt falls after it expires, and one that was a dead letter', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
+    let runs = 0
+    const handler = (): string => {
+      runs += 1
+      if (runs !== 3) throw new Error('it is down')
+      return 'at last'
+    }
+    const id = await enqueue({ expiresAt: Date.now() + 500 })
+    start({ handler, attempts: 2, backoff: { base: '1s', max: '1s' } })
+    expect(await after(2_000, id)).toMatchObject({ state: 'failed', attempts: 2 })
+    expect(await broker.retry(id)).toBe(true)
+    expect(await after(10, id)).toMatchObject({ state: 'done', result: 'at last' })
   })
 
   it('looks again after a job has waited for the rate', async () => {
@@ -281,6 +315,29 @@ describe('a worker', () => {
     expect(await broker.status(ignores)).toMatchObject({ state: 'pending', attempts: 0 })
   })
 
+  it('leaves no timer behind when it closes while the store of its rate is asked', async () => {
+    let answer: (outcomes: never) => void = () => undefined
+    const asked = vi.fn(
+      () =>
+        new Promise<never>((resolve) => {
+          answer = resolve
+        }),
+    )
+    const worker = start({ limit: 1, window: '1h', store: { apply: asked } })
+    await enqueue()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(asked).toHaveBeenCalledTimes(1)
+    await worker.close({ grace: 1 })
+    const [check] = (asked.mock.calls as unknown as [[string, { policy: object }[]]])[0]?.[1] ?? []
+    const denied = {
+      ...{ policy: check?.policy, allowed: false, limit: 1, remaining: 0 },
+      ...{ resetMs: 3_600_000, retryAfterMs: 3_600_000 },
+    }
+    answer([denied] as never)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('starts nothing while the store of its rate does not decide', async () => {
     const handler = vi.fn()
     const store = {
@@ -301,6 +358,7 @@ describe('a worker', () => {
     [{ concurrency: 0 }, /^concurrency must be/],
     [{ attempts: 1.5 }, /^attempts must be/],
     [{ backoff: { base: '10m' } }, /^backoff\.base must be at most backoff\.max/],
+    [{ lease: '999ms' }, /^lease must be at least '1s'/],
     [{ timeout: '60d' }, /^timeout must be at most '24d'/],
     [{ onEvent: true }, /^onEvent must be a function/],
     [{ rate: 5 }, /there is no option 'rate'/],

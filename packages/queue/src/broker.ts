@@ -6,9 +6,11 @@ export interface EnqueueTerms {
   readonly maxDepth: number
   /** Those of one identity. */
   readonly maxDepthPerIdentity: number
-  /** How long the outcome of a job is kept, and its idempotency key counts, in ms. */
+  /** How long the outcome of a job is kept, and its idempotency key counts, from its end on, in ms. */
   readonly retentionMs: number
   readonly idempotency?: Idempotency | undefined
+  /** Told of a job that has waited longer than it was worth, and is ended to make room. */
+  readonly onExpired?: ((job: Pick<Job, 'id' | 'enqueuedAt'>) => void) | undefined
 }
 
 /** A key of the client's own, within its identity, and what the first request with it asked for. */
@@ -56,14 +58,30 @@ export type Settlement =
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
   | { readonly outcome: 'dead'; readonly error: string }
   | { readonly outcome: 'cancelled' | 'expired' }
-  /** Back to the queue, as if it had not been taken. */
+  /** Back to the queue, as if it had not been taken; `postponed`: for later. */
   | { readonly outcome: 'returned' }
+  | { readonly outcome: 'postponed'; readonly delayMs: number }
+
+/** What a broker knows of earlier runs of a job, and is told of this one. */
+export interface Delivery {
+  /** Whether any run began: such a job has not waited in vain, and does not expire. */
+  readonly hasBegun: boolean
+  /** Runs that began and never ended: their workers died, or were not heard of for too long. */
+  readonly interrupted: number
+  /** To be called just before the handler is. Rejects where the broker cannot note it. */
+  begin(): Promise<void>
+}
+
+/** Why a run is stopped whose job is run elsewhere by now: it was not heard of for too long. Nothing is to become of it. */
+export class LeaseLost extends Error {
+  override readonly name: string = 'LeaseLost'
+}
 
 /**
- * Runs one job. Never rejects.
- * @param signal aborted when the job is cancelled
+ * Runs one job. Never rejects; a job for which it does is a dead letter.
+ * @param signal aborted when the job is cancelled, or with `LeaseLost`
  */
-export type RunJob = (job: Job, signal: AbortSignal) => Promise<Settlement>
+export type RunJob = (job: Job, signal: AbortSignal, delivery: Delivery) => Promise<Settlement>
 
 export interface WorkOptions {
   readonly concurrency: number
@@ -77,6 +95,8 @@ export interface WorkOptions {
 export interface BrokerWorker {
   /** Takes no more jobs, and resolves when those that were taken have settled. */
   close(): Promise<void>
+  /** Has `close` wait no longer, since what it waits for may not come. Jobs that have not settled run elsewhere when their lease is over. */
+  abandon(): void
 }
 
 export interface Page {
@@ -100,7 +120,7 @@ export interface Broker {
   work(run: RunJob, options: WorkOptions): BrokerWorker
   /** Jobs that failed for good, the newest first. */
   deadLetters(page: Page): Promise<readonly JobStatus[]>
-  /** Has a dead letter run again, as if for the first time; whether there was one. */
+  /** Has a dead letter run again, as if for the first time, whatever the bounds and however old it is; whether there was one. */
   retry(id: string): Promise<boolean>
   /** Lets go of connections and timers; workers are to be closed before. */
   close(): Promise<void>

@@ -1,15 +1,17 @@
-export type {
-  Broker,
-  BrokerWorker,
-  Cancelled,
-  Depth,
-  Enqueued,
-  EnqueueTerms,
-  Idempotency,
-  Page,
-  RunJob,
-  Settlement,
-  WorkOptions,
+export {
+  type Broker,
+  type BrokerWorker,
+  type Cancelled,
+  type Delivery,
+  type Depth,
+  type Enqueued,
+  type EnqueueTerms,
+  type Idempotency,
+  LeaseLost,
+  type Page,
+  type RunJob,
+  type Settlement,
+  type WorkOptions,
 } from './broker.ts'
 export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'

@@ -30,7 +30,7 @@ export interface QueueOptions<Native = unknown> {
   secret?: string
   /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
   resultUrl?: FindResultUrl
-  /** Told of what happens to jobs on this side: `enqueued`, `refused` and `cancelled`. */
+  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
   onEvent?: QueueObserver
 }
 
@@ -110,6 +110,10 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   const gauge = new DepthGauge(broker)
   const tell = teller(broker.name, options.onEvent)
 
+  function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
+    tell({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })
+  }
+
   async function status(id: string, identity: string): Promise<JobStatus | undefined> {
     const found = await broker.status(id)
     return found?.identity === digestOf(identity) ? found : undefined
@@ -143,7 +147,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
           enqueuedAt,
           expiresAt: enqueuedAt + maxAgeMs,
         },
-        { maxDepth, maxDepthPerIdentity, retentionMs, idempotency },
+        { maxDepth, maxDepthPerIdentity, retentionMs, idempotency, onExpired },
       )
       if (answer.outcome === 'mismatch') return answer
       if (answer.outcome === 'full') {

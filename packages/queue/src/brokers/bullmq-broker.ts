@@ -1,4 +1,4 @@
-import { invalid, knownFields, notify, SluiceError, warnOnce, wholeNumber } from '@sluice/core'
+import { notify, SluiceError, warnOnce } from '@sluice/core'
 import type { Queue } from 'bullmq'
 import type {
   Broker,
@@ -11,35 +11,50 @@ import type {
   RunJob,
   WorkOptions,
 } from '../broker.ts'
+import { errorText } from '../error-text.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
-import { readJob, statusOf, writeJob } from './bullmq-job.ts'
-import { cancelledStatus, findJob, isForgotten } from './bullmq-lookup.ts'
+import { type Ask, AskLine } from './ask-line.ts'
+import type { BullmqConnection } from './bullmq-connection.ts'
+import { readJob, type StoredJob, statusOf, storedJob, writeJob } from './bullmq-job.ts'
+import { findJob, isForgotten, isOverdue } from './bullmq-lookup.ts'
 import { BullmqPlaces } from './bullmq-places.ts'
+import { type BullmqSetup, setUpBullmq } from './bullmq-setup.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
 import { LateWorker } from './late-worker.ts'
+import { endsWithin } from './patience.ts'
 
 export interface BullmqBrokerOptions {
-  /** Where Redis is: `redis://…`, or the options of an ioredis connection. The broker opens connections of its own. */
-  connection: string | object
+  /**
+   * Where Redis is: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
+   * broker opens connections of its own, and ends them.
+   */
+  connection: string | object | (() => object)
   /** The name of BullMQ's queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: string
   /** What BullMQ's keys begin with; in braces (`{bull}`) for a Cluster. @default 'bull' */
   prefix?: string
   /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
   maxDeadLetters?: number
+  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
+  maxKept?: number
   /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
   deadlineMs?: number
   /** Told of errors of the connections, which are made again by themselves. @default a warning, once for each message */
   onError?: (error: Error) => void
 }
 
-const optionNames = ['connection', 'name', 'prefix', 'maxDeadLetters', 'deadlineMs', 'onError']
-
 /** Attempts are counted by our worker, which knows how many there may be; BullMQ is to ask it each time. */
 const attemptsOfBullmq = 1_000_000
 
-/** How long a job that is cancelled is known as that. */
-const cancelledKeptMs = 3_600_000
+/** What may be carried out by a Redis that was frozen, once it goes on. */
+const mostAsks = 100
+
+/** Jobs that expired unseen, and are ended at once to make room. */
+const endedAtOnce = 50
+
+/** How long workers that nobody has closed, and then the connections, are waited for at the end. */
+const workersPatienceMs = 2_000
+const connectionPatienceMs = 1_000
 
 /**
  * Keeps jobs in Redis by BullMQ (6), which is to be installed beside ioredis.
@@ -48,47 +63,12 @@ const cancelledKeptMs = 3_600_000
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function bullmqBroker(options: BullmqBrokerOptions): Broker {
-  knownFields(options, 'bullmqBroker', optionNames)
-  const { connection, name = 'jobs', maxDeadLetters = 10_000, deadlineMs = 2_000 } = options
-  if (typeof name !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(name)) {
-    throw invalid({ option: 'name' }, name, "1 to 128 letters, digits, '.', '_' and '-'")
-  }
-  wholeNumber(maxDeadLetters, { option: 'maxDeadLetters' }, { min: 0 })
-  wholeNumber(deadlineMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 })
-  return new BullmqBroker({
-    name,
-    connection: connectionOf(connection),
-    prefix: options.prefix ?? 'bull',
-    maxDeadLetters,
-    deadlineMs,
-    onError: options.onError,
-  })
-}
-
-/** BullMQ's own waits up to 20 seconds; a queue that is back should not stay unused for so long. */
-function retryStrategy(times: number): number {
-  return Math.min(100 * times, 2_000)
-}
-
-function connectionOf(connection: unknown): object {
-  if (typeof connection === 'string' && URL.canParse(connection)) {
-    return { retryStrategy, url: connection }
-  }
-  if (typeof connection === 'object' && connection !== null && !('duplicate' in connection)) {
-    return { retryStrategy, ...connection }
-  }
-  const legal =
-    'a URL or the options of a connection, not a client: BullMQ needs connections of its own'
-  throw invalid({ option: 'connection' }, connection, legal)
-}
-
-interface Setup extends Required<Omit<BullmqBrokerOptions, 'onError' | 'connection'>> {
-  readonly connection: object
-  readonly onError: ((error: Error) => void) | undefined
+  return new BullmqBroker(setUpBullmq(options))
 }
 
 interface Opened {
   readonly bullmq: Bullmq
+  readonly connected: BullmqConnection
   readonly queue: Queue
   readonly places: BullmqPlaces
 }
@@ -96,35 +76,31 @@ interface Opened {
 class BullmqBroker implements Broker {
   readonly isShared = true
   readonly name: string
-  readonly #setup: Setup
+  readonly #setup: BullmqSetup
+  readonly #line: AskLine
   readonly #workers = new Set<LateWorker>()
   #opened: Promise<Opened> | undefined
   #isClosed = false
 
-  constructor(setup: Setup) {
+  constructor(setup: BullmqSetup) {
     this.name = setup.name
     this.#setup = setup
+    this.#line = new AskLine({ deadlineMs: setup.deadlineMs, mostAtOnce: mostAsks })
   }
 
   async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
-    return this.#ask(async ({ queue, places }) => {
-      const taken = await places.take(job, terms)
-      if (taken.outcome !== 'enqueued') return taken
-      try {
-        await queue.add('job', writeJob(job), {
-          jobId: taken.id,
-          timestamp: job.enqueuedAt,
-          attempts: attemptsOfBullmq,
-          backoff: { type: 'sluice' },
-          stackTraceLimit: 0,
-          removeOnComplete: { age: Math.ceil(terms.retentionMs / 1_000) },
-          removeOnFail: { count: this.#setup.maxDeadLetters },
-        })
-      } catch (error) {
-        await places.undo({ ...job, id: taken.id }, terms).catch(this.#report)
-        throw error
+    return this.#ask(async (opened, ask) => {
+      const wanted = storedJob(job, terms)
+      let taken = await opened.places.take(wanted, job.id, terms)
+      if (taken.outcome === 'overdue' && !ask.isLate) {
+        await this.#endOverdue(opened, terms)
+        taken = await opened.places.take(wanted, job.id, terms)
       }
-      return taken
+      if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
+      if (taken.outcome !== 'taken') return taken
+      const { id, isKnown } = taken
+      await this.#add(opened, { job: { ...wanted, id }, claim: job.id, ask })
+      return { outcome: isKnown ? 'known' : 'enqueued', id }
     })
   }
 
@@ -135,30 +111,20 @@ class BullmqBroker implements Broker {
   async status(id: string): Promise<JobStatus | undefined> {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
-      if (!found) return cancelledStatus(await places.cancelledRecord(id))
-      return isForgotten(found) ? undefined : found.status
+      if (!found || isForgotten(found)) return undefined
+      return (await isOverdue(found, places)) ? { ...found.status, state: 'expired' } : found.status
     })
   }
 
   async cancel(id: string): Promise<Cancelled> {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
-      if (!found) return (await places.cancelledRecord(id)) === undefined ? 'unknown' : 'cancelled'
-      const { job, status: before } = found
-      if (!isOpen(before)) {
-        return before.state === 'cancelled' ? 'cancelled' : 'finished'
-      }
-      // The mark is there first: a worker that takes the job meanwhile finds it.
-      const record: JobStatus = { ...before, state: 'cancelled' }
-      await places.markCancelled(id, JSON.stringify(record), cancelledKeptMs)
-      if ((await queue.remove(id)) === 1) {
-        await places.release(readJob(job))
-        return 'cancelled'
-      }
-      const after = statusOf(job, await job.getState())
-      if (isOpen(after)) return 'cancelling'
-      await places.unmarkCancelled(id)
-      return 'finished'
+      if (!found || isForgotten(found)) return 'unknown'
+      if (found.status.state === 'cancelled') return 'cancelled'
+      if (!isOpen(found.status) || (await isOverdue(found, places))) return 'finished'
+      const end = await places.endWaiting(readJob(found.job), 'cancelled')
+      if (end === 'running') return 'cancelling'
+      return end === 'ended' ? 'cancelled' : end
     })
   }
 
@@ -168,12 +134,12 @@ class BullmqBroker implements Broker {
 
   work(run: RunJob, options: WorkOptions): BrokerWorker {
     this.#checkOpen()
-    const { name: queueName, connection, prefix } = this.#setup
+    const { name: queueName, prefix } = this.#setup
     const onError = this.#report
     const opening = this.#open().then(
-      ({ bullmq, places }) =>
+      (opened) =>
         new BullmqWorker({
-          ...{ bullmq, queueName, connection, prefix, places, onError },
+          ...{ ...opened, queueName, prefix, onError },
           run,
           options,
         }),
@@ -196,7 +162,7 @@ class BullmqBroker implements Broker {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      await places.occupy(readJob(found.job))
+      await places.reopen(readJob(found.job))
       await found.job.retry('failed', { resetAttemptsMade: true })
       return true
     })
@@ -205,10 +171,61 @@ class BullmqBroker implements Broker {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await Promise.all([...this.#workers].map((worker) => worker.close()))
-    if (!this.#opened) return
-    const { queue } = await this.#opened
-    await queue.close()
+    const workers = [...this.#workers]
+    const closing = Promise.all(workers.map((worker) => worker.close()))
+    if (!(await endsWithin(closing, workersPatienceMs))) {
+      for (const worker of workers) worker.abandon()
+      await closing
+    }
+    // What could not be opened was told to whoever asked, and needs no end.
+    const opened = await this.#opened?.catch(() => undefined)
+    if (!opened) return
+    const { queue, places, connected } = opened
+    if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
+      // It waits for an answer to its farewell.
+      places.client.then(
+        (client) => client.disconnect(),
+        () => undefined,
+      )
+    }
+    connected.end()
+  }
+
+  /** Adds a job that has its place. One whose client has been told that it may not have been is added only where a key says what it is. */
+  async #add(
+    { queue, places }: Opened,
+    { job, claim, ask }: { job: StoredJob; claim: string; ask: Ask },
+  ): Promise<void> {
+    if (ask.isLate) return places.undo(job, claim)
+    try {
+      await queue.add('job', writeJob(job), {
+        jobId: job.id,
+        timestamp: job.enqueuedAt,
+        attempts: attemptsOfBullmq,
+        backoff: { type: 'sluice' },
+        stackTraceLimit: 0,
+        removeOnComplete: {
+          age: Math.ceil(job.retentionMs / 1_000),
+          count: this.#setup.maxKept,
+        },
+        removeOnFail: { count: this.#setup.maxDeadLetters },
+      })
+    } catch (error) {
+      await places.undo(job, claim).catch(this.#report)
+      throw error
+    }
+    if (ask.isLate && !job.record) await places.endWaiting(job, 'withdrawn')
+  }
+
+  /** Ends jobs that nobody has begun to run in time, so that they hold no places. */
+  async #endOverdue({ queue, places }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
+    const ids = await places.overdue(endedAtOnce)
+    const ends = ids.map(async (id) => {
+      const found = await findJob(queue, id)
+      if (!found || (await places.endWaiting(readJob(found.job), 'expired')) !== 'ended') return
+      onExpired?.(found.status)
+    })
+    await Promise.all(ends)
   }
 
   /** Opens the queue with the first use: a broker that is made and not used has no connection. */
@@ -219,38 +236,28 @@ class BullmqBroker implements Broker {
 
   async #connect(): Promise<Opened> {
     const bullmq = await loadBullmq()
-    const { name, connection, prefix } = this.#setup
-    const queue = new bullmq.Queue(name, { connection: { ...connection }, prefix })
+    const { name, connect, prefix, maxKept } = this.#setup
+    const connected = connect()
+    const queue = new bullmq.Queue(name, { connection: connected.ofQueue, prefix })
     queue.on('error', this.#report)
-    return { bullmq, queue, places: new BullmqPlaces(queue) }
+    return { bullmq, connected, queue, places: new BullmqPlaces(queue, maxKept) }
   }
 
-  async #ask<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+  async #ask<T>(work: (opened: Opened, ask: Ask) => Promise<T>): Promise<T> {
     this.#checkOpen()
-    const { deadlineMs } = this.#setup
-    const asked = this.#open().then(work)
-    // Where the deadline was first, nobody else is told.
-    asked.catch(() => undefined)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        reject(failure(`the broker did not answer within ${deadlineMs} ms`))
-      }, deadlineMs)
+    return this.#line.ask(async (ask) => {
+      const opened = await this.#open()
+      await opened.places.client
+      // It may have come after all, when nobody waits any more.
+      if (ask.isLate) throw new Error('it was given up')
+      return work(opened, ask)
     })
-    try {
-      return await Promise.race([asked, late])
-    } catch (error) {
-      if (error instanceof SluiceError) throw error
-      throw failure(`the broker failed: ${messageOf(error)}`, error)
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   readonly #report = (error: unknown): void => {
-    const known = error instanceof Error ? error : new Error(messageOf(error))
+    const known = error instanceof Error ? error : new Error(errorText(error))
     if (this.#setup.onError) notify(this.#setup.onError, known)
-    else warnOnce(`the queue '${this.name}': ${known.message}`)
+    else warnOnce(`the queue '${this.name}': ${errorText(known)}`)
   }
 
   #checkOpen(): void {
@@ -265,12 +272,4 @@ async function loadBullmq(): Promise<Bullmq> {
     const message = 'bullmqBroker needs bullmq 6 and ioredis: npm install bullmq ioredis'
     throw new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
   }
-}
-
-function failure(message: string, cause?: unknown): SluiceError {
-  return new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

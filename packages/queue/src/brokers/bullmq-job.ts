@@ -1,20 +1,47 @@
+import { createHash } from 'node:crypto'
 import type { Job as BullmqJob } from 'bullmq'
+import type { EnqueueTerms } from '../broker.ts'
 import type { JobState, JobStatus, NewJob } from '../job.ts'
 
+/** A job, and what is to be known of it when it ends. */
+export interface StoredJob extends NewJob {
+  /** How long its outcome is kept, and its idempotency key counts, from its end on. */
+  readonly retentionMs: number
+  /** Digests of the idempotency key, and of what it stands for. */
+  readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
+}
+
+const defaultRetentionMs = 3_600_000
+
+export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerms): StoredJob {
+  if (!idempotency) return { ...job, retentionMs }
+  const key = recordKey(job.identity, idempotency.key)
+  return { ...job, retentionMs, record: { key, fingerprint: digest(idempotency.fingerprint) } }
+}
+
+/** A client chooses its key, and another identity may choose the same. */
+export function recordKey(identity: string, idempotencyKey: string): string {
+  return digest(JSON.stringify([identity, idempotencyKey]))
+}
+
 /** What BullMQ carries for a job of ours: JSON, from a queue that others could write to. */
-export function readJob({ id = '', data }: Pick<BullmqJob, 'id' | 'data'>): NewJob {
-  const { identity, payload, enqueuedAt, expiresAt } = fieldsOf(data)
+export function readJob({ id = '', data }: Pick<BullmqJob, 'id' | 'data'>): StoredJob {
+  const { identity, payload, enqueuedAt, expiresAt, retentionMs, record } = fieldsOf(data)
+  const { key, fingerprint } = fieldsOf(record)
+  const hasRecord = typeof key === 'string' && typeof fingerprint === 'string'
   return {
     id,
     identity: typeof identity === 'string' ? identity : '',
     payload,
     enqueuedAt: typeof enqueuedAt === 'number' ? enqueuedAt : 0,
     expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined,
+    retentionMs: typeof retentionMs === 'number' ? retentionMs : defaultRetentionMs,
+    record: hasRecord ? { key, fingerprint } : undefined,
   }
 }
 
-export function writeJob({ identity, payload, enqueuedAt, expiresAt }: NewJob): object {
-  return { identity, payload, enqueuedAt, expiresAt }
+export function writeJob({ id: _, ...data }: StoredJob): object {
+  return data
 }
 
 /** What a run leaves behind in BullMQ: not every job that is completed there was done. */
@@ -37,6 +64,11 @@ export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
     result: state === 'done' ? result : undefined,
     error: job.failedReason || undefined,
   }
+}
+
+/** No identity, and no key of a client's, stands in Redis as it is, nor makes a key longer than others. */
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
 
 function stateOf(bullmqState: string, outcome: unknown): JobState {

@@ -1,6 +1,7 @@
 import type { Job, Queue } from 'bullmq'
 import type { JobStatus } from '../job.ts'
-import { statusOf } from './bullmq-job.ts'
+import { readJob, statusOf } from './bullmq-job.ts'
+import type { BullmqPlaces } from './bullmq-places.ts'
 
 export interface Found {
   readonly job: Job
@@ -19,15 +20,15 @@ export async function findJob(queue: Queue, id: string): Promise<Found | undefin
   return { job, status: statusOf(job, state) }
 }
 
-/** BullMQ removes what ended long ago when something else ends, and not before. */
-export function isForgotten({ job: { finishedOn, opts }, status }: Found): boolean {
-  if (status.state === 'failed' || finishedOn === undefined) return false
-  const kept = opts.removeOnComplete
-  const age = typeof kept === 'object' && 'age' in kept ? Number(kept.age) : 0
-  return finishedOn + age * 1_000 <= Date.now()
+/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+export async function isOverdue({ job, status }: Found, places: BullmqPlaces): Promise<boolean> {
+  const { id, expiresAt } = readJob(job)
+  if (status.state !== 'pending' || expiresAt === undefined || expiresAt > Date.now()) return false
+  return !(await places.hasBegun({ id }))
 }
 
-/** What is told of a job that was removed since it was cancelled. */
-export function cancelledStatus(record: string | undefined): JobStatus | undefined {
-  return record === undefined ? undefined : (JSON.parse(record) as JobStatus)
+/** BullMQ removes what ended long ago when something else ends, and not before. */
+export function isForgotten({ job, status }: Found): boolean {
+  if (status.state === 'failed' || job.finishedOn === undefined) return false
+  return job.finishedOn + readJob(job).retentionMs <= Date.now()
 }

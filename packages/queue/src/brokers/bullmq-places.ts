@@ -1,15 +1,43 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { IRedisClient, Queue } from 'bullmq'
 import type { Depth, Enqueued, EnqueueTerms } from '../broker.ts'
-import type { NewJob } from '../job.ts'
+import { digest, recordKey, type StoredJob } from './bullmq-job.ts'
+import { BullmqScripts } from './bullmq-scripts.ts'
 
 /** A place older than this that has no job will never have one. */
 const orphanAfterMs = 60_000
+/** Who has a place adds the job within this, or not at all. */
+const claimMs = 2 * orphanAfterMs
 const sweptAtOnce = 100
+const sweepsAtOnce = 50
 
-const keyCounts = { enqueue: 4, release: 5, occupy: 3, depth: 4, sweep: 2 } as const
-type ScriptName = keyof typeof keyCounts
+/** How long a job that runs is flagged as one that is to stop, at most; its worker looks twice a second. */
+const flagMs = 86_400_000
+
+/** A record outlives whatever its job waits for, and is shortened with the job's end. */
+const recordMarginMs = 30 * 86_400_000
+
+/** A place that is taken, for a job that is to be added now. It may be known already, and nobody has added it so far. */
+export interface Taken {
+  readonly outcome: 'taken'
+  readonly id: string
+  readonly isKnown: boolean
+}
+
+/** The queue is full, also of jobs that have expired unseen. */
+export interface FullOfOverdue {
+  readonly outcome: 'overdue'
+  readonly bound: 'queue' | 'identity'
+}
+
+/** What is known of a job as a worker takes it. */
+export interface Occupied {
+  readonly isToStop: boolean
+  /** Runs that began and never ended. */
+  readonly interrupted: number
+  readonly hasBegun: boolean
+}
+
+export type WaitingEnd = 'ended' | 'running' | 'finished' | 'unknown'
 
 /**
  * The places that a queue has for jobs, of which BullMQ knows nothing: it has no bound, and no identities. They live beside its keys,
@@ -17,90 +45,153 @@ type ScriptName = keyof typeof keyCounts
  */
 export class BullmqPlaces {
   readonly #queue: Queue
-  readonly #client: Promise<IRedisClient>
+  readonly #scripts: BullmqScripts
+  readonly #maxKept: number
+  #sweepFrom = 0
 
-  constructor(queue: Queue) {
+  constructor(queue: Queue, maxKept: number) {
     this.#queue = queue
-    this.#client = queue.getBackend().client.then((client) => {
-      for (const [name, numberOfKeys] of Object.entries(keyCounts)) {
-        client.defineCommand(commandOf(name), { numberOfKeys, lua: luaOf(name) })
-      }
-      return client
-    })
-    // Reported by the queue; here it would be unhandled where nothing is asked meanwhile.
-    this.#client.catch(() => undefined)
+    this.#maxKept = maxKept
+    this.#scripts = new BullmqScripts(queue)
   }
 
-  async take(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
-    const { idempotency } = terms
-    const reply = await this.#run('enqueue', [
-      ...this.#keys(),
-      this.#recordKey(job.identity, idempotency?.key),
-      job.id,
-      digest(job.identity),
-      job.enqueuedAt,
-      terms.maxDepth,
-      terms.maxDepthPerIdentity,
-      idempotency ? digest(idempotency.fingerprint) : '',
-      terms.retentionMs,
-      this.#queue.toKey(''),
-      this.#key('cancelled:'),
-    ])
-    const [outcome, id] = texts(reply)
-    if (outcome === 'enqueued' || outcome === 'known') return { outcome, id: id ?? '' }
+  get client(): Promise<IRedisClient> {
+    return this.#scripts.client
+  }
+
+  /** @param claim who is about to add the job */
+  async take(
+    job: StoredJob,
+    claim: string,
+    terms: EnqueueTerms,
+  ): Promise<Enqueued | Taken | FullOfOverdue> {
+    const { places, identities, flow, expiries } = this.#keys
+    const reply = await this.#scripts.run(
+      'enqueue',
+      [places, identities, flow, expiries, this.#recordKey(job)],
+      [
+        ...[claim, digest(job.identity), job.enqueuedAt],
+        ...[terms.maxDepth, terms.maxDepthPerIdentity],
+        ...[job.record?.fingerprint ?? '', recordMs(job), claimMs, job.expiresAt ?? ''],
+        this.#queue.toKey(''),
+      ],
+    )
+    const [outcome, id = '', overdue] = texts(reply)
+    if (outcome === 'enqueued') return { outcome: 'taken', id, isKnown: false }
+    if (outcome === 'adding') return { outcome: 'taken', id, isKnown: true }
+    if (outcome === 'known') return { outcome, id }
     if (outcome === 'mismatch') return { outcome }
-    return { outcome: 'full', bound: outcome === 'identity' ? 'identity' : 'queue' }
+    const bound = outcome === 'identity' ? 'identity' : 'queue'
+    return { outcome: Number(overdue) > 0 ? 'overdue' : 'full', bound }
   }
 
   /** By the record that `enqueue.lua` writes: `<fingerprint>:<job id>`. */
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    const record = await (await this.#client).get(this.#recordKey(identity, idempotencyKey))
+    const key = recordKey(identity, idempotencyKey)
+    const record = await (await this.client).get(this.#key(`idempotency:${key}`))
     return record?.slice(record.indexOf(':') + 1)
   }
 
-  /** For a job that took a place and could not be added. */
-  async undo(job: NewJob, terms: EnqueueTerms): Promise<void> {
-    const record = this.#recordKey(job.identity, terms.idempotency?.key)
-    await this.#run('release', this.#releaseArgs(job, { record, how: 'undone', token: '' }))
+  /** For a job that took a place and could not be added; nothing, where it is there all the same. */
+  async undo(job: StoredJob, claim: string): Promise<void> {
+    const { places, identities, expiries } = this.#keys
+    await this.#scripts.run(
+      'undo',
+      [places, identities, expiries, this.#jobKey(job), this.#recordKey(job)],
+      [...placeOf(job), job.record ? claim : ''],
+    )
   }
 
   /** @param token of the run that ends the job, where one does */
-  async release(job: NewJob, token = ''): Promise<void> {
-    const record = this.#recordKey(job.identity, undefined)
-    await this.#run('release', this.#releaseArgs(job, { record, how: 'ended', token }))
+  async release(job: StoredJob, token = ''): Promise<void> {
+    const { places, identities, flow, expiries } = this.#keys
+    const lock = `${this.#jobKey(job)}:lock`
+    await this.#scripts.run(
+      'release',
+      [places, identities, flow, expiries, this.#recordKey(job), lock, this.#flagKey(job.id)],
+      [...placeOf(job), job.id, Date.now(), job.retentionMs, token],
+    )
   }
 
-  /** Keeps the place of a job that begins to run; whether it was cancelled. */
-  async occupy(job: NewJob): Promise<boolean> {
-    const [places, identities] = this.#keys()
-    const reply = await this.#run('occupy', [
-      places,
-      identities,
-      this.#key(`cancelled:${job.id}`),
-      ...placeOf(job),
-      job.enqueuedAt,
-    ])
-    return reply === 1
+  /** Ends a job if it waits. @param how `withdrawn`: as if it had never been */
+  async endWaiting(
+    job: StoredJob,
+    how: 'cancelled' | 'expired' | 'withdrawn',
+  ): Promise<WaitingEnd> {
+    const { places, identities, flow, expiries } = this.#keys
+    const { delayed, prioritized, wait, completed } = this.#queue.keys
+    const ending = JSON.stringify({ outcome: how })
+    const reply = await this.#scripts.run(
+      'end-waiting',
+      [
+        ...[places, identities, flow, expiries, this.#recordKey(job), this.#jobKey(job)],
+        ...[delayed, prioritized, wait, this.#queue.toKey('paused'), completed],
+        this.#flagKey(job.id),
+      ].map(String),
+      [
+        ...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, ending, flagMs],
+        ...[this.#maxKept, this.#queue.toKey('')],
+      ],
+    )
+    return waitingEnds.find((end) => end === reply) ?? 'unknown'
   }
 
-  /** Marks a job as cancelled, with what is to be told of it when it is gone. */
-  async markCancelled(id: string, record: string, keptMs: number): Promise<void> {
-    await (await this.#client).set(this.#key(`cancelled:${id}`), record, { PX: keptMs })
+  /** Keeps the place of a job that a worker takes. */
+  async occupy(job: StoredJob): Promise<Occupied> {
+    const { places, identities } = this.#keys
+    const reply = await this.#scripts.run(
+      'occupy',
+      [places, identities, this.#recordKey(job), this.#jobKey(job), this.#flagKey(job.id)],
+      [...placeOf(job), job.enqueuedAt, recordMs(job)],
+    )
+    const [flag, interrupted = 0, began] = texts(reply).map(Number)
+    return { isToStop: flag === 1, interrupted, hasBegun: began === 1 }
   }
 
-  async unmarkCancelled(id: string): Promise<void> {
-    await (await this.#client).del(this.#key(`cancelled:${id}`))
+  /** Counts a run that begins; one that is given back as if it had not is counted back. */
+  async begin(job: StoredJob, step: 1 | -1 = 1): Promise<void> {
+    const [place] = placeOf(job)
+    await this.#scripts.run('begin', [this.#jobKey(job), this.#keys.expiries], [place, step])
   }
 
-  async cancelledRecord(id: string): Promise<string | undefined> {
-    return (await (await this.#client).get(this.#key(`cancelled:${id}`))) ?? undefined
+  async hasBegun({ id }: Pick<StoredJob, 'id'>): Promise<boolean> {
+    const client = await this.client
+    return (await client.hget(this.#jobKey({ id }), 'sluice:began')) !== null
+  }
+
+  /** Prepares a dead letter to run again. */
+  async reopen(job: StoredJob): Promise<void> {
+    const { places, identities } = this.#keys
+    const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
+    await this.#scripts.run(
+      'reopen',
+      [places, identities, this.#recordKey(job), this.#jobKey(job)],
+      [...placeOf(job), job.enqueuedAt, recordMs(job), says],
+    )
+  }
+
+  /** Whether a run still has the lock of its job. */
+  async holdsLock(id: string, token: string | undefined): Promise<boolean> {
+    return (await (await this.client).get(`${this.#jobKey({ id })}:lock`)) === token
+  }
+
+  /** Whether a worker is to stop a job that it runs. */
+  async isToStop(id: string): Promise<boolean> {
+    return (await (await this.client).get(this.#flagKey(id))) !== null
+  }
+
+  /** Jobs that have waited longer than they were worth. */
+  async overdue(limit: number): Promise<readonly string[]> {
+    const args = [Date.now(), limit, this.#queue.toKey('')]
+    return texts(await this.#scripts.run('overdue', [this.#keys.expiries], args))
   }
 
   async depth(): Promise<Depth> {
     const nowMs = Date.now()
-    const [places, , flow] = this.#keys()
+    const { places, flow } = this.#keys
     const { active, failed } = this.#queue.keys
-    const reply = texts(await this.#run('depth', [places, flow, active, failed, nowMs]))
+    const keys = [places, flow, active, failed].map(String)
+    const reply = texts(await this.#scripts.run('depth', keys, [nowMs]))
     const [depth = 0, running = 0, dead = 0, oldestAt = 0, spanMs = 0, into = 0, out = 0] =
       reply.map(Number)
     const seconds = Math.max(1, spanMs / 1_000)
@@ -114,60 +205,53 @@ export class BullmqPlaces {
     }
   }
 
-  #releaseArgs(
-    job: NewJob,
-    { record, how, token }: { record: string; how: 'ended' | 'undone'; token: string },
-  ): readonly (string | number)[] {
-    const lock = this.#queue.toKey(`${job.id}:lock`)
-    return [...this.#keys(), record, lock, ...placeOf(job), Date.now(), how, token]
-  }
-
+  /** Looks at some thousands of old places, and goes on there the next time. */
   async sweep(): Promise<void> {
-    const [places, identities] = this.#keys()
+    const { places, identities, expiries } = this.#keys
     const before = Date.now() - orphanAfterMs
-    await this.#run('sweep', [places, identities, before, sweptAtOnce, this.#queue.toKey('')])
+    for (let i = 0; i < sweepsAtOnce; i += 1) {
+      const args = [before, this.#sweepFrom, sweptAtOnce, this.#queue.toKey('')]
+      const next = await this.#scripts.run('sweep', [places, identities, expiries], args)
+      this.#sweepFrom = Number(next)
+      if (this.#sweepFrom === 0) return
+    }
   }
 
-  async #run(name: ScriptName, args: readonly (string | number | undefined)[]): Promise<unknown> {
-    return (await this.#client).runCommand(commandOf(name), [...args])
+  get #keys() {
+    return {
+      places: this.#key('places'),
+      identities: this.#key('identities'),
+      flow: this.#key('flow'),
+      expiries: this.#key('expiries'),
+    }
   }
 
   #key(name: string): string {
     return this.#queue.toKey(`sluice:${name}`)
   }
 
-  #keys(): [places: string, identities: string, flow: string] {
-    return [this.#key('places'), this.#key('identities'), this.#key('flow')]
+  #jobKey({ id }: Pick<StoredJob, 'id'>): string {
+    return this.#queue.toKey(id)
   }
 
-  /** A client chooses its key, and another identity may choose the same. */
-  #recordKey(identity: string, key: string | undefined): string {
-    return this.#key(
-      `idempotency:${key === undefined ? '' : digest(JSON.stringify([identity, key]))}`,
-    )
+  #flagKey(id: string): string {
+    return this.#key(`stop:${id}`)
+  }
+
+  #recordKey({ record }: StoredJob): string {
+    return this.#key(`idempotency:${record?.key ?? ''}`)
   }
 }
 
-function placeOf({ id, identity }: NewJob): [place: string, identity: string] {
+const waitingEnds: readonly WaitingEnd[] = ['ended', 'running', 'finished', 'unknown']
+
+function placeOf({ id, identity }: StoredJob): [place: string, identity: string] {
   const owner = digest(identity)
   return [`${owner}:${id}`, owner]
 }
 
-/** No identity, and no key of a client's, stands in Redis as it is, nor makes a key longer than others. */
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
-}
-
-function commandOf(name: string): string {
-  return `sluiceQueue${name[0]?.toUpperCase()}${name.slice(1)}`
-}
-
-function luaOf(name: string): string {
-  return ['flow', name].map(readLua).join('\n')
-}
-
-function readLua(name: string): string {
-  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), 'utf8')
+function recordMs({ enqueuedAt, expiresAt = enqueuedAt, retentionMs }: StoredJob): number {
+  return Math.max(0, expiresAt - enqueuedAt) + retentionMs + recordMarginMs
 }
 
 function texts(reply: unknown): string[] {

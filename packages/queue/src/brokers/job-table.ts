@@ -1,5 +1,5 @@
 import type { Settlement } from '../broker.ts'
-import type { JobState, NewJob } from '../job.ts'
+import { isOpen, type JobState, type NewJob } from '../job.ts'
 
 /** A job of the memory broker, and what became of it. */
 export interface Entry {
@@ -8,6 +8,8 @@ export interface Entry {
   /** Not before: the time of its next attempt. */
   dueAt: number
   attempts: number
+  /** Whether a handler was ever called for it: then it does not expire. */
+  hasBegun: boolean
   result?: unknown
   error?: string | undefined
   endedAt?: number
@@ -17,6 +19,15 @@ export interface Entry {
   /** Identity and idempotency key. */
   readonly owner: string | undefined
   readonly fingerprint: string | undefined
+}
+
+/** Whoever finds the queue full looks for what has expired, and a herd may. */
+const lookedAtOnce = 100
+
+/** How many are kept of what has ended. */
+export interface Kept {
+  readonly maxDead: number
+  readonly maxEnded: number
 }
 
 /** Jobs by id, in the order in which they came. */
@@ -29,10 +40,10 @@ export class JobTable {
   readonly #dead = new Set<Entry>()
   readonly #byOwner = new Map<string, Entry>()
   readonly #depths = new Map<string, number>()
-  readonly #maxDead: number
+  readonly #kept: Kept
 
-  constructor(maxDead: number) {
-    this.#maxDead = maxDead
+  constructor(kept: Kept) {
+    this.#kept = kept
   }
 
   get depth(): number {
@@ -70,8 +81,14 @@ export class JobTable {
     return this.#all.get(id)
   }
 
-  firstWith(owner: string): Entry | undefined {
-    return this.#byOwner.get(owner)
+  /** The job that an idempotency key stands for. Dead letters are kept for longer than their keys. */
+  firstWith(owner: string, nowMs: number): Entry | undefined {
+    const entry = this.#byOwner.get(owner)
+    if (entry && !isOpen(entry) && (entry.endedAt ?? 0) + entry.retentionMs <= nowMs) {
+      this.#byOwner.delete(owner)
+      return undefined
+    }
+    return entry
   }
 
   deadLetters(): Entry[] {
@@ -99,12 +116,12 @@ export class JobTable {
   settle(entry: Entry, settlement: Settlement, nowMs: number): void {
     const { outcome } = settlement
     entry.running = undefined
-    if (outcome === 'returned' || outcome === 'retry') {
+    if (outcome === 'returned' || outcome === 'postponed' || outcome === 'retry') {
       entry.state = 'pending'
+      if (outcome !== 'returned') entry.dueAt = nowMs + settlement.delayMs
       if (outcome === 'retry') {
         entry.attempts += 1
         entry.error = settlement.error
-        entry.dueAt = nowMs + settlement.delayMs
       }
       this.#waiting.add(entry)
       return
@@ -115,8 +132,14 @@ export class JobTable {
     entry.state = outcome === 'dead' ? 'failed' : outcome
     entry.endedAt = nowMs
     this.#closed(entry)
-    if (outcome === 'dead') this.#bury(entry)
-    else this.#ended.add(entry)
+    const [ended, most] =
+      outcome === 'dead' ? [this.#dead, this.#kept.maxDead] : [this.#ended, this.#kept.maxEnded]
+    ended.add(entry)
+    for (const oldest of ended) {
+      if (ended.size <= most) return
+      ended.delete(oldest)
+      this.#forget(oldest)
+    }
   }
 
   /** Has a dead letter wait again. */
@@ -125,7 +148,22 @@ export class JobTable {
     entry.state = 'pending'
     entry.attempts = 0
     entry.dueAt = 0
+    entry.hasBegun = true
+    // Its key may stand for a newer job by now, which keeps it.
+    if (entry.owner !== undefined && !this.#byOwner.has(entry.owner)) {
+      this.#byOwner.set(entry.owner, entry)
+    }
     this.#opened(entry)
+  }
+
+  /** Jobs that have waited longer than they were worth, and have never begun: some of the oldest. */
+  overdue(nowMs: number): Entry[] {
+    const oldest: Entry[] = []
+    for (const entry of this.#waiting) {
+      oldest.push(entry)
+      if (oldest.length === lookedAtOnce) break
+    }
+    return oldest.filter((entry) => isOverdue(entry, nowMs))
   }
 
   /** Drops what ended so long ago that its outcome is not kept any more. Dead letters stay. */
@@ -151,19 +189,15 @@ export class JobTable {
     else this.#depths.set(entry.job.identity, depth)
   }
 
-  #bury(entry: Entry): void {
-    this.#dead.add(entry)
-    for (const oldest of this.#dead) {
-      if (this.#dead.size <= this.#maxDead) return
-      this.#dead.delete(oldest)
-      this.#forget(oldest)
-    }
-  }
-
   #forget(entry: Entry): void {
     this.#all.delete(entry.job.id)
     if (entry.owner !== undefined && this.#byOwner.get(entry.owner) === entry) {
       this.#byOwner.delete(entry.owner)
     }
   }
+}
+
+/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+export function isOverdue({ job: { expiresAt }, state, hasBegun }: Entry, nowMs: number): boolean {
+  return state === 'pending' && !hasBegun && expiresAt !== undefined && expiresAt <= nowMs
 }

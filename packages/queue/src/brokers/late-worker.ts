@@ -13,4 +13,11 @@ export class LateWorker implements BrokerWorker {
     const worker = await this.#opening.catch(() => undefined)
     await worker?.close()
   }
+
+  abandon(): void {
+    this.#opening.then(
+      (worker) => worker.abandon(),
+      () => undefined,
+    )
+  }
 }

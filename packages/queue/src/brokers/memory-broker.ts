@@ -10,9 +10,10 @@ import type {
   Settlement,
   WorkOptions,
 } from '../broker.ts'
+import { errorText } from '../error-text.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { Flow } from './flow.ts'
-import { type Entry, JobTable } from './job-table.ts'
+import { type Entry, isOverdue, JobTable, type Kept } from './job-table.ts'
 import { MemoryWorker } from './memory-worker.ts'
 
 export interface MemoryBrokerOptions {
@@ -20,6 +21,8 @@ export interface MemoryBrokerOptions {
   name?: string
   /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
   maxDeadLetters?: number
+  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
+  maxKept?: number
 }
 
 /**
@@ -27,10 +30,12 @@ export interface MemoryBrokerOptions {
  * @throws SluiceError when an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
-  knownFields(options, 'memoryBroker', ['name', 'maxDeadLetters'])
-  const { name = 'jobs', maxDeadLetters = 10_000 } = options
-  wholeNumber(maxDeadLetters, { option: 'maxDeadLetters' }, { min: 0 })
-  return new MemoryBroker(name, maxDeadLetters)
+  knownFields(options, 'memoryBroker', ['name', 'maxDeadLetters', 'maxKept'])
+  const { name = 'jobs', maxDeadLetters = 10_000, maxKept = 100_000 } = options
+  return new MemoryBroker(name, {
+    maxDead: wholeNumber(maxDeadLetters, { option: 'maxDeadLetters' }, { min: 0 }),
+    maxEnded: wholeNumber(maxKept, { option: 'maxKept' }, { min: 0 }),
+  })
 }
 
 class MemoryBroker implements Broker {
@@ -41,9 +46,9 @@ class MemoryBroker implements Broker {
   readonly #workers = new Set<MemoryWorker>()
   #isClosed = false
 
-  constructor(name: string, maxDeadLetters: number) {
+  constructor(name: string, kept: Kept) {
     this.name = name
-    this.#jobs = new JobTable(maxDeadLetters)
+    this.#jobs = new JobTable(kept)
   }
 
   async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
@@ -52,15 +57,19 @@ class MemoryBroker implements Broker {
     this.#jobs.forgetEnded(nowMs)
     const { idempotency } = terms
     const owner = idempotency && ownerOf(job.identity, idempotency.key)
-    const first = owner === undefined ? undefined : this.#jobs.firstWith(owner)
+    const first = owner === undefined ? undefined : this.#jobs.firstWith(owner, nowMs)
     if (idempotency && first) {
       if (first.fingerprint !== idempotency.fingerprint) return { outcome: 'mismatch' }
       return { outcome: 'known', id: first.job.id }
     }
-    if (this.#jobs.depth >= terms.maxDepth) return { outcome: 'full', bound: 'queue' }
-    if (this.#jobs.depthOf(job.identity) >= terms.maxDepthPerIdentity) {
-      return { outcome: 'full', bound: 'identity' }
+    if (this.#fullBound(job, terms)) {
+      for (const entry of this.#jobs.overdue(nowMs)) {
+        this.#end(entry, { outcome: 'expired' })
+        terms.onExpired?.(entry.job)
+      }
     }
+    const bound = this.#fullBound(job, terms)
+    if (bound) return { outcome: 'full', bound }
     this.#flow.came(nowMs, this.#jobs.depth)
     this.#jobs.add({
       // What a real broker would carry, so that development shows what production does.
@@ -68,6 +77,7 @@ class MemoryBroker implements Broker {
       state: 'pending',
       dueAt: 0,
       attempts: 0,
+      hasBegun: false,
       retentionMs: terms.retentionMs,
       owner,
       fingerprint: idempotency?.fingerprint,
@@ -78,15 +88,18 @@ class MemoryBroker implements Broker {
 
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
     this.#checkOpen()
-    this.#jobs.forgetEnded(Date.now())
-    return this.#jobs.firstWith(ownerOf(identity, idempotencyKey))?.job.id
+    const nowMs = Date.now()
+    this.#jobs.forgetEnded(nowMs)
+    return this.#jobs.firstWith(ownerOf(identity, idempotencyKey), nowMs)?.job.id
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
     this.#checkOpen()
-    this.#jobs.forgetEnded(Date.now())
+    const nowMs = Date.now()
+    this.#jobs.forgetEnded(nowMs)
     const entry = this.#jobs.get(id)
-    return entry && statusOf(entry)
+    if (!entry) return undefined
+    return isOverdue(entry, nowMs) ? { ...statusOf(entry), state: 'expired' } : statusOf(entry)
   }
 
   async cancel(id: string): Promise<Cancelled> {
@@ -94,6 +107,7 @@ class MemoryBroker implements Broker {
     const entry = this.#jobs.get(id)
     if (!entry) return 'unknown'
     if (!isOpen(entry)) return entry.state === 'cancelled' ? 'cancelled' : 'finished'
+    if (isOverdue(entry, Date.now())) return 'finished'
     if (entry.running) {
       entry.running.abort(new DOMException('the job was cancelled', 'AbortError'))
       return 'cancelling'
@@ -115,10 +129,7 @@ class MemoryBroker implements Broker {
       concurrency,
       take: () => this.#jobs.take(Date.now()),
       nextAt: () => this.#jobs.nextAt,
-      run: async (entry, signal) => {
-        const settlement = await run({ ...entry.job, attempt: entry.attempts + 1 }, signal)
-        this.#end(entry, settlement)
-      },
+      run: async (entry, signal) => this.#end(entry, await settled(run, entry, signal)),
     })
     this.#workers.add(worker)
     return worker
@@ -144,6 +155,14 @@ class MemoryBroker implements Broker {
     await Promise.all([...this.#workers].map((worker) => worker.close()))
   }
 
+  #fullBound(
+    { identity }: NewJob,
+    { maxDepth, maxDepthPerIdentity }: EnqueueTerms,
+  ): 'queue' | 'identity' | undefined {
+    if (this.#jobs.depth >= maxDepth) return 'queue'
+    return this.#jobs.depthOf(identity) >= maxDepthPerIdentity ? 'identity' : undefined
+  }
+
   #end(entry: Entry, settlement: Settlement): void {
     const nowMs = Date.now()
     this.#jobs.settle(entry, settlement, nowMs)
@@ -162,6 +181,22 @@ class MemoryBroker implements Broker {
 
 function ownerOf(identity: string, idempotencyKey: string): string {
   return JSON.stringify([identity, idempotencyKey])
+}
+
+/** What becomes of a run. Here none is interrupted: the jobs would be gone with the process. */
+async function settled(run: RunJob, entry: Entry, signal: AbortSignal): Promise<Settlement> {
+  const delivery = {
+    hasBegun: entry.hasBegun,
+    interrupted: 0,
+    async begin() {
+      entry.hasBegun = true
+    },
+  }
+  try {
+    return await run({ ...entry.job, attempt: entry.attempts + 1 }, signal, delivery)
+  } catch (error) {
+    return { outcome: 'dead', error: errorText(error) }
+  }
 }
 
 function statusOf({ job, state, attempts, result, error }: Entry): JobStatus {

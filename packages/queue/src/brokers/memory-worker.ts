@@ -17,12 +17,17 @@ const longestTimerMs = 2 ** 31 - 1
 export class MemoryWorker implements BrokerWorker {
   readonly #work: MemoryWork
   readonly #runs = new Set<Promise<void>>()
+  readonly #abandoned: Promise<void>
+  #letGo: () => void = () => undefined
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   #isWoken = false
 
   constructor(work: MemoryWork) {
     this.#work = work
+    this.#abandoned = new Promise((resolve) => {
+      this.#letGo = resolve
+    })
     this.wake()
   }
 
@@ -39,7 +44,11 @@ export class MemoryWorker implements BrokerWorker {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await Promise.all(this.#runs)
+    await Promise.race([Promise.all(this.#runs), this.#abandoned])
+  }
+
+  abandon(): void {
+    this.#letGo()
   }
 
   #fill(): void {

@@ -1,10 +1,14 @@
-import type { Settlement } from '../broker.ts'
+import { LeaseLost, type Settlement } from '../broker.ts'
+import { errorText } from '../error-text.ts'
 import type { Job } from '../job.ts'
 import type { Tell } from '../queue-event.ts'
 import { type Backoff, backoffMs } from './backoff.ts'
 
 export interface RunContext {
-  /** Aborted when the time of the run is over, when the job is cancelled, or when the worker closes and has waited long enough. */
+  /**
+   * Aborted when the time of the run is over, when the job is cancelled, when it is run elsewhere by now since this worker was not heard of for
+   * too long, or when the worker closes and has waited long enough.
+   */
   readonly signal: AbortSignal
 }
 
@@ -30,14 +34,14 @@ export interface RunSetup {
 }
 
 export interface RunSignals {
-  /** Aborted when the job is cancelled. */
+  /** Aborted when the job is cancelled, or run elsewhere by now. */
   readonly cancelled: AbortSignal
   /** Aborted when the worker cannot wait any longer. */
   readonly shutDown: AbortSignal
 }
 
 /** What is left to a handler that is told to stop as the worker closes. */
-const lastWordsMs = 1_000
+export const lastWordsMs = 1_000
 
 /** Calls the handler once, and says what becomes of the job. Never rejects. */
 export async function runOnce(
@@ -62,6 +66,7 @@ export async function runOnce(
     tell({ type: 'done', id, attempt, runMs: runMs() })
     return { outcome: 'done', result: JSON.parse(text) }
   } catch (error) {
+    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
     if (cancelled.aborted) {
       tell({ type: 'cancelled', id })
       return { outcome: 'cancelled' }
@@ -85,7 +90,7 @@ interface Failure {
 
 function failed({ job, setup, error, runMs }: Failure): Settlement {
   const { id, attempt } = job
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = errorText(error)
   if (error instanceof PermanentError || attempt >= setup.attempts) {
     setup.tell({ type: 'dead', id, attempt, runMs, error })
     return { outcome: 'dead', error: reason }

@@ -36,6 +36,8 @@ const workerFields: readonly (keyof WorkerOptions)[] = [
   'onEvent',
 ]
 
+const shortestLeaseMs = 1_000
+
 /** The longest that a timer of Node runs. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -65,7 +67,7 @@ export function setUpWorker(options: WorkerOptions): WorkerSetup {
     ),
     backoff: backoffOf(options.backoff),
     timeoutMs: timerMs(given(options.timeout, '5m'), 'timeout'),
-    leaseMs: timerMs(given(options.lease, '30s'), 'lease'),
+    leaseMs: leaseOf(given(options.lease, '30s')),
     maxResultBytes: wholeNumber(
       given(options.maxResultBytes, 1_000_000),
       { option: 'maxResultBytes' },
@@ -98,6 +100,13 @@ function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {
   const maxMs = timerMs(max, 'backoff.max')
   if (baseMs <= maxMs) return { baseMs, maxMs }
   throw invalid({ option: 'backoff.base' }, base, 'at most backoff.max')
+}
+
+/** It is renewed every half of it, by a process that may be busy. */
+function leaseOf(lease: unknown): number {
+  const leaseMs = timerMs(lease, 'lease')
+  if (leaseMs >= shortestLeaseMs) return leaseMs
+  throw invalid({ option: 'lease' }, lease, "at least '1s'")
 }
 
 function timerMs(value: unknown, option: string): number {

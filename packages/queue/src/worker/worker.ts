@@ -1,9 +1,9 @@
 import { createLimiter, type Duration, durationMs, type Limiter, type Store } from '@sluice/core'
-import type { Broker, Settlement } from '../broker.ts'
+import { type Broker, LeaseLost, type RunJob, type Settlement } from '../broker.ts'
 import type { Job } from '../job.ts'
 import { type QueueObserver, teller } from '../queue-event.ts'
 import { RateGate } from './rate-gate.ts'
-import { type JobHandler, type RunSetup, runOnce } from './run.ts'
+import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
 import { setUpWorker } from './worker-setup.ts'
 
 export interface WorkerOptions {
@@ -25,7 +25,7 @@ export interface WorkerOptions {
   backoff?: { base?: Duration; max?: Duration }
   /** The longest that a run may take; then its signal is aborted, and it has failed. @default '5m' */
   timeout?: Duration
-  /** How long a job stays with a worker that is not heard of any more, at most twice that. Shared brokers only. @default '30s' */
+  /** How long a job stays with a worker that is not heard of any more, at most twice that. A second at least. Shared brokers only. @default '30s' */
   lease?: Duration
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
   maxResultBytes?: number
@@ -40,7 +40,7 @@ export interface Worker {
   readonly waiting: number
   /**
    * Takes no more jobs, waits for those that run, and returns those that wait for the rate. After `grace` the signals of the rest are
-   * aborted, and what does not stop within a second is returned to the queue too.
+   * aborted, and what does not stop within a second is returned to the queue too. A broker that does not answer is waited for a second longer.
    */
   close(options?: CloseOptions): Promise<void>
 }
@@ -49,6 +49,15 @@ export interface CloseOptions {
   /** How long running jobs are waited for. @default '10s' */
   grace?: Duration
 }
+
+/** How often a job may be lost with its worker before it is a dead letter: it may be what ends them. */
+const mostInterruptions = 5
+
+/** How soon a job is taken again whose broker could not note that it began. */
+const brokerRetryMs = 1_000
+
+/** How long a broker has to note what became of the last runs. */
+const brokerPatienceMs = 1_000
 
 /**
  * Runs the jobs of a queue. The workers of a queue together never start more than `limit` runs in any window, retries included.
@@ -65,15 +74,30 @@ export function createWorker(options: WorkerOptions): Worker {
   const gate = new RateGate(rate && limiterOf(broker, rate))
   /** What tells each run that the worker cannot wait any longer. */
   const running = new Set<AbortController>()
+  let isOver = false
 
-  async function run(job: Job, cancelled: AbortSignal): Promise<Settlement> {
-    if (isExpired(job)) return expire(job)
-    if (!(await gate.pass(cancelled))) {
-      const outcome = cancelled.aborted ? 'cancelled' : 'returned'
-      tell({ type: outcome, id: job.id })
-      return { outcome }
+  const run: RunJob = async (job, cancelled, delivery) => {
+    const { interrupted, hasBegun } = delivery
+    const isExpired = (): boolean => !hasBegun && isPast(job.expiresAt)
+    if (isExpired()) return expire(job)
+    if (interrupted >= mostInterruptions) return giveUp(job, interrupted)
+    if (standsAside(interrupted)) {
+      return { outcome: 'postponed', delayMs: Math.random() * leaseMs }
     }
-    if (isExpired(job)) return expire(job)
+    let isTooLate = false
+    const begin = async (): Promise<void> => {
+      isTooLate = isExpired()
+      if (!isTooLate) await delivery.begin()
+    }
+    try {
+      if (!(await gate.pass(cancelled, begin))) return notBegun(job, cancelled)
+    } catch {
+      // The broker has reported it. It fails, and not the job.
+      return { outcome: 'postponed', delayMs: brokerRetryMs }
+    }
+    if (isTooLate) return expire(job)
+    // While the broker noted that it begins.
+    if (isOver || cancelled.aborted) return notBegun(job, cancelled)
     const shutDown = new AbortController()
     running.add(shutDown)
     try {
@@ -81,6 +105,19 @@ export function createWorker(options: WorkerOptions): Worker {
     } finally {
       running.delete(shutDown)
     }
+  }
+
+  function notBegun({ id }: Job, cancelled: AbortSignal): Settlement {
+    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
+    const outcome = cancelled.aborted ? 'cancelled' : 'returned'
+    tell({ type: outcome, id })
+    return { outcome }
+  }
+
+  function giveUp({ id, attempt }: Job, interrupted: number): Settlement {
+    const error = new Error(`${interrupted} workers were lost while they ran it`)
+    tell({ type: 'dead', id, attempt, runMs: 0, error })
+    return { outcome: 'dead', error: error.message }
   }
 
   function expire({ id, enqueuedAt }: Job): Settlement {
@@ -105,11 +142,14 @@ export function createWorker(options: WorkerOptions): Worker {
       const graceMs = durationMs(grace, 'grace')
       gate.close()
       const timer = setTimeout(() => {
+        isOver = true
         const reason = new DOMException('the worker closes', 'AbortError')
         for (const shutDown of running) shutDown.abort(reason)
       }, graceMs)
+      const patience = setTimeout(() => work.abandon(), graceMs + lastWordsMs + brokerPatienceMs)
       await work.close()
       clearTimeout(timer)
+      clearTimeout(patience)
     },
   }
 }
@@ -130,6 +170,14 @@ function limiterOf({ name }: Broker, { limit, window, store }: Rate): Limiter {
   })
 }
 
-function isExpired({ expiresAt }: Job): boolean {
-  return expiresAt !== undefined && expiresAt <= Date.now()
+function isPast(time: number | undefined): boolean {
+  return time !== undefined && time <= Date.now()
+}
+
+/**
+ * Whether a job waits again that was there when workers ended: jobs that were lost together come back together, and one of them may be what
+ * ends workers. Apart from each other the others get done.
+ */
+function standsAside(interrupted: number): boolean {
+  return interrupted > 1 && Math.random() < 0.5
 }

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createWorker, type Delivery, type JobHandler } from '@sluice/queue'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { until } from '../support/until.ts'
+import { BrokerBench } from './broker-bench.ts'
+import type { BrokerDriver } from './broker-drivers.ts'
+import { newJob, roomy } from './new-job.ts'
+
+/** How jobs end with every broker, and what is kept of them for how long. */
+export function describeEnds(driver: BrokerDriver): void {
+  describe('ends jobs', () => {
+    const bench = BrokerBench.of(driver)
+    const done = { outcome: 'done', result: null } as const
+    const key = { key: 'order-1', fingerprint: 'a' }
+
+    function worker(handler: JobHandler): void {
+      const backoff = { base: 600, max: 600 }
+      const worked = createWorker({ broker: bench.broker, handler, attempts: 2, backoff })
+      onTestFinished(() => worked.close({ grace: 1 }))
+    }
+
+    it('knows whether a job has ever begun', async () => {
+      const job = await bench.enqueued()
+      const seen: Delivery[] = []
+      bench.work(async (_job, _signal, delivery) => {
+        seen.push({ ...delivery })
+        if (seen.length === 1) return { outcome: 'returned' }
+        await delivery.begin()
+        return seen.length === 2 ? { outcome: 'retry', delayMs: 0, error: 'not yet' } : done
+      })
+      await bench.reaches(job.id, 'done')
+      expect(seen).toMatchObject([
+        { hasBegun: false, interrupted: 0 },
+        { hasBegun: false, interrupted: 0 },
+        { hasBegun: true, interrupted: 0 },
+      ])
+    })
+
+    it('runs a dead letter again that is older than it was worth', async () => {
+      const job = await bench.enqueued(newJob({ expiresAt: Date.now() + 300 }))
+      let isUp = false
+      const handler = async (): Promise<string> => {
+        if (isUp) return 'at last'
+        throw new Error('it is down')
+      }
+      worker(handler)
+      await bench.reaches(job.id, 'failed')
+      await sleep(Math.max(0, (job.expiresAt ?? 0) - Date.now()))
+      isUp = true
+      expect(await bench.broker.retry(job.id)).toBe(true)
+      await bench.reaches(job.id, 'done')
+    })
+
+    it('says of a job that nobody has begun to run in time that it expired, and gives its place away', async () => {
+      const terms = { ...roomy, maxDepth: 2, maxDepthPerIdentity: 2 }
+      const first = await bench.enqueued(newJob({ expiresAt: Date.now() + 50 }), terms)
+      const second = await bench.enqueued(newJob(), terms)
+      expect(await bench.broker.enqueue(newJob(), terms)).toMatchObject({ outcome: 'full' })
+      await sleep(60)
+      expect(await bench.broker.status(first.id)).toMatchObject({ state: 'expired' })
+      expect(await bench.broker.cancel(first.id)).toBe('finished')
+      const expired: string[] = []
+      const onExpired = ({ id }: { id: string }): void => void expired.push(id)
+      const third = await bench.enqueued(newJob(), { ...terms, onExpired })
+      expect(expired).toEqual([first.id])
+      expect(await bench.broker.depth()).toMatchObject({ depth: 2 })
+      expect(await bench.broker.status(first.id)).toMatchObject({
+        state: 'expired',
+        identity: first.identity,
+        attempts: 0,
+      })
+      const runs = bench.settling(done)
+      await bench.reaches(third.id, 'done')
+      expect(runs.map(({ id }) => id)).toEqual([second.id, third.id])
+    })
+
+    it('keeps an idempotency key while its job is open, and for the retention after its end', async () => {
+      const terms = { ...roomy, retentionMs: 400, idempotency: key }
+      const job = await bench.enqueued(newJob(), terms)
+      await sleep(500)
+      const known = { outcome: 'known', id: job.id }
+      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
+      bench.settling(done)
+      await bench.reaches(job.id, 'done')
+      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
+      await until('the key is free', async () => {
+        return (await bench.broker.enqueue(newJob(), terms)).outcome === 'enqueued'
+      })
+    })
+
+    it('frees the idempotency key of a dead letter after the retention, and takes it back with the job', async () => {
+      const terms = { ...roomy, retentionMs: 300, idempotency: key }
+      const job = await bench.enqueued(newJob(), terms)
+      bench.settling(
+        { outcome: 'dead', error: 'no' },
+        { outcome: 'retry', delayMs: 60_000, error: 'no' },
+      )
+      await bench.reaches(job.id, 'failed')
+      const known = { outcome: 'known', id: job.id }
+      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
+      await sleep(350)
+      expect(await bench.broker.retry(job.id)).toBe(true)
+      expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
+    })
+
+    it('tells of a job that was cancelled as long as it keeps outcomes', async () => {
+      const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 200 })
+      expect(await bench.broker.cancel(id)).toBe('cancelled')
+      expect(await bench.broker.status(id)).toMatchObject({ state: 'cancelled' })
+      await sleep(250)
+      expect(await bench.broker.status(id)).toBeUndefined()
+    })
+
+    it('does not say later of a job that was done that it was cancelled', async () => {
+      const terms = { ...roomy, retentionMs: 1_000 }
+      const { id } = await bench.enqueued(newJob(), terms)
+      const finish: (() => void)[] = []
+      bench.work(async () => {
+        await new Promise<void>((resolve) => finish.push(resolve))
+        return done
+      })
+      await until('it runs', async () => finish.length === 1)
+      expect(await bench.broker.cancel(id)).toBe('cancelling')
+      finish[0]?.()
+      await bench.reaches(id, 'done')
+      expect(await bench.broker.cancel(id)).toBe('finished')
+      await sleep(1_050)
+      // What is kept too long goes when something else ends.
+      const other = await bench.enqueued(newJob(), terms)
+      await until('it runs', async () => finish.length === 2)
+      finish[1]?.()
+      await bench.reaches(other.id, 'done')
+      expect(await bench.broker.status(id)).toBeUndefined()
+      expect(await bench.broker.cancel(id)).toBe('unknown')
+    })
+
+    it('cancels what waits, or says that it is too late: never both', async () => {
+      const ran = new Set<string>()
+      bench.work(async ({ id }) => {
+        ran.add(id)
+        return done
+      })
+      for (let i = 0; i < 30; i += 1) {
+        const { id } = await bench.enqueued()
+        await sleep(i % 4)
+        const answer = await bench.broker.cancel(id)
+        await until('it has ended', async () => {
+          const state = (await bench.broker.status(id))?.state
+          return state === 'done' || state === 'cancelled'
+        })
+        const state = (await bench.broker.status(id))?.state
+        expect({ answer, state, ran: ran.has(id) }).not.toMatchObject({
+          answer: 'cancelled',
+          ran: true,
+        })
+        if (answer === 'finished') expect(state).toBe('done')
+        if (answer === 'cancelled') expect(state).toBe('cancelled')
+      }
+    })
+
+    it('takes a run that rejects for a dead letter', async () => {
+      const { id } = await bench.enqueued()
+      bench.work(() => Promise.reject(Object.create(null)))
+      await bench.reaches(id, 'failed')
+      expect(await bench.broker.depth()).toMatchObject({ depth: 0, dead: 1 })
+    })
+
+    it('puts a job off that is postponed, and counts no attempt for it', async () => {
+      const { id } = await bench.enqueued()
+      const runs = bench.settling({ outcome: 'postponed', delayMs: 100 }, done)
+      const startedAt = performance.now()
+      await bench.reaches(id, 'done')
+      expect(performance.now() - startedAt).toBeGreaterThan(95)
+      expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1])
+    })
+
+    it('keeps as many outcomes as it is told', async () => {
+      await bench.replace({ maxKept: 2 })
+      const worker = bench.work(async () => done)
+      const ids: string[] = []
+      for (let i = 0; i < 4; i += 1) {
+        const { id } = await bench.enqueued()
+        ids.push(id)
+        await bench.reaches(id, 'done')
+      }
+      const states = await Promise.all(
+        ids.map(async (id) => (await bench.broker.status(id))?.state),
+      )
+      expect(states).toEqual([undefined, undefined, 'done', 'done'])
+      await worker.close()
+      for (let i = 0; i < 3; i += 1) await bench.broker.cancel((await bench.enqueued()).id)
+      expect(await bench.broker.status(ids[3] ?? '')).toBeUndefined()
+    })
+  })
+}

@@ -1,0 +1,258 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Broker,
+  type BullmqBrokerOptions,
+  bullmqBroker,
+  createWorker,
+  type QueueEvent,
+} from '@sluice/queue'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { newJob, roomy } from './new-job.ts'
+
+const quiet = { onError: () => undefined }
+const freePlace = async (): Promise<string> => `redis://127.0.0.1:${await freePort()}`
+
+type Connected = (url: string) => BullmqBrokerOptions['connection']
+
+const byUrl: Connected = (url) => url
+const byIoredis: Connected = (url) => () => new Redis(url, { maxRetriesPerRequest: null })
+const byNodeRedis: Connected = (url) => () => createClient({ url })
+
+async function setUp(deadlineMs = 2_000, connected = byUrl) {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const broker = bullmqBroker({ connection: connected(redis.url), deadlineMs, ...quiet })
+  onTestFinished(() => broker.close())
+  await until('it is connected', async () => (await broker.depth()).depth === 0)
+  return { redis, broker }
+}
+
+async function msOf(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  await work()
+  return performance.now() - startedAt
+}
+
+const failed = { code: 'SLUICE_BROKER_FAILED' }
+
+describe('a broker whose Redis is frozen', () => {
+  it('leaves nothing behind that it did not answer for, and works at once when Redis goes on', async () => {
+    const { redis, broker } = await setUp(300)
+    redis.pause()
+    const asked = Array.from({ length: 500 }, () => broker.enqueue(newJob(), roomy))
+    const answers = await Promise.allSettled(asked)
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(0)
+    redis.resume()
+    const backMs = await msOf(() =>
+      until('it works', async () => (await broker.enqueue(newJob(), roomy)).outcome === 'enqueued'),
+    )
+    expect(backMs).toBeLessThan(1_000)
+    await until('what was late is undone', async () => (await broker.depth()).depth === 1)
+    expect(Number(await redis.cli('LLEN', 'bull:jobs:wait'))).toBe(1)
+  })
+
+  it('asks it for little while it does not answer, and lets nobody wait', async () => {
+    const { redis, broker } = await setUp(200)
+    redis.pause()
+    await Promise.allSettled(Array.from({ length: 300 }, () => broker.enqueue(newJob(), roomy)))
+    const before = await commandsOf(redis, async () => {
+      const refused: number[] = []
+      for (let i = 0; i < 200; i += 1) {
+        refused.push(
+          await msOf(() => expect(broker.enqueue(newJob(), roomy)).rejects.toMatchObject(failed)),
+        )
+      }
+      refused.sort((a, b) => a - b)
+      // But for a probe.
+      expect(refused[150]).toBeLessThan(20)
+      redis.resume()
+      await until('it works', async () => (await broker.depth()).depth === 0)
+    })
+    // 100 asks of two commands each, and what little came later.
+    expect(before).toBeLessThan(500)
+  })
+
+  it('runs the job of an enqueue that was not answered under its key, once it is asked for again', async () => {
+    const { redis, broker } = await setUp(200)
+    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    redis.pause()
+    await expect(broker.enqueue(newJob(), terms)).rejects.toMatchObject(failed)
+    redis.resume()
+    await until('it works', async () => (await broker.depth()).depth === 0)
+    const answer = await broker.enqueue(newJob(), terms)
+    expect(answer).toMatchObject({ outcome: 'enqueued' })
+    expect(await broker.depth()).toMatchObject({ depth: 1 })
+  })
+})
+
+describe('an enqueue whose job is added when nobody waits any more', () => {
+  async function late(): Promise<Broker> {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const connection = () => adding(redis.url, async (add) => sleep(200).then(add))
+    const broker = bullmqBroker({ connection, deadlineMs: 100, ...quiet })
+    onTestFinished(() => broker.close())
+    await until('it is connected', async () => (await broker.depth()).depth === 0)
+    return broker
+  }
+
+  it('withdraws the job', async () => {
+    const broker = await late()
+    const job = newJob()
+    await expect(broker.enqueue(job, roomy)).rejects.toMatchObject(failed)
+    await sleep(50)
+    await until('its place is free', async () => (await broker.depth()).depth === 0)
+    expect(await broker.status(job.id)).toBeUndefined()
+  })
+
+  it('keeps a job that an idempotency key stands for', async () => {
+    const broker = await late()
+    const job = newJob()
+    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
+    await until('it is there', async () => (await broker.status(job.id))?.state === 'pending')
+    const known = { outcome: 'known', id: job.id }
+    expect(await broker.enqueue(newJob(), terms)).toEqual(known)
+    expect(await broker.depth()).toMatchObject({ depth: 1 })
+  })
+})
+
+describe('an enqueue that fails though the job was added', () => {
+  it('does not take the place of the job, nor its key', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const connection = () =>
+      adding(redis.url, async (add) => {
+        await add()
+        throw new Error('Command timed out')
+      })
+    const broker = bullmqBroker({ connection, ...quiet })
+    onTestFinished(() => broker.close())
+    const job = newJob()
+    const terms = { ...roomy, idempotency: { key: 'order-1', fingerprint: 'a' } }
+    await expect(broker.enqueue(job, terms)).rejects.toMatchObject(failed)
+    expect(await broker.status(job.id)).toMatchObject({ state: 'pending' })
+    expect(await broker.depth()).toMatchObject({ depth: 1 })
+    const known = { outcome: 'known', id: job.id }
+    expect(await broker.enqueue(newJob(), terms)).toEqual(known)
+  })
+})
+
+interface Running {
+  readonly redis: RedisServer
+  readonly broker: Broker
+  begun(): Promise<void>
+}
+
+describe.each([
+  ['a URL', byUrl],
+  ['a client of ioredis', byIoredis],
+  ['a client of node-redis', byNodeRedis],
+])('closing without Redis: %s', (_what, connected) => {
+  const options = { handler: () => new Promise(() => undefined), lease: '1s' } as const
+
+  /** The grace, the last words, a second for the broker, one for the connection; and a busy machine. */
+  const boundMs = 100 + 3_000 + 700
+
+  async function closes(broker: Broker, run: () => Promise<void>): Promise<number> {
+    const worker = createWorker({ broker, ...options })
+    await run()
+    return msOf(async () => {
+      await worker.close({ grace: 100 })
+      await broker.close()
+    })
+  }
+
+  async function running(connected: Connected): Promise<Running> {
+    const { redis, broker } = await setUp(2_000, connected)
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    const begun = (): Promise<void> =>
+      until('it runs', async () => (await broker.depth()).running === 1)
+    return { redis, broker, begun }
+  }
+
+  it('ends where it never was', async () => {
+    const broker = bullmqBroker({ connection: connected(await freePlace()), ...quiet })
+    expect(await closes(broker, () => sleep(100))).toBeLessThan(boundMs)
+  })
+
+  it('ends when it was killed', async () => {
+    const { redis, broker, begun } = await running(connected)
+    const tookMs = await closes(broker, async () => {
+      await begun()
+      await redis.kill()
+    })
+    expect(tookMs).toBeLessThan(boundMs)
+  })
+
+  it('ends while it is frozen', async () => {
+    const { redis, broker, begun } = await running(connected)
+    const tookMs = await closes(broker, async () => {
+      await begun()
+      redis.pause()
+    })
+    expect(tookMs).toBeLessThan(boundMs)
+  })
+
+  it('ends a broker whose workers nobody has closed', async () => {
+    const { redis, broker, begun } = await running(connected)
+    createWorker({ broker, ...options })
+    await begun()
+    redis.pause()
+    expect(await msOf(() => broker.close())).toBeLessThan(boundMs)
+  })
+})
+
+describe('errors that are none of a job', () => {
+  it('use up none of its attempts', async () => {
+    const { redis, broker } = await setUp()
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    // What every script fails at that wants the places: as out of memory, or loading.
+    await redis.cli('RENAME', 'bull:jobs:sluice:places', 'aside')
+    await redis.cli('SET', 'bull:jobs:sluice:places', 'no places')
+    const events: QueueEvent[] = []
+    const attempts: number[] = []
+    const worker = createWorker({
+      broker,
+      attempts: 1,
+      handler: ({ attempt }) => void attempts.push(attempt),
+      onEvent: (event) => events.push(event),
+    })
+    onTestFinished(() => worker.close())
+    const taken = async (): Promise<number> =>
+      Number(await redis.cli('HGET', `bull:jobs:${job.id}`, 'ats'))
+    await until('it was taken some times', async () => (await taken()) >= 3)
+    await redis.cli('RENAME', 'aside', 'bull:jobs:sluice:places')
+    await until('it is done', async () => (await broker.status(job.id))?.state === 'done')
+    expect(attempts).toEqual([1])
+    expect(events.map(({ type }) => type)).toEqual(['started', 'done'])
+  })
+})
+
+/** A client that adds jobs in its own way. */
+function adding(url: string, how: (add: () => Promise<unknown>) => Promise<unknown>): Redis {
+  const client = new Redis(url, { maxRetriesPerRequest: null })
+  const define = client.defineCommand.bind(client)
+  client.defineCommand = (name, definition) => {
+    define(name, definition)
+    if (!name.startsWith('addStandardJob')) return
+    const add: unknown = Reflect.get(client, name)
+    if (typeof add !== 'function') throw new Error(`there is no ${name}`)
+    Reflect.set(client, name, (...args: unknown[]) => how(async () => add.apply(client, args)))
+  }
+  return client
+}
+
+/** Commands of scripts that a server carries out meanwhile. */
+async function commandsOf(redis: RedisServer, meanwhile: () => Promise<void>): Promise<number> {
+  await meanwhile()
+  const stats = String(await redis.cli('INFO', 'commandstats'))
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+}
