@@ -3,7 +3,7 @@ import type { Closing, Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
 
 /** By how much what is told may exceed a policy's reset: servers add jitter, up to the whole of it, and round up. */
-const maxJitter = 1
+const maxJitter = 2
 const roundingMs = 1000
 
 /**
@@ -20,7 +20,7 @@ export function closeGates(
   const refusing = policies.filter(({ name }) => violated.includes(name))
   const resets = refusing.map(({ resetMs = toldMs }) => resetMs)
   const latestMs = Math.max(...resets)
-  const isItsOwn = toldMs <= latestMs * (1 + maxJitter) + roundingMs
+  const isItsOwn = toldMs <= latestMs * maxJitter + roundingMs
   for (const [index, { name }] of refusing.entries()) {
     const resetMs = resets[index] ?? toldMs
     const waitMs = isItsOwn && resetMs === latestMs ? toldMs : Math.min(resetMs, toldMs)

@@ -47,6 +47,7 @@ export class GateKeeper {
 
   /** Notes which policies an answer on a route has named, and what is left of them where it was no refusal that told when. */
   learn(route: string, { policies, toldMs }: Answer, nowMs: number): void {
+    let isNews = false
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
     // An answer may be older than one that was heard before, and older dialects name one policy of several.
@@ -60,8 +61,9 @@ export class GateKeeper {
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.measure(policy)
       if (toldMs !== undefined) continue
-      gate.learn(policy, { nowMs, waiting: this.line.waitingFor(gate) })
+      if (gate.learn(policy, { nowMs, waiting: this.line.waitingFor(gate) })) isNews = true
     }
+    if (isNews) this.line.move()
   }
 
   /** Whether there is something to be forgotten with it. */

@@ -106,12 +106,12 @@ export class Gate {
 
   /** Lets a call through, which must `settle` later. */
   pass(nowMs: number, { hasWaited }: { hasWaited: boolean }): void {
-    if (nowMs < this.#spacedUntilMs) {
-      this.#nextMs = Math.max(this.clearMs, nowMs - latenessMs) + this.#gapMs()
-      // As long as calls come faster than they may go, the distance between them is kept.
-      if (hasWaited) this.#spaceUntil(nowMs)
-    }
-    this.#pace?.take(nowMs)
+    const onTimeMs = nowMs - latenessMs
+    this.#pace?.take(Math.min(nowMs, Math.max(this.pacedMs, onTimeMs)))
+    if (nowMs >= this.#spacedUntilMs) return
+    this.#nextMs = Math.max(this.clearMs, onTimeMs) + this.#gapMs()
+    // As long as calls come faster than they may go, the distance between them is kept.
+    if (hasWaited) this.#spaceUntil(nowMs)
   }
 
   /** Must follow each `pass`, once the call is answered, or will not be. */
@@ -156,9 +156,9 @@ export class Gate {
     this.#windowMs = windowMs ?? this.#windowMs
   }
 
-  /** Notes what an answer says is left of the policy. */
-  learn(quota: Quota, moment: Moment): void {
-    this.#pace?.learn({ ...quota, limit: this.#limit }, moment)
+  /** Notes what an answer says is left of the policy. Answers whether that may change the pace. */
+  learn(quota: Quota, moment: Moment): boolean {
+    return this.#pace?.learn({ ...quota, limit: this.#limit }, moment) ?? false
   }
 
   /** For a window, and at least until the call after the next. */

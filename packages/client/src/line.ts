@@ -1,6 +1,6 @@
 import { clockMs, never } from './clock.ts'
 import type { Gate } from './gate.ts'
-import { maxTimerMs } from './pause.ts'
+import { maxTimerMs, type Waiting } from './pause.ts'
 
 /** A call that wants to pass its gates. */
 export interface Waiter {
@@ -10,10 +10,12 @@ export interface Waiter {
   gates(): readonly Gate[]
   /** How long it would wait from now. */
   patienceMs(nowMs: number): number
-  /** Is called when it has passed its gates. */
-  passed(gates: readonly Gate[]): void
-  /** Is called instead when it would have to wait longer than it would. */
-  gaveUp(waitMs: number): void
+  /** Whom to wake when it is over: when one of the two below is known. */
+  readonly waking: Waiting
+  /** The gates that it has passed. */
+  passed: readonly Gate[] | undefined
+  /** How long it would have to wait, where that is longer than it would. */
+  tooLongMs: number | undefined
 }
 
 /** What those in front leave of a gate. */
@@ -27,6 +29,9 @@ interface Rest {
   waiting: number
 }
 
+/** How long their times may hold: gates let calls through faster as these are served. */
+const maxHoldsMs = 1000
+
 /** Sums of clock times with fractions differ in their last digits. */
 const roundingMs = 0.01
 
@@ -39,10 +44,12 @@ export class Line {
   /** When each of them will go, as far as is known. */
   readonly #waiting = new Map<Waiter, number>()
   readonly #rests = new Map<Gate, Rest>()
+  /** When it was looked at last. */
+  #nowMs = 0
+  /** Until when their times hold; not once somebody has left. */
+  #holdsMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #timerMs = never
-  /** Whether somebody has left since all were given their times. */
-  #isStale = false
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0
@@ -55,101 +62,110 @@ export class Line {
 
   /** Puts a call at the end, unless it may pass, or gives up, at once. Answers how long it will wait, as far as is known. */
   join(waiter: Waiter): number {
-    const nowMs = clockMs()
+    this.#nowMs = clockMs()
     if (this.isEmpty) this.#rests.clear()
-    const goesMs = this.#goesMs(waiter, nowMs)
-    const isSure = goesMs <= nowMs || (!this.#isStale && this.#isPatient(waiter, goesMs, nowMs))
-    if (isSure || this.isEmpty) {
-      this.#wakeAt(Math.min(this.#timerMs, this.#place(waiter, goesMs, nowMs)))
+    const goesMs = this.#goesMs(waiter)
+    const holds = this.#nowMs < this.#holdsMs && this.#isPatient(waiter, goesMs)
+    if (holds || goesMs <= this.#nowMs || this.isEmpty) {
+      this.#wakeAt(Math.min(this.#timerMs, this.#place(waiter, goesMs)))
     } else {
       this.#waiting.set(waiter, goesMs)
       this.move()
     }
-    return (this.#waiting.get(waiter) ?? nowMs) - nowMs
+    return (this.#waiting.get(waiter) ?? this.#nowMs) - this.#nowMs
   }
 
   leave(waiter: Waiter): void {
     if (!this.#waiting.delete(waiter)) return
-    this.#isStale = true
+    this.#holdsMs = 0
     if (this.isEmpty) this.#wakeAt(never)
   }
 
   /** Lets those pass whose time has come, and gives all others new times. Must follow what may let them go earlier. */
   move(): void {
-    const nowMs = clockMs()
+    this.#nowMs = clockMs()
+    this.#holdsMs = this.#nowMs + maxHoldsMs
     this.#rests.clear()
-    this.#isStale = false
     let soonestMs = never
     for (const waiter of this.#waiting.keys()) {
-      const goesMs = this.#goesMs(waiter, nowMs)
-      soonestMs = Math.min(soonestMs, this.#place(waiter, goesMs, nowMs))
+      soonestMs = Math.min(soonestMs, this.#place(waiter, this.#goesMs(waiter)))
     }
     this.#wakeAt(soonestMs)
   }
 
+  /** Lets those pass whose time has come; gives all new times only where it is not as it was thought, since they may be many. */
+  #tick(): void {
+    this.#timerMs = never
+    this.#nowMs = clockMs()
+    let soonestMs = never
+    let holds = this.#nowMs < this.#holdsMs
+    for (const [waiter, goesMs] of this.#waiting) {
+      const isDue = goesMs <= this.#nowMs
+      if (isDue) holds &&= waiter.gates().every(({ pacedMs }) => pacedMs <= this.#nowMs)
+      if (!holds) break
+      if (isDue) this.#pass(waiter)
+      else soonestMs = Math.min(soonestMs, goesMs)
+    }
+    if (holds) this.#wakeAt(soonestMs)
+    else this.move()
+  }
+
   /** When a call may go without delaying those in front of it. */
-  #goesMs(waiter: Waiter, nowMs: number): number {
-    const fromMs = Math.max(nowMs, waiter.notBeforeMs)
-    const gates = waiter.gates()
-    const pacedMs = Math.max(fromMs, ...gates.map((gate) => this.#pacedSlotMs(gate, nowMs)))
-    if (this.#isPatient(waiter, pacedMs, nowMs)) return pacedMs
-    // The pace is the client's own idea: nobody has said that a call would be refused that does not keep it.
-    const patientUntilMs = nowMs + waiter.patienceMs(nowMs)
-    return Math.max(
-      fromMs,
-      ...gates.map((gate) => this.#unpacedSlotMs(gate, nowMs, patientUntilMs)),
-    )
+  #goesMs(waiter: Waiter): number {
+    const latest = (slotMs: (gate: Gate) => number): number =>
+      Math.max(this.#nowMs, waiter.notBeforeMs, ...waiter.gates().map(slotMs))
+    const pacedMs = latest((gate) => this.#pacedSlotMs(gate))
+    if (this.#isPatient(waiter, pacedMs)) return pacedMs
+    // The pace is the client's own idea: nobody has said that a call would be refused that does not keep it. Such a call
+    // waits for the reset, where that is soon enough.
+    return latest((gate) => {
+      const rest = this.#restOf(gate)
+      const resetMs = this.#isPatient(waiter, gate.resetMs) ? gate.resetMs : 0
+      const slotMs = Math.max(rest.clearMs, Math.min(resetMs, rest.pacedMs))
+      return this.#besides(rest, slotMs, gate.spacingMs(this.#nowMs))
+    })
   }
 
-  #pacedSlotMs(gate: Gate, nowMs: number): number {
-    const { pacedMs, dueMs } = this.#restOf(gate)
-    const slotMs = Math.max(nowMs, pacedMs)
-    return besides(dueMs, slotMs, gate.distanceMs(slotMs, nowMs))
+  #pacedSlotMs(gate: Gate): number {
+    const rest = this.#restOf(gate)
+    return this.#besides(rest, rest.pacedMs, gate.distanceMs(rest.pacedMs, this.#nowMs))
   }
 
-  /** For a call that cannot keep the pace: it waits for the reset, where that is soon enough. */
-  #unpacedSlotMs(gate: Gate, nowMs: number, patientUntilMs: number): number {
-    const { pacedMs, clearMs, dueMs } = this.#restOf(gate)
-    const resetMs = gate.resetMs <= patientUntilMs ? Math.min(gate.resetMs, pacedMs) : nowMs
-    return besides(dueMs, Math.max(nowMs, clearMs, resetMs), gate.spacingMs(nowMs))
+  /** `slotMs`, or behind the one that goes at `dueMs`, where the two would be too close. */
+  #besides({ dueMs }: Rest, slotMs: number, distanceMs: number): number {
+    const goesMs = Math.max(this.#nowMs, slotMs)
+    return goesMs + distanceMs > dueMs ? Math.max(goesMs, dueMs + distanceMs) : goesMs
   }
 
   #restOf(gate: Gate): Rest {
     const { pacedMs, clearMs } = gate
-    const rest = this.#rests.get(gate) ?? {
-      pacedMs,
-      clearMs,
-      dueMs: never,
-      waiting: 0,
-    }
+    const rest = this.#rests.get(gate) ?? { pacedMs, clearMs, dueMs: never, waiting: 0 }
     rest.pacedMs = Math.max(rest.pacedMs, pacedMs)
     rest.clearMs = Math.max(rest.clearMs, clearMs)
     this.#rests.set(gate, rest)
     return rest
   }
 
-  #isPatient(waiter: Waiter, goesMs: number, nowMs: number): boolean {
-    return goesMs - nowMs <= waiter.patienceMs(nowMs) + roundingMs
+  #isPatient(waiter: Waiter, goesMs: number): boolean {
+    return goesMs - this.#nowMs <= waiter.patienceMs(this.#nowMs) + roundingMs
   }
 
   /** Lets a call go, or give up, or wait until `goesMs`. Answers when it has to be looked at again. */
-  #place(waiter: Waiter, goesMs: number, nowMs: number): number {
-    const gates = waiter.gates()
+  #place(waiter: Waiter, goesMs: number): number {
+    const nowMs = this.#nowMs
     if (goesMs <= nowMs) {
-      const hasWaited = this.#waiting.delete(waiter)
-      for (const gate of gates) gate.pass(nowMs, { hasWaited })
-      waiter.passed(gates)
+      this.#pass(waiter)
       return never
     }
-    if (!this.#isPatient(waiter, goesMs, nowMs)) {
-      this.#waiting.delete(waiter)
-      waiter.gaveUp(goesMs - nowMs)
+    if (!this.#isPatient(waiter, goesMs)) {
+      waiter.tooLongMs = goesMs - nowMs
+      this.#end(waiter)
       return never
     }
     this.#waiting.set(waiter, goesMs)
-    for (const gate of gates) {
+    for (const gate of waiter.gates()) {
       const rest = this.#restOf(gate)
-      const isHeldElsewhere = this.#pacedSlotMs(gate, nowMs) < goesMs
+      const isHeldElsewhere = this.#pacedSlotMs(gate) < goesMs
       if (isHeldElsewhere) {
         rest.dueMs = Math.min(rest.dueMs, goesMs)
       } else {
@@ -161,21 +177,25 @@ export class Line {
     return goesMs
   }
 
+  #pass(waiter: Waiter): void {
+    waiter.passed = waiter.gates()
+    const hasWaited = this.#end(waiter)
+    for (const gate of waiter.passed) gate.pass(this.#nowMs, { hasWaited })
+  }
+
+  /** Answers whether it has waited. */
+  #end(waiter: Waiter): boolean {
+    for (const wake of [...waiter.waking]) wake()
+    return this.#waiting.delete(waiter)
+  }
+
   #wakeAt(atMs: number): void {
     if (atMs === this.#timerMs) return
     clearTimeout(this.#timer)
     this.#timerMs = atMs
     if (atMs === never) return
-    const tick = (): void => {
-      this.#timerMs = never
-      this.move()
-    }
-    // Timers may fire up to a millisecond early; then the times are the same, and a new one is set.
-    this.#timer = setTimeout(tick, Math.min(Math.ceil(atMs - clockMs()), maxTimerMs))
+    // Timers may fire up to a millisecond early; then a new one is set.
+    const waitMs = Math.min(Math.ceil(atMs - clockMs()), maxTimerMs)
+    this.#timer = setTimeout(() => this.#tick(), waitMs)
   }
-}
-
-/** `slotMs`, or the one behind a call that goes at `dueMs`, where the two would be too close. */
-function besides(dueMs: number, slotMs: number, distanceMs: number): number {
-  return slotMs + distanceMs > dueMs ? Math.max(slotMs, dueMs + distanceMs) : slotMs
 }

@@ -41,10 +41,10 @@ export class Pace {
     return this.#left > 0 ? Math.min(maxDistanceMs, restMs / (this.#left + 1)) : restMs
   }
 
-  take(nowMs: number): void {
+  take(atMs: number): void {
     this.#underWay += 1
     this.#left -= 1
-    this.#lastMs = nowMs
+    this.#lastMs = atMs
   }
 
   /** Takes back the count of a call that was answered, and what it took where it was not. */
@@ -53,17 +53,18 @@ export class Pace {
     if (!isAnswered) this.#left += 1
   }
 
-  /** Corrects the estimate by an answer, while so many calls wait. */
-  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): void {
-    if (remaining === undefined || resetMs === undefined) return
+  /** Corrects the estimate by an answer, while so many calls wait. Answers whether it did. */
+  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): boolean {
+    if (remaining === undefined || resetMs === undefined) return false
     this.#limit = limit ?? Math.max(this.#limit, remaining)
     const left = remaining - this.#underWay
     // Those who wait are spread over the time to come already. A sliding window has its reset always a window ahead: with
     // each answer they would be put off again, and come at half the rate.
-    if (waiting > 0 && left <= waiting) return
+    if (waiting > 0 && left <= waiting) return false
     this.#left = left
     this.#resetMs = nowMs + withAir(resetMs)
     this.#lastMs ||= nowMs
+    return true
   }
 
   /** Notes that nothing is left until `untilMs`. */

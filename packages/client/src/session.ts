@@ -10,10 +10,10 @@ import type { GiveUpEvent, WaitEvent } from './events.ts'
 import type { Gate } from './gate.ts'
 import type { GateKeeper } from './gate-keeper.ts'
 import { heldBack } from './held-back.ts'
+import type { Waiter } from './line.ts'
 import { pause, type Waiting } from './pause.ts'
 import { routeOf } from './route-of.ts'
 import { isRetried, isShared } from './statuses.ts'
-import { Turn } from './turn.ts'
 
 export interface SessionParts {
   readonly call: Call
@@ -117,27 +117,29 @@ export class Session {
       const nowMs = clockMs()
       const gates = this.keeper.gatesOf(this.route)
       const inTheWay = gates.filter(({ pacedMs }) => pacedMs > nowMs)
-      const turn = new Turn({
+      const waiter: Waiter = {
         notBeforeMs: untilMs ?? 0,
         gates: () => this.keeper.gatesOf(this.route),
         patienceMs: (atMs) => this.#patienceMs(atMs - nowMs),
-      })
-      const waitMs = this.keeper.line.join(turn)
+        waking: new Set(),
+        passed: undefined,
+        tooLongMs: undefined,
+      }
       const wait: Wait = {
         reason: untilMs === undefined ? 'held' : 'told',
-        waitMs,
+        waitMs: this.keeper.line.join(waiter),
         policies: inTheWay.flatMap(({ name }) => name ?? []),
-        at: [turn.waking],
+        at: [waiter.waking],
         isOpenEnded: true,
       }
       try {
-        if (!turn.isOver) await this.#wait(wait)
+        if (wait.waitMs > 0) await this.#wait(wait)
       } finally {
-        this.keeper.line.leave(turn)
-        this.#taken = turn.passedGates ?? []
+        this.keeper.line.leave(waiter)
+        this.#taken = waiter.passed ?? []
       }
       // A refusal of the same instant may have closed them again.
-      if (turn.tooLongMs !== undefined || this.#areGatesOpen()) return turn.tooLongMs
+      if (waiter.tooLongMs !== undefined || this.#areGatesOpen()) return waiter.tooLongMs
       this.#giveBack({ isAnswered: false })
     }
   }
@@ -159,8 +161,10 @@ export class Session {
   }
 
   #giveBack({ isAnswered }: { isAnswered: boolean }): void {
+    if (this.#taken.length === 0) return
     for (const gate of this.#taken) gate.settle({ isAnswered })
     this.#taken = []
+    if (!isAnswered) this.keeper.line.move()
   }
 
   /** Hands in what the call has of its gates, and what it has learned for the next ones. */
@@ -170,7 +174,6 @@ export class Session {
     }
     this.#giveBack({ isAnswered: answer !== undefined })
     if (answer !== undefined) this.keeper.learn(this.route, answer, clockMs())
-    if (this.#settings.pace) this.keeper.line.move()
     if (this.#isScout) this.keeper.endScouting(this.route)
     this.#isScout = false
   }
