@@ -39,7 +39,8 @@ function expectServed(text: string): void {
   expect(text).toMatch(/order 1: 200 \{.*"status":"done".*\\"number\\":1/)
 }
 
-describe('examples/queue', () => {
+// Several processes that load everything from the sources, beside other tests.
+describe('examples/queue', { timeout: 60_000 }, () => {
   it('answers 202, and has the result a little later, in memory', async () => {
     const port = await freePort()
     const text = await start('queue', { PORT: `${port}`, ORDERS: '6' }).printed(/and then/)
