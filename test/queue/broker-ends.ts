@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createWorker, type Delivery, type JobHandler } from '@sluice/queue'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
 import { BrokerBench } from './broker-bench.ts'
 import type { BrokerDriver } from './broker-drivers.ts'
@@ -37,7 +37,7 @@ export function describeEnds(driver: BrokerDriver): void {
     })
 
     it('runs a dead letter again that is older than it was worth', async () => {
-      const job = await bench.enqueued(newJob({ expiresAt: Date.now() + 300 }))
+      const job = await bench.enqueued(newJob({ expiresAt: Date.now() + 1_500 }))
       let isUp = false
       const handler = async (): Promise<string> => {
         if (isUp) return 'at last'
@@ -53,10 +53,12 @@ export function describeEnds(driver: BrokerDriver): void {
 
     it('says of a job that nobody has begun to run in time that it expired, and gives its place away', async () => {
       const terms = { ...roomy, maxDepth: 2, maxDepthPerIdentity: 2 }
-      const first = await bench.enqueued(newJob({ expiresAt: Date.now() + 50 }), terms)
+      const expiresAt = Date.now() + 60_000
+      const first = await bench.enqueued(newJob({ expiresAt }), terms)
       const second = await bench.enqueued(newJob(), terms)
       expect(await bench.broker.enqueue(newJob(), terms)).toMatchObject({ outcome: 'full' })
-      await sleep(60)
+      vi.useFakeTimers({ toFake: ['Date'], now: expiresAt })
+      onTestFinished(() => void vi.useRealTimers())
       expect(await bench.broker.status(first.id)).toMatchObject({ state: 'expired' })
       expect(await bench.broker.cancel(first.id)).toBe('finished')
       const expired: string[] = []
@@ -75,9 +77,9 @@ export function describeEnds(driver: BrokerDriver): void {
     })
 
     it('keeps an idempotency key while its job is open, and for the retention after its end', async () => {
-      const terms = { ...roomy, retentionMs: 400, idempotency: key }
+      const terms = { ...roomy, retentionMs: 1_000, idempotency: key }
       const job = await bench.enqueued(newJob(), terms)
-      await sleep(500)
+      await sleep(1_100)
       const known = { outcome: 'known', id: job.id }
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
       bench.settling(done)
@@ -89,7 +91,7 @@ export function describeEnds(driver: BrokerDriver): void {
     })
 
     it('frees the idempotency key of a dead letter after the retention, and takes it back with the job', async () => {
-      const terms = { ...roomy, retentionMs: 300, idempotency: key }
+      const terms = { ...roomy, retentionMs: 1_000, idempotency: key }
       const job = await bench.enqueued(newJob(), terms)
       bench.settling(
         { outcome: 'dead', error: 'no' },
@@ -98,16 +100,16 @@ export function describeEnds(driver: BrokerDriver): void {
       await bench.reaches(job.id, 'failed')
       const known = { outcome: 'known', id: job.id }
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
-      await sleep(350)
+      await sleep(1_050)
       expect(await bench.broker.retry(job.id)).toBe(true)
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
     })
 
     it('tells of a job that was cancelled as long as it keeps outcomes', async () => {
-      const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 200 })
+      const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 1_000 })
       expect(await bench.broker.cancel(id)).toBe('cancelled')
       expect(await bench.broker.status(id)).toMatchObject({ state: 'cancelled' })
-      await sleep(250)
+      await sleep(1_050)
       expect(await bench.broker.status(id)).toBeUndefined()
     })
 

@@ -119,6 +119,14 @@ it.each([
   expect(storeFailure(cause)).toMatchObject({ code, cause: expect.any(Error) })
 })
 
+it('knows an error that has a code and no message', () => {
+  const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+  expect(storeFailure(refused)).toMatchObject({
+    code: 'SLUICE_REDIS_CONNECTION',
+    message: expect.stringContaining('ECONNREFUSED; see that Redis runs'),
+  })
+})
+
 it('lets no client that nobody listens to end the process', async () => {
   const server = await start()
   const client = createClient({ url: server.url })
@@ -128,7 +136,9 @@ it('lets no client that nobody listens to end the process', async () => {
   expect(client.listenerCount('error')).toBeGreaterThan(0)
   await server.kill()
   // node-redis 6 keeps commands until it is connected again.
-  expect((await failureOf(client))?.code).toMatch(/^SLUICE_(REDIS_CONNECTION|STORE_DEADLINE)$/)
+  expect(await failureOf(client)).toMatchObject({
+    code: expect.stringMatching(/^SLUICE_(REDIS_CONNECTION|STORE_DEADLINE)$/),
+  })
 })
 
 it.each([

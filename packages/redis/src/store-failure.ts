@@ -46,10 +46,16 @@ const knownFailures: readonly KnownFailure[] = [
 /** The error of a client as one that says what to do. */
 export function storeFailure(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
-  const reason = error instanceof Error ? withoutArguments(error.message) : 'no reason given'
+  const reason = error instanceof Error ? reasonOf(error) : 'no reason given'
   const known = knownFailures.find(({ pattern }) => pattern.test(reason))
   const message = `Redis did not decide: ${reason}${known ? `; ${known.fix}` : ''}`
   return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: causeOf(error) })
+}
+
+/** Where several addresses were tried in vain, as for localhost, Node's error has a code and no message. */
+function reasonOf(error: Error): string {
+  if (error.message !== '') return withoutArguments(error.message)
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
 /** What Redis repeats of a command that it does not know: keys, and so perhaps identities. */
