@@ -32,6 +32,18 @@ describe('the arguments of fetch', () => {
     expect(api.sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
   })
 
+  it('may be a Request that does not tell whether it has a body, as in Firefox', async () => {
+    const request = new Request(url, { method: 'PUT', body: 'a=1' })
+    Object.defineProperty(request, 'body', { value: undefined })
+    const sent: string[] = []
+    const fetch: typeof globalThis.fetch = async (input) => {
+      sent.push(await (input as Request).text())
+      return sent.length === 1 ? new Response('', refusal) : new Response()
+    }
+    expect((await settled(createFetch({ fetch })(request))).status).toBe(200)
+    expect(sent).toEqual(['a=1', 'a=1'])
+  })
+
   it('that are a used Request are rejected at once, as fetch does', async () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     await request.text()

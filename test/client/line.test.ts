@@ -1,5 +1,6 @@
 import { createFetch } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { GateKeeper } from '../../packages/client/src/gate-keeper.ts'
 import { abortsAfter, limitedApi } from './limited-api.ts'
 import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
 
@@ -43,6 +44,23 @@ describe('a call that is aborted in the line', () => {
     const startMs = performance.now()
     expect((await settled(fetch(origin))).status).toBe(200)
     expect(performance.now() - startMs).toBeLessThan(2000)
+  })
+
+  it('costs those who wait nothing, nor does one that would not wait so long, however many are', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 600_000 })
+    const controller = new AbortController()
+    const patient = Array.from({ length: 500 }, () => fetch(origin, { signal: controller.signal }))
+    await vi.advanceTimersByTimeAsync(3_000)
+    const looks = vi.spyOn(GateKeeper.prototype, 'gatesOf')
+    const impatient = createFetch({ fetch: api.fetch, maxWaitMs: 1_000, retries: 0 })
+    const others = Array.from({ length: 200 }, () => impatient(origin))
+    const aborted = Array.from({ length: 200 }, () => fetch(origin, { signal: abortsAfter(1) }))
+    await settled(Promise.allSettled([...others, ...aborted]))
+    // Each of them looks some times; all who wait are looked at now and then.
+    expect(looks.mock.calls.length).toBeLessThan(20_000)
+    controller.abort()
+    await settled(Promise.allSettled(patient))
   })
 
   it('leaves no timer', async () => {

@@ -122,6 +122,16 @@ describe('waitFor', () => {
     expect(api.times()).toEqual([1000, 5000, 5050])
   })
 
+  it('calls its fetch as a function, as pages need it', async () => {
+    const seen: unknown[] = []
+    const fetch = async function (this: unknown) {
+      seen.push(this)
+      return new Response()
+    }
+    await settled(waitFor(accepted({ Location: monitor }), { fetch }))
+    expect(seen).toEqual([undefined])
+  })
+
   it('asks less and less often where it is not told when', async () => {
     const silent = { status: 202 }
     const api = scriptedApi(silent, silent, silent, done)

@@ -25,6 +25,7 @@ describe('a client that is refused', () => {
     ['draft-11, the later of two', { RateLimit: '"a";r=0;t=4, "b";r=0;t=50' }, 50_000],
     ['draft-7', { RateLimit: 'limit=5, remaining=0, reset=3' }, 3000],
     ['draft-6', { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '6' }, 6000],
+    ['draft-6 with an epoch', { 'RateLimit-Reset': epoch(6000) }, 6000],
     ['an epoch', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': epoch(8000) }, 8000],
     ['a delta', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '8' }, 8000],
     ['Retry-After before t', { 'Retry-After': '2', RateLimit: '"a";r=0;t=30' }, 2000],

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { auditStream, bullmqBroker, createOutbound, createWorker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
-import { createClient } from 'redis'
+import { createClient, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -206,6 +206,11 @@ describe('the client that a BullMQ broker is made of', () => {
       'a Cluster without braces',
       () => new Cluster([], { lazyConnect: true, redisOptions: { maxRetriesPerRequest: null } }),
       /^prefix must be a text in braces for a Cluster/,
+    ],
+    [
+      'a Cluster of node-redis',
+      () => createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] }),
+      /^connection\(\) must be a function that makes a Cluster of ioredis/,
     ],
   ])('is refused where it cannot be meant: %s', async (_what, connection, message) => {
     const broker = bullmqBroker({ connection, onError: () => undefined })

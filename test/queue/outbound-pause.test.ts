@@ -1,5 +1,10 @@
 import { memoryStore } from '@sluice/core'
-import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/queue'
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundEvent,
+  type OutboundOptions,
+} from '@sluice/queue'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type FlakyStore, flakyStore } from './flaky-store.ts'
 
@@ -51,6 +56,30 @@ describe('a pause', () => {
     const first = Promise.all([waitOf(told), waitOf(other)])
     await vi.advanceTimersByTimeAsync(5_000)
     await first
+  })
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['an answer', async () => refusal('7')],
+    ['the answer of got', async () => ({ statusCode: 429, headers: { 'retry-after': '7' } })],
+    [
+      'an error of axios',
+      async () => {
+        const response = { status: 503, headers: new Map([['Retry-After', '7']]) }
+        throw Object.assign(new Error('refused'), { response })
+      },
+    ],
+  ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
+    const events: OutboundEvent[] = []
+    const caller = make({ store, onEvent: (event) => events.push(event) })
+    await caller.schedule(call).catch(() => undefined)
+    await caller.close()
+    const waits = waitOf(other)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(await waits).toBeGreaterThanOrEqual(7_000)
+    expect(events.find(({ type }) => type === 'paused')).toMatchObject({ forMs: 7_000 })
+    expect(events.find(({ type }) => type === 'call')).toMatchObject({
+      answer: expect.any(Number),
+    })
   })
 
   it('outlives the process that was told, whether it is closed or dies', async () => {

@@ -19,8 +19,8 @@ type Input = Parameters<typeof fetch>[0]
 export function readCall(input: Input, given: RequestInit | undefined): Call {
   const init = withLastingHeaders(given)
   const request = isRequest(input) ? input : undefined
-  const isBodyOfRequest =
-    (init?.body ?? undefined) === undefined && (request?.body ?? null) !== null
+  // Firefox does not tell whether a Request has a body; one that was used had one.
+  const isBodyOfRequest = (init?.body ?? undefined) === undefined && request?.body !== null
   if (isBodyOfRequest && request?.bodyUsed) {
     throw new TypeError('fetch: the body of the Request was sent or read before')
   }
@@ -37,7 +37,9 @@ export function readCall(input: Input, given: RequestInit | undefined): Call {
     hasRepeatableBody: isRepeatable(init?.body, method),
     // The body of a Request is used up with the first request, so all but the last one send a copy.
     argumentsFor: ({ mayFollow }) => [
-      mayFollow && isBodyOfRequest && request !== undefined ? request.clone() : input,
+      mayFollow && isBodyOfRequest && request !== undefined && mayHaveBody(method)
+        ? request.clone()
+        : input,
       init,
     ],
   }
@@ -54,11 +56,15 @@ function isRequest(input: Input): input is Request {
   return typeof input === 'object' && 'url' in input
 }
 
+function mayHaveBody(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
 /** A stream is gone once it was sent; keeping a copy of all of it is the caller's decision. */
 function isRepeatable(body: unknown, method: string): boolean {
   if (body === undefined || body === null) return true
   // An error of the caller, which is no different the next time.
-  if (method === 'GET' || method === 'HEAD') return false
+  if (!mayHaveBody(method)) return false
   if (typeof body !== 'object') return true
   // Node's fetch takes any async iterable, node-fetch whatever has `pipe`, and both send it as a stream.
   return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)

@@ -56,6 +56,8 @@ export class GateKeeper {
     const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
     remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
     this.#found.clear()
+    // Who waits for the gates that the route was taken to have may not have to.
+    if (before === undefined || [...before].some((id) => !ids.has(id))) isNews = true
     for (const policy of policies) {
       const gate = this.policyGate(policy.name)
       if (gate.routes.size < 2) gate.routes.add(route)

@@ -54,7 +54,7 @@ export class Gate {
   #windowMs: number | undefined
   #toldMs = 0
   #opensMs = 0
-  #heldMs = 0
+  readonly #holds = new Set<number>()
   #nextMs = 0
   #spacedUntilMs = 0
   /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
@@ -67,7 +67,7 @@ export class Gate {
 
   /** When the next call may go. */
   get clearMs(): number {
-    return Math.max(this.#opensMs, this.#heldMs, this.#nextMs)
+    return Math.max(this.#opensMs, this.heldMs, this.#nextMs)
   }
 
   /** When the next call should go, to keep the pace. */
@@ -81,12 +81,20 @@ export class Gate {
   }
 
   isOpen(nowMs: number): boolean {
-    return nowMs >= Math.max(this.#opensMs, this.#heldMs)
+    return nowMs >= Math.max(this.#opensMs, this.heldMs)
   }
 
-  /** Lets nobody pass until then, as long as it is not known whether it is to be closed. */
-  hold(untilMs: number): void {
-    this.#heldMs = untilMs
+  /** Until when it is not known whether it is to be closed. */
+  get heldMs(): number {
+    return Math.max(0, ...this.#holds)
+  }
+
+  /** Lets nobody pass until then, or until what it returns is called. */
+  hold(untilMs: number): () => void {
+    // Several may hold it until one time.
+    while (this.#holds.has(untilMs)) untilMs += 0.001
+    this.#holds.add(untilMs)
+    return () => this.#holds.delete(untilMs)
   }
 
   /** Whether it is closed, or lets calls through one by one. */

@@ -32,6 +32,9 @@ interface Rest {
 /** How long their times may hold: gates let calls through faster as these are served. */
 const maxHoldsMs = 1000
 
+/** How soon those behind one that has left get new times; many may leave at once. */
+const leftMs = 20
+
 /** Sums of clock times with fractions differ in their last digits. */
 const roundingMs = 0.01
 
@@ -46,8 +49,9 @@ export class Line {
   readonly #rests = new Map<Gate, Rest>()
   /** When it was looked at last. */
   #nowMs = 0
-  /** Until when their times hold; not once somebody has left. */
+  /** Until when their times hold. */
   #holdsMs = 0
+  #movedMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #timerMs = never
 
@@ -65,7 +69,7 @@ export class Line {
     this.#nowMs = clockMs()
     if (this.isEmpty) this.#rests.clear()
     const goesMs = this.#goesMs(waiter)
-    const holds = this.#nowMs < this.#holdsMs && this.#isPatient(waiter, goesMs)
+    const holds = this.#nowMs < this.#holdsMs
     if (holds || goesMs <= this.#nowMs || this.isEmpty) {
       this.#wakeAt(Math.min(this.#timerMs, this.#place(waiter, goesMs)))
     } else {
@@ -77,13 +81,19 @@ export class Line {
 
   leave(waiter: Waiter): void {
     if (!this.#waiting.delete(waiter)) return
-    this.#holdsMs = 0
-    if (this.isEmpty) this.#wakeAt(never)
+    if (this.isEmpty) {
+      this.#wakeAt(never)
+      return
+    }
+    const soonMs = Math.max(clockMs(), this.#movedMs + leftMs)
+    this.#holdsMs = Math.min(this.#holdsMs, soonMs)
+    this.#wakeAt(Math.min(this.#timerMs, soonMs))
   }
 
   /** Lets those pass whose time has come, and gives all others new times. Must follow what may let them go earlier. */
   move(): void {
     this.#nowMs = clockMs()
+    this.#movedMs = this.#nowMs
     this.#holdsMs = this.#nowMs + maxHoldsMs
     this.#rests.clear()
     let soonestMs = never
@@ -146,8 +156,10 @@ export class Line {
     return rest
   }
 
+  /** A hold is over in a moment, and may have been for nothing. */
   #isPatient(waiter: Waiter, goesMs: number): boolean {
-    return goesMs - this.#nowMs <= waiter.patienceMs(this.#nowMs) + roundingMs
+    const heldMs = Math.max(this.#nowMs, ...waiter.gates().map((gate) => gate.heldMs))
+    return goesMs - heldMs <= waiter.patienceMs(this.#nowMs) + roundingMs
   }
 
   /** Lets a call go, or give up, or wait until `goesMs`. Answers when it has to be looked at again. */

@@ -39,7 +39,7 @@ export function flag(value: boolean | undefined, option: string, otherwise: bool
 export function webUrl(value: string | URL | undefined, option: string): string | undefined {
   if (value === undefined) return undefined
   const text = String(value)
-  if (/^https?:/i.test(text) && URL.canParse(text)) return text
+  if (/^https?:/i.test(text) && URL.canParse(text)) return new URL(text).href
   throw invalid(option, value, 'an absolute URL of http or https')
 }
 

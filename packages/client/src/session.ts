@@ -27,6 +27,8 @@ interface Wait {
   readonly waitMs: number
   /** Whether it is over by being woken alone. */
   readonly isOpenEnded?: boolean
+  /** Whether it is over already, without anybody having been woken. */
+  isOver?(): boolean
   /** Names of the policies that are waited for. */
   readonly policies: readonly string[]
   /** Where the call may be woken. */
@@ -131,6 +133,7 @@ export class Session {
         policies: inTheWay.flatMap(({ name }) => name ?? []),
         at: [waiter.waking],
         isOpenEnded: true,
+        isOver: () => waiter.passed !== undefined || waiter.tooLongMs !== undefined,
       }
       try {
         if (wait.waitMs > 0) await this.#wait(wait)
@@ -210,15 +213,15 @@ export class Session {
     const untilMs = nowMs + maxDetailsMs
     const held = told.hasDetails ? refusingGates(told, this) : []
     // For longer than it is read, so that nobody slips through at its end.
-    for (const gate of held) gate.hold(untilMs + maxDetailsMs)
+    const releases = held.map((gate) => gate.hold(untilMs + maxDetailsMs))
     const { signal } = this.call
     const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
     closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
-    for (const gate of held) gate.hold(0)
+    for (const release of releases) release()
     // Whom the headers held alone may go on.
-    if (held.length > 0) this.keeper.line.move()
+    if (held.some((gate) => gate.isOpen(clockMs()))) this.keeper.line.move()
     return answer
   }
 
@@ -257,10 +260,12 @@ export class Session {
     return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
   }
 
-  async #wait({ at, isOpenEnded, ...event }: Wait): Promise<'over' | 'woken'> {
+  async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
     this.#settings.onWait?.({ ...this.#soFar(), ...event })
     try {
+      // What is told may have taken its time, or made calls of its own.
+      if (isOver?.()) return 'woken'
       const untilMs = isOpenEnded ? never : nowMs + event.waitMs
       return await pause(untilMs, this.call.signal, at)
     } finally {

@@ -55,6 +55,8 @@ export async function waitFor(accepted: Response, options: WaitForOptions = {}):
 async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline) {
   const { accepted } = job
   const { atMs, signal } = deadline
+  // Browsers refuse to call their `fetch` as a method.
+  const { fetch } = settings
   const waits = pollWaits(settings.intervalMs)
   job.monitor ??= await monitorInBody(accepted, job.baseUrl, { untilMs: atMs, signal })
   for (;;) {
@@ -65,7 +67,7 @@ async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline)
     const untilMs = clockMs() + waitMs + pollJitterMs(waitMs, (leftMs - waitMs) / 2)
     if (job.last !== accepted) dropBody(job.last)
     await pause(untilMs, signal)
-    const response = await settings.fetch(monitor, pollOf(job, settings, signal))
+    const response = await fetch(monitor, pollOf(job, settings, signal))
     if (signal.aborted) dropBody(response)
     signal.throwIfAborted()
     job.last = response

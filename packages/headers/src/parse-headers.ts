@@ -39,7 +39,8 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   const states = parseRateLimit(field('RateLimit'))
   if (states.length > 0) return joinByName(named, states)
 
-  const state = parseDraft7(field('RateLimit')) ?? parseDraft6(field) ?? parseLegacy(field, nowMs)
+  const state =
+    parseDraft7(field('RateLimit')) ?? parseDraft6(field, nowMs) ?? parseLegacy(field, nowMs)
   // Servers may tell the size of their policies in the new syntax, and what is left in the old one alone.
   if (named.length > 0) return joinByLimit(named, state)
   // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.

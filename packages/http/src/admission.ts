@@ -47,6 +47,8 @@ export interface Taken {
   readonly body: RejectBody
   /** Whether what the request took of the limits is given back: there was no room for it, or something of ours failed. @default false */
   readonly givesBack?: boolean
+  /** Whether the request was taken now. Over a limit only such a one is answered so, and one that failed for us; any other is refused. @default false */
+  readonly isNew?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number
 }

@@ -1,4 +1,11 @@
-import { andThen, type Decision, divideChecks, type Limiter, type MaybePromise } from '@sluice/core'
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+} from '@sluice/core'
 import type { Admission, Taken } from './admission.ts'
 import type { Exchange } from './exchange.ts'
 import type { Answer, Passage } from './passage.ts'
@@ -37,7 +44,7 @@ export function takenOrAnswered<Native extends object, Handler>(
   const { admission } = setup
   const { exchange, decision } = decided
   if (decision.allowed) setup.observe(decided)
-  return andThen(admission.takes(exchange, decision), (takes) => {
+  return andThen(orReleased(admission.takes(exchange, decision), decided, setup), (takes) => {
     if (takes === false) {
       const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
       return andThen(passage, (known) => varying(known, exchange, admission))
@@ -46,6 +53,19 @@ export function takenOrAnswered<Native extends object, Handler>(
     setup.hold(decided)
     const answer = takes === true ? admission.take(exchange) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
+  })
+}
+
+/** Where it is not known whether a request is taken, nothing comes of it, and so nothing else gives back what it holds. */
+function orReleased<T, Native extends object, Handler>(
+  takes: MaybePromise<T>,
+  { decision }: Decided<Native>,
+  { limiter }: TakeOverSetup<Native, Handler>,
+): MaybePromise<T> {
+  if (!isPromise(takes) || !decision.allowed) return takes
+  return takes.catch(async (error: unknown) => {
+    await limiter.release(decision)
+    throw error
   })
 }
 
@@ -65,7 +85,10 @@ export function takenUnlimited<Native extends object, Handler>(
   })
 }
 
-/** Has a request taken over that is denied, if the limits allow that which are no reason to take it. */
+/**
+ * Has a request taken over that is denied, if the limits allow that which are no reason to take it. One that is wrong, or was taken before, is
+ * refused: it would cost its client nothing.
+ */
 async function overflow<Native extends object, Handler>(
   decided: Decided<Native>,
   setup: TakeOverSetup<Native, Handler>,
@@ -80,12 +103,13 @@ async function overflow<Native extends object, Handler>(
     setup.observe(charged)
     throw error
   }
-  if (answer.fullForMs === undefined) {
+  const { fullForMs = 0, isNew, givesBack } = answer
+  if (isNew || (givesBack && fullForMs === 0)) {
     setup.observe(charged)
     return answered(answer, { decided, charged }, setup)
   }
   giveBack(charged, setup.limiter)
-  return refused({ ...decided, decision: later(decided.decision, answer.fullForMs) }, setup)
+  return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
 }
 
 function refused<Native extends object, Handler>(

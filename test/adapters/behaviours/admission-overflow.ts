@@ -44,6 +44,20 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect((await app.ask('/reports', post())).status).toBe(200)
   })
 
+  it('refuses, over a limit, what is wrong or was queued before, and each is a strike', async () => {
+    const { app } = await queueing({
+      admission: { admit: 'overflow' },
+      limits: { limit: 1, window: '1m', penalty: { after: 4, within: '1h', for: '5m' } },
+    })
+    expect((await app.ask('/reports', post())).status).toBe(200)
+    expect((await app.ask('/reports', keyed('order-1'))).status).toBe(202)
+    expect(await app.statuses(2, '/reports', keyed('order-1'))).toEqual([429, 429])
+    const malformed = { ...post(), body: '{"page":' }
+    expect(await app.statuses(2, '/reports', malformed)).toEqual([429, 429])
+    const blocked = await app.ask('/reports', keyed('order-2'))
+    expect(JSON.parse(blocked.body)).toMatchObject({ title: 'Abnormal Usage Detected' })
+  })
+
   it('counts no strike of the penalty around a route either', async () => {
     const queue = createQueue<NativeRequest>({ broker: memoryBroker(), identity: apiKey() })
     const app = await start({

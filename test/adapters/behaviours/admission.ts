@@ -208,6 +208,24 @@ export const admission: Behaviour = ({ start }) => {
     await until(async () => (await app.ask('/reports', post())).status === 202)
   })
 
+  it('keeps no lease of a request of which it cannot know whether it was queued', async () => {
+    let isKnown = false
+    const { app } = await queueing({
+      queue: {
+        identity: async () => {
+          if (!isKnown) throw new Error('nobody knows')
+          return 'ada'
+        },
+      },
+      admission: { admit: 'preferred' },
+      limits: { algorithm: 'concurrency', limit: 1 },
+    })
+    const again = post({ headers: { 'idempotency-key': 'order-1' } })
+    expect((await app.ask('/reports', again)).status).toBe(500)
+    isKnown = true
+    expect((await app.ask('/reports', again)).status).toBe(200)
+  })
+
   it('refuses as without a queue what is over the limit where all is queued that is not', async () => {
     const { app } = await queueing({ limits: { limit: 1, window: '1m' } })
     expect(await app.statuses(2, '/reports', post())).toEqual([202, 429])

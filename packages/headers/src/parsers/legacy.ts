@@ -1,13 +1,8 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 import type { FieldLookup } from './header-source.ts'
 import { msUntil } from './ms-until.ts'
+import { secondsOrEpochMs } from './seconds-or-epoch.ts'
 import { latest, least } from './strictest.ts'
-
-/**
- * Resets from here on are epochs, smaller ones are deltas: 10^9 s is September 2001 as an instant and 31 years as a
- * delay. No emitter says which of the two it sends.
- */
-const firstEpochSeconds = 1_000_000_000
 
 /** Resets from here on are epochs in milliseconds: as seconds, 10^11 would be the year 5138. */
 const firstEpochMs = 100_000_000_000
@@ -41,8 +36,7 @@ function parseReset(text: string, nowMs: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return untilInstant(text, nowMs)
   if (value >= firstEpochMs) return msUntil(value, nowMs)
-  if (value >= firstEpochSeconds) return msUntil(value * 1000, nowMs)
-  return Math.ceil(value * 1000)
+  return secondsOrEpochMs(value, nowMs)
 }
 
 const iso8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/

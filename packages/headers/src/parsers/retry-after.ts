@@ -1,13 +1,11 @@
 import { parseHttpDate } from './http-date.ts'
 import { msUntil } from './ms-until.ts'
+import { secondsOrEpochMs } from './seconds-or-epoch.ts'
 
 const secondsSyntax = /^\d+(\.\d+)?$/
 
 /** Two lines of a field come joined by a comma; the one within a date is followed by a day and a month. */
 const betweenLines = /,(?!\s*\d\d[ -][A-Z])/
-
-/** A delay from here on would be 31 years. */
-const firstEpochSeconds = 1_000_000_000
 
 /**
  * Retry-After as milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two lines, as two limiters may send
@@ -26,8 +24,9 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
 function delayOf(line: string, nowMs: number): number | undefined {
   if (!secondsSyntax.test(line)) return msUntilDate(line, nowMs)
   const seconds = Number(line)
-  const untilMs = seconds < firstEpochSeconds ? undefined : msUntil(seconds * 1000, nowMs)
-  return untilMs ?? Math.min(Math.ceil(seconds * 1000), Number.MAX_SAFE_INTEGER)
+  return (
+    secondsOrEpochMs(seconds, nowMs) ?? Math.min(Math.ceil(seconds * 1000), Number.MAX_SAFE_INTEGER)
+  )
 }
 
 function msUntilDate(line: string, nowMs: number): number | undefined {

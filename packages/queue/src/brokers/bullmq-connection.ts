@@ -71,6 +71,11 @@ function made(client: unknown, prefix: string): BullmqConnection {
     const what = 'a function that makes a client of ioredis or node-redis'
     throw invalid({ option: 'connection()' }, client, what)
   }
+  if (isNodeRedisCluster(client)) {
+    const clusters =
+      'a function that makes a Cluster of ioredis: BullMQ knows no Cluster of node-redis'
+    throw invalid({ option: 'connection()' }, client, clusters)
+  }
   checkClient(client, prefix)
   // Its errors are told by the queue; after its end nobody listens, and they would end the process.
   client.on('error', () => undefined)
@@ -86,6 +91,10 @@ function made(client: unknown, prefix: string): BullmqConnection {
 function checkNoKeyPrefix({ keyPrefix }: ClientOptions): void {
   if (keyPrefix === undefined || keyPrefix === '') return
   throw invalid({ option: 'connection.keyPrefix' }, keyPrefix, 'left out; use prefix instead')
+}
+
+function isNodeRedisCluster(client: object): boolean {
+  return 'masters' in client && 'nodeClient' in client
 }
 
 function checkClient({ isCluster, options = {} }: Client, prefix: string): void {

@@ -119,7 +119,8 @@ class QueueAdmission<Native> implements Admission<Native> {
     const result = await orUnavailable(() => queue.enqueue(job))
     if ('headers' in result) return taken(result)
     if (!('id' in result)) return notEnqueued(result)
-    return taken(await this.#answer(result, job, asked))
+    const answer = taken(await this.#answer(result, job, asked))
+    return { ...answer, isNew: result.outcome === 'enqueued' }
   }
 
   /** Whether a request is one that was queued, sent again: the application must not do it beside the job. */

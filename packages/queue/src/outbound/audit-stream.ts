@@ -1,4 +1,5 @@
 import { given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
+import { errorText } from '../error-text.ts'
 import type { OutboundEvent, OutboundObserver } from './outbound-event.ts'
 
 export interface AuditStreamOptions {
@@ -46,7 +47,7 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
     try {
       await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fieldsOf(event))
     } catch (error) {
-      drop(error instanceof Error ? error.message : String(error))
+      drop(errorText(error))
     } finally {
       pending -= 1
     }

@@ -1,4 +1,5 @@
 import { warnOnce } from '@sluice/core'
+import { errorText } from '../error-text.ts'
 
 /** Waits without keeping the process alive: for what nobody outside waits for. By the global timer, which tests can fake. */
 export function backgroundSleep(delayMs: number): Promise<void> {
@@ -15,7 +16,6 @@ export function repeat(work: () => void, everyMs: number): NodeJS.Timeout {
 /** For work that nobody waits for: what it throws is told, and ends no process. */
 export function background(work: Promise<unknown>): void {
   work.catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error)
-    warnOnce(`an outbound could not do what it had to: ${reason}`)
+    warnOnce(`an outbound could not do what it had to: ${errorText(error)}`)
   })
 }

@@ -58,7 +58,8 @@ export interface Outbound {
   readonly waiting: number
   /**
    * Calls `call` when the quotas have room for it, and gives what it gives. It has to be one call, and to settle when the answer is there. If it
-   * rejects with an error that has no `response`, there was no answer.
+   * rejects with an error that has no `response`, there was no answer. What it gives, or the error's `response`, holds up the whole fleet as with
+   * `fetch`, where it has `status` (or `statusCode`) and `headers`, as with axios, got and Octokit.
    * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long; `SLUICE_OUTBOUND_TIMEOUT` when it was made and did
    * not settle in time; the signal's reason when that is aborted
    */

@@ -2,14 +2,14 @@ import { notify } from '@sluice/core'
 import { background } from './background.ts'
 import { CallNotMade, callRefused } from './call-refused.ts'
 import { fetchCall } from './fetch-call.ts'
-import type { CallMade, TellOutbound } from './outbound-event.ts'
+import type { TellOutbound } from './outbound-event.ts'
 import type { CallContext, CallOptions, Outbound, OutboundOptions } from './outbound-options.ts'
 import { type Call, checkCall, setUpOutbound } from './outbound-setup.ts'
 import { Pause } from './pause.ts'
 import { type Held, Slots } from './slots.ts'
-import { CallTimeout, hasAnswer, timedCall } from './timed-call.ts'
+import { CallTimeout, responseOf, timedCall } from './timed-call.ts'
 import { Turns } from './turns.ts'
-import { pauseMs } from './vendor-answer.ts'
+import { pauseMs, type VendorAnswer, vendorAnswerOf } from './vendor-answer.ts'
 
 /**
  * Makes calls to a third party that never exceed its quotas, from any number of processes.
@@ -45,7 +45,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
   async function schedule<T>(
     make: (context: CallContext) => Promise<T>,
     callOptions: CallOptions = {},
-    answerOf: (value: T) => CallMade['answer'] = () => 'ok',
   ): Promise<T> {
     const call = checkCall(callOptions, setup)
     const { label, cost } = call
@@ -56,15 +55,26 @@ export function createOutbound(options: OutboundOptions): Outbound {
     try {
       const value = await timedCall(name, make, call)
       slots.answered(held)
-      tell({ ...made, runMs: runMs(), answer: answerOf(value) })
+      tell({ ...made, runMs: runMs(), answer: heeded(value)?.status ?? 'ok' })
       return value
     } catch (error) {
-      if (hasAnswer(error)) slots.answered(held)
-      else background(slots.unanswered(held, lateArrivalMs))
-      const answer = error instanceof CallTimeout ? 'timeout' : 'failed'
-      tell({ ...made, runMs: runMs(), answer })
+      const response = responseOf(error)
+      if (response === undefined) background(slots.unanswered(held, lateArrivalMs))
+      else slots.answered(held)
+      const otherwise = error instanceof CallTimeout ? 'timeout' : 'failed'
+      tell({ ...made, runMs: runMs(), answer: heeded(response)?.status ?? otherwise })
       throw error
     }
+  }
+
+  /** Holds up the fleet for as long as an answer says, if what a call came to is one. */
+  function heeded(value: unknown): VendorAnswer | undefined {
+    const answer = vendorAnswerOf(value)
+    const forMs = answer === undefined ? 0 : pauseMs(answer)
+    if (answer === undefined || forMs === 0) return answer
+    pause.begin(forMs)
+    tell({ type: 'paused', forMs, status: answer.status })
+    return answer
   }
 
   return {
@@ -76,19 +86,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
 
     async fetch(input, init) {
       const { send, options: callOptions } = fetchCall(input, init)
-      return schedule(
-        async (context) => {
-          const response = await send(context)
-          const forMs = pauseMs(response)
-          if (forMs > 0) {
-            pause.begin(forMs)
-            tell({ type: 'paused', forMs, status: response.status })
-          }
-          return response
-        },
-        callOptions,
-        ({ status }) => status,
-      )
+      return schedule(send, callOptions)
     },
 
     async close() {

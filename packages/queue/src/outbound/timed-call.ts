@@ -37,9 +37,9 @@ export function timedCall<T>(
   })
 }
 
-/** Whether an error tells that there was an answer: clients that throw on its status give it along. */
-export function hasAnswer(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null) return false
+/** The answer that an error comes with: clients that throw on its status give it along. */
+export function responseOf(error: unknown): object | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
   const response: unknown = Reflect.get(error, 'response')
-  return typeof response === 'object' && response !== null
+  return typeof response === 'object' && response !== null ? response : undefined
 }

@@ -1,4 +1,5 @@
 import { warnOnce } from '@sluice/core'
+import { errorText } from '../error-text.ts'
 import { sleep } from '../sleep.ts'
 import { background } from './background.ts'
 import { CallNotMade } from './call-refused.ts'
@@ -79,7 +80,7 @@ export class Turns {
       }
       return 0
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorText(error)
       warnOnce(`an outbound could not ask for slots, and tries again: ${reason}`)
       return errorRetryMs
     }

@@ -6,6 +6,25 @@ export interface VendorAnswer {
   readonly headers: { get(name: string): string | null }
 }
 
+/** The answer that a call came to, if it is one: of fetch, or as other clients have them (axios, got, Octokit). */
+export function vendorAnswerOf(value: unknown): VendorAnswer | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const status: unknown = Reflect.get(value, 'status') ?? Reflect.get(value, 'statusCode')
+  const headers: unknown = Reflect.get(value, 'headers')
+  if (typeof status !== 'number' || typeof headers !== 'object' || headers === null) {
+    return undefined
+  }
+  return { status, headers: { get: (name) => fieldOf(headers, name) } }
+}
+
+function fieldOf(headers: object, name: string): string | null {
+  const get: unknown = Reflect.get(headers, 'get')
+  const value: unknown =
+    typeof get === 'function' ? get.call(headers, name) : Reflect.get(headers, name.toLowerCase())
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null
+}
+
 /** Where it refuses and does not say for how long. */
 const unsaidMs = 1_000
 
