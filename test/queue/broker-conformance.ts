@@ -81,7 +81,8 @@ export function describeDelivery(driver: BrokerDriver): void {
       expect(await bench.broker.deadLetters({ offset: 1, limit: 1 })).toMatchObject([
         { id: first.id },
       ])
-      expect(await bench.broker.retry(first.id)).toBe(true)
+      const retries = await Promise.all([1, 2].map(() => bench.broker.retry(first.id)))
+      expect(retries.sort()).toEqual([false, true])
       await bench.reaches(first.id, 'done')
       expect(runs.at(-1)).toMatchObject({ id: first.id, attempt: 1 })
       expect(await bench.broker.retry(first.id)).toBe(false)

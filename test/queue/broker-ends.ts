@@ -181,7 +181,8 @@ export function describeEnds(driver: BrokerDriver): void {
       const worker = bench.work(async () => done)
       const ids: string[] = []
       for (let i = 0; i < 4; i += 1) {
-        const { id } = await bench.enqueued()
+        const terms = { ...roomy, idempotency: { ...key, key: `order-${i}` } }
+        const { id } = await bench.enqueued(newJob(), terms)
         ids.push(id)
         await bench.reaches(id, 'done')
       }
@@ -189,6 +190,9 @@ export function describeEnds(driver: BrokerDriver): void {
         ids.map(async (id) => (await bench.broker.status(id))?.state),
       )
       expect(states).toEqual([undefined, undefined, 'done', 'done'])
+      // Nor do keys stand for what is not kept.
+      expect(await bench.broker.find('user:1', 'order-0')).toBeUndefined()
+      expect(await bench.broker.find('user:1', 'order-3')).toBe(ids[3])
       await worker.close()
       for (let i = 0; i < 3; i += 1) await bench.broker.cancel((await bench.enqueued()).id)
       expect(await bench.broker.status(ids[3] ?? '')).toBeUndefined()

@@ -3,6 +3,7 @@ import { type Duration, type MaybePromise, SluiceError } from '@sluice/core'
 import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
 import { DepthGauge } from './drain.ts'
+import { errorText } from './error-text.ts'
 import { resolveIdentity } from './identity.ts'
 import { identityDigest } from './identity-digest.ts'
 import { isOpen, type JobStatus } from './job.ts'
@@ -181,8 +182,7 @@ function written(payload: unknown): string {
   try {
     return JSON.stringify(payload) ?? 'null'
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    const message = `the payload cannot be written as JSON: ${reason}`
+    const message = `the payload cannot be written as JSON: ${errorText(cause)}`
     throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })
   }
 }

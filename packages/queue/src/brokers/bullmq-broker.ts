@@ -162,9 +162,15 @@ class BullmqBroker implements Broker {
     return this.#ask(async ({ queue, places }) => {
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      await places.reopen(readJob(found.job))
-      await found.job.retry('failed', { resetAttemptsMade: true })
-      return true
+      if (!(await places.reopen(readJob(found.job)))) return false
+      try {
+        await found.job.retry('failed', { resetAttemptsMade: true })
+        return true
+      } catch (error) {
+        // Somebody else was first.
+        if ((await findJob(queue, id))?.status.state !== 'failed') return false
+        throw error
+      }
     })
   }
 

@@ -85,11 +85,12 @@ export class BullmqPlaces {
     return { outcome: Number(overdue) > 0 ? 'overdue' : 'full', bound }
   }
 
-  /** By the record that `enqueue.lua` writes: `<fingerprint>:<job id>`. */
+  /** The job that an idempotency key stands for. */
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    const key = recordKey(identity, idempotencyKey)
-    const record = await (await this.client).get(this.#key(`idempotency:${key}`))
-    return record?.slice(record.indexOf(':') + 1)
+    const record = this.#key(`idempotency:${recordKey(identity, idempotencyKey)}`)
+    const args = [digest(identity), this.#queue.toKey('')]
+    const id = await this.#scripts.run('find', [record, this.#keys.places], args)
+    return typeof id === 'string' && id !== '' ? id : undefined
   }
 
   /** For a job that took a place and could not be added; nothing, where it is there all the same. */
@@ -159,15 +160,18 @@ export class BullmqPlaces {
     return (await client.hget(this.#jobKey({ id }), 'sluice:began')) !== null
   }
 
-  /** Prepares a dead letter to run again. */
-  async reopen(job: StoredJob): Promise<void> {
+  /** Prepares a dead letter to run again; whether it is one. */
+  async reopen(job: StoredJob): Promise<boolean> {
     const { places, identities } = this.#keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
-    await this.#scripts.run(
+    const { failed = '' } = this.#queue.keys
+    const keys = [this.#jobKey(job), failed, this.#flagKey(job.id)]
+    const reply = await this.#scripts.run(
       'reopen',
-      [places, identities, this.#recordKey(job), this.#jobKey(job)],
-      [...placeOf(job), job.enqueuedAt, recordMs(job), says],
+      [places, identities, this.#recordKey(job), ...keys],
+      [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
     )
+    return reply === 1
   }
 
   /** Whether a run still has the lock of its job. */

@@ -9,7 +9,8 @@ const keyCounts = {
   occupy: 5,
   overdue: 1,
   release: 7,
-  reopen: 4,
+  reopen: 6,
+  find: 2,
   sweep: 3,
   undo: 5,
 } as const
