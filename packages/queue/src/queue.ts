@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { type Duration, type MaybePromise, SluiceError } from '@sluice/core'
 import type { HttpRequest, KeyResolver } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
+import { digest } from './digest.ts'
 import { DepthGauge } from './drain.ts'
 import { errorText } from './error-text.ts'
 import { resolveIdentity } from './identity.ts'
@@ -185,8 +186,4 @@ function written(payload: unknown): string {
     const message = `the payload cannot be written as JSON: ${errorText(cause)}`
     throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })
   }
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { Job as BullmqJob } from 'bullmq'
 import type { EnqueueTerms } from '../broker.ts'
+import { digest } from '../digest.ts'
 import type { JobState, JobStatus, NewJob } from '../job.ts'
 
 /** A job, and what is to be known of it when it ends. */
@@ -16,12 +16,12 @@ const defaultRetentionMs = 3_600_000
 export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerms): StoredJob {
   if (!idempotency) return { ...job, retentionMs }
   const key = recordKey(job.identity, idempotency.key)
-  return { ...job, retentionMs, record: { key, fingerprint: digest(idempotency.fingerprint) } }
+  return { ...job, retentionMs, record: { key, fingerprint: shortDigest(idempotency.fingerprint) } }
 }
 
 /** A client chooses its key, and another identity may choose the same. */
 export function recordKey(identity: string, idempotencyKey: string): string {
-  return digest(JSON.stringify([identity, idempotencyKey]))
+  return shortDigest(JSON.stringify([identity, idempotencyKey]))
 }
 
 /** What BullMQ carries for a job of ours: JSON, from a queue that others could write to. */
@@ -67,8 +67,8 @@ export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
 }
 
 /** No identity, and no key of a client's, stands in Redis as it is, nor makes a key longer than others. */
-export function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
+export function shortDigest(text: string): string {
+  return digest(text).slice(0, 22)
 }
 
 function stateOf(bullmqState: string, outcome: unknown): JobState {

@@ -1,6 +1,6 @@
 import type { IRedisClient, Queue } from 'bullmq'
 import type { Depth, Enqueued, EnqueueTerms } from '../broker.ts'
-import { digest, recordKey, type StoredJob } from './bullmq-job.ts'
+import { recordKey, type StoredJob, shortDigest } from './bullmq-job.ts'
 import { BullmqScripts } from './bullmq-scripts.ts'
 
 /** A place older than this that has no job will never have one. */
@@ -70,7 +70,7 @@ export class BullmqPlaces {
       'enqueue',
       [places, identities, flow, expiries, this.#recordKey(job)],
       [
-        ...[claim, digest(job.identity), job.enqueuedAt],
+        ...[claim, shortDigest(job.identity), job.enqueuedAt],
         ...[terms.maxDepth, terms.maxDepthPerIdentity],
         ...[job.record?.fingerprint ?? '', recordMs(job), claimMs, job.expiresAt ?? ''],
         this.#queue.toKey(''),
@@ -88,7 +88,7 @@ export class BullmqPlaces {
   /** The job that an idempotency key stands for. */
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
     const record = this.#key(`idempotency:${recordKey(identity, idempotencyKey)}`)
-    const args = [digest(identity), this.#queue.toKey('')]
+    const args = [shortDigest(identity), this.#queue.toKey('')]
     const id = await this.#scripts.run('find', [record, this.#keys.places], args)
     return typeof id === 'string' && id !== '' ? id : undefined
   }
@@ -250,7 +250,7 @@ export class BullmqPlaces {
 const waitingEnds: readonly WaitingEnd[] = ['ended', 'running', 'finished', 'unknown']
 
 function placeOf({ id, identity }: StoredJob): [place: string, identity: string] {
-  const owner = digest(identity)
+  const owner = shortDigest(identity)
   return [`${owner}:${id}`, owner]
 }
 

@@ -1,4 +1,5 @@
 import type { BrokerWorker } from '../broker.ts'
+import { longestTimerMs } from '../timer-ms.ts'
 import type { Entry } from './job-table.ts'
 
 interface MemoryWork {
@@ -9,9 +10,6 @@ interface MemoryWork {
   nextAt(): number | undefined
   run(entry: Entry, signal: AbortSignal): Promise<void>
 }
-
-/** The longest that a timer of Node runs. */
-const longestTimerMs = 2 ** 31 - 1
 
 /** Runs jobs of the memory broker, several at once. */
 export class MemoryWorker implements BrokerWorker {

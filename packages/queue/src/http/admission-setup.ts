@@ -1,5 +1,6 @@
-import { durationMs, flag, given, invalid, knownFields, oneOf, wholeNumber } from '@sluice/core'
+import { flag, given, invalid, knownFields, oneOf, wholeNumber } from '@sluice/core'
 import type { Queue } from '../queue.ts'
+import { waitBoundMs } from '../timer-ms.ts'
 import type { AdmissionOptions } from './admission.ts'
 
 export type Admit = 'always' | 'overflow' | 'preferred'
@@ -38,9 +39,6 @@ const admissionFields: readonly (keyof AdmissionOptions)[] = [
   'maxWaiting',
 ]
 
-/** The longest that a timer of Node runs. */
-const longestTimerMs = 2 ** 31 - 1
-
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
   knownFields(options, 'createAdmission', admissionFields)
   const { toJob, toAnswer, idempotency = {} } = options
@@ -74,7 +72,7 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
       { option: 'idempotency.whileRunning' },
       ['same', 'conflict'],
     ),
-    maxWaitMs: Math.min(durationMs(given(options.maxWait, '30s'), 'maxWait'), longestTimerMs),
+    maxWaitMs: waitBoundMs(given(options.maxWait, '30s'), 'maxWait'),
     maxWaiting: wholeNumber(given(options.maxWaiting, 1_000), { option: 'maxWaiting' }, { min: 0 }),
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { digest } from '../digest.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
 /** What makes a request another one, where it comes with the key of an earlier one: its method, URL and body. Headers do not. */
@@ -9,5 +9,5 @@ export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope):
     encoding ?? null,
     ...(body === undefined ? [] : [body]),
   ])
-  return createHash('sha256').update(text).digest('base64url')
+  return digest(text)
 }

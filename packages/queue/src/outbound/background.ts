@@ -1,5 +1,6 @@
 import { warnOnce } from '@sluice/core'
 import { errorText } from '../error-text.ts'
+import { longestTimerMs } from '../timer-ms.ts'
 
 /** Waits without keeping the process alive: for what nobody outside waits for. By the global timer, which tests can fake. */
 export function backgroundSleep(delayMs: number): Promise<void> {
@@ -10,7 +11,7 @@ export function backgroundSleep(delayMs: number): Promise<void> {
 
 /** A timer for work that repeats, which does not keep the process alive either. */
 export function repeat(work: () => void, everyMs: number): NodeJS.Timeout {
-  return setInterval(work, Math.min(Math.max(1, Math.floor(everyMs)), 2 ** 31 - 1)).unref()
+  return setInterval(work, Math.min(Math.max(1, Math.floor(everyMs)), longestTimerMs)).unref()
 }
 
 /** For work that nobody waits for: what it throws is told, and ends no process. */

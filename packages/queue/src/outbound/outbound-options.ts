@@ -17,7 +17,8 @@ export interface OutboundOptions {
   /** How long after it failed a call may still reach the third party: it holds its units until then, and a window more. @default '5s' */
   lateArrival?: Duration
   /**
-   * The longest that a process permits nothing after the store was away or has lost its data; of the longest window, where that is shorter.
+   * The longest that a process permits nothing after the store was away or has lost its data. After lost data the longest window is enough,
+   * where that is shorter.
    * @default '20s'
    */
   recovery?: Duration

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import {
-  type Duration,
   durationMs,
   given,
   invalid,
@@ -9,6 +8,7 @@ import {
   type Store,
   wholeNumber,
 } from '@sluice/core'
+import { waitBoundMs } from '../timer-ms.ts'
 import type { OutboundObserver } from './outbound-event.ts'
 import type { CallOptions, OutboundOptions } from './outbound-options.ts'
 import type { Quota } from './quota-slots.ts'
@@ -54,9 +54,9 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
     quotas: quotasOf(options.limits),
     store: given(options.store, memoryStore()),
     maxQueue: wholeNumber(given(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
-    maxWaitMs: timerMs(given(options.maxWait, '1m'), 'maxWait'),
-    timeoutMs: timerMs(given(options.timeout, '1m'), 'timeout'),
-    lateArrivalMs: timerMs(given(options.lateArrival, '5s'), 'lateArrival'),
+    maxWaitMs: waitBoundMs(given(options.maxWait, '1m'), 'maxWait'),
+    timeoutMs: waitBoundMs(given(options.timeout, '1m'), 'timeout'),
+    lateArrivalMs: waitBoundMs(given(options.lateArrival, '5s'), 'lateArrival'),
     recoveryMs: durationMs(given(options.recovery, '20s'), 'recovery'),
     by,
     onEvent,
@@ -82,11 +82,6 @@ function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
   })
 }
 
-/** What a timer can wait for, which is 24 days. */
-function timerMs(duration: Duration, option: string): number {
-  return Math.min(durationMs(duration, option), 2 ** 31 - 1)
-}
-
 /** A checked call. */
 export interface Call {
   readonly cost: number
@@ -107,7 +102,7 @@ export function checkCall(options: CallOptions, { quotas, timeoutMs }: OutboundS
     cost,
     priority,
     label,
-    timeoutMs: timeout === undefined ? timeoutMs : timerMs(timeout, 'timeout'),
+    timeoutMs: timeout === undefined ? timeoutMs : waitBoundMs(timeout, 'timeout'),
     signal,
   }
 }

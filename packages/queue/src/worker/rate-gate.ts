@@ -1,10 +1,8 @@
 import type { Decision, Limiter } from '@sluice/core'
+import { longestTimerMs } from '../timer-ms.ts'
 
 /** How soon a limiter is asked again whose store did not decide. */
 const unavailableRetryMs = 250
-
-/** The longest that a timer of Node runs. */
-const longestTimerMs = 2 ** 31 - 1
 
 /** All workers of a queue count against one key. */
 const everyWorker = 'workers'

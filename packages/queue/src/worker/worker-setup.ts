@@ -9,6 +9,7 @@ import {
 } from '@sluice/core'
 import type { Broker } from '../broker.ts'
 import { brokerOf } from '../broker-option.ts'
+import { timerMs } from '../timer-ms.ts'
 import type { Backoff } from './backoff.ts'
 import type { RunSetup } from './run.ts'
 import type { Rate, WorkerOptions } from './worker.ts'
@@ -37,9 +38,6 @@ const workerFields: readonly (keyof WorkerOptions)[] = [
 ]
 
 const shortestLeaseMs = 1_000
-
-/** The longest that a timer of Node runs. */
-const longestTimerMs = 2 ** 31 - 1
 
 export function setUpWorker(options: WorkerOptions): WorkerSetup {
   knownFields(options, 'createWorker', workerFields)
@@ -107,10 +105,4 @@ function leaseOf(lease: unknown): number {
   const leaseMs = timerMs(lease, 'lease')
   if (leaseMs >= shortestLeaseMs) return leaseMs
   throw invalid({ option: 'lease' }, lease, "at least '1s'")
-}
-
-function timerMs(value: unknown, option: string): number {
-  const valueMs = durationMs(value, option)
-  if (valueMs <= longestTimerMs) return valueMs
-  throw invalid({ option }, value, "at most '24d'")
 }
