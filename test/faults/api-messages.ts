@@ -51,5 +51,5 @@ export interface ApiReport {
 /** From the request's arrival to the end of its response, in the process. */
 export type RequestTimes = readonly [id: number, arrivedAt: number, repliedAt: number]
 
-/** The longest delay of the event loop in a slice of time that ended then. */
-export type LoopDelay = readonly [endedAt: number, longestMs: number]
+/** A delay of the event loop, which ended then. */
+export type LoopDelay = readonly [endedAt: number, lengthMs: number]

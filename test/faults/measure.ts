@@ -1,4 +1,4 @@
-import type { ApiReport, LoopDelay } from './api-messages.ts'
+import type { LoopDelay } from './api-messages.ts'
 import type { FleetRun } from './cell.ts'
 import type { TimedEvent } from './fleet.ts'
 import type { Sample } from './load.ts'
@@ -26,24 +26,19 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
     const found = times[sample.instance]?.get(sample.id)
     if (!found) return []
     const [, arrivedAt, repliedAt] = found
-    const delayMs = loopDelay(reports[sample.instance], arrivedAt, repliedAt)
+    const delayMs = loopDelay(reports[sample.instance]?.loop ?? [], arrivedAt, repliedAt)
     const tookMs = repliedAt - arrivedAt
     return [{ ...sample, arrivedAt, repliedAt, tookMs, waitMs: Math.max(0, tookMs - delayMs) }]
   })
 }
 
-/** A delay may be told of in the slice after the one in which it ended. */
-const NOTICED_WITHIN_MS = 10
-
-/** What the event loop was delayed while something was under way, slice by slice; the most that this can explain of a wait. */
-function loopDelay(report: ApiReport | undefined, from: number, to: number): number {
+/** How long the event loop was delayed from one moment to another. */
+function loopDelay(delays: readonly LoopDelay[], from: number, to: number): number {
   let delayMs = 0
-  let previous: LoopDelay | undefined
-  for (const slice of report?.loop ?? []) {
-    const startedAt = previous?.[0] ?? 0
-    if (startedAt > to + NOTICED_WITHIN_MS) break
-    if (slice[0] >= from) delayMs += slice[1]
-    previous = slice
+  for (const [endedAt, lengthMs] of delays) {
+    const begunAt = endedAt - lengthMs
+    if (begunAt > to) break
+    delayMs += Math.max(0, Math.min(to, endedAt) - Math.max(from, begunAt))
   }
   return delayMs
 }
