@@ -1,5 +1,5 @@
-import type { CallInfo } from './call.ts'
 import type { GiveUpEvent, WaitEvent } from './events.ts'
+import type { CallInfo } from './messages/call.ts'
 import {
   bound,
   count,

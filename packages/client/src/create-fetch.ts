@@ -1,9 +1,7 @@
-import { readCall } from './call.ts'
 import { type ClientOptions, readOptions } from './client-options.ts'
-import { Session } from './session.ts'
-import { keeperOf } from './shared-keepers.ts'
-
-export type Fetch = typeof globalThis.fetch
+import { type Fetch, readCall } from './messages/call.ts'
+import { Session } from './session/session.ts'
+import { keeperOf } from './session/shared-keepers.ts'
 
 /**
  * A `fetch` that waits as it is told, and sends again what may be sent again. The calls of a process share what they are

@@ -1,6 +1,6 @@
-import type { Answer } from './answer.ts'
-import type { Closing, Gate } from './gate.ts'
-import type { GateKeeper } from './gate-keeper.ts'
+import type { Closing, Gate } from '../gates/gate.ts'
+import type { GateKeeper } from '../gates/gate-keeper.ts'
+import type { Answer } from '../messages/answer.ts'
 
 /** By how much what is told may exceed a policy's reset: servers add jitter, up to the whole of it, and round up. */
 const maxJitter = 2

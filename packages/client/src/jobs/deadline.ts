@@ -1,5 +1,5 @@
-import { clockMs } from './clock.ts'
-import { pause, type Waiting } from './pause.ts'
+import { clockMs } from '../time/clock.ts'
+import { pause, type Waiting } from '../time/pause.ts'
 
 export interface Deadline {
   readonly atMs: number

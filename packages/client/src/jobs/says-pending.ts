@@ -1,4 +1,4 @@
-import { type Patience, peekJson } from './peek-json.ts'
+import { type Patience, peekJson } from '../messages/peek-json.ts'
 
 /** How long it may take until the document of a monitor has come. What takes longer is a result, or names no other monitor. */
 export const maxStatusMs = 1000

@@ -1,4 +1,4 @@
-import type { Settings } from './client-options.ts'
+import type { Settings } from '../client-options.ts'
 
 /** The wait after the `failures`-th failure in a row where nothing is told: full jitter, from nothing to the whole of it. */
 export function backoffMs(failures: number, settings: Settings): number {

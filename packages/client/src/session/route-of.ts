@@ -1,4 +1,4 @@
-import type { CallInfo } from './call.ts'
+import type { CallInfo } from '../messages/call.ts'
 
 /**
  * Parts of a path with a digit that are no id: versions (`v2`, `v1.1`, `v1beta1`), and a few letters with a digit or two

@@ -1,6 +1,6 @@
-import { clockMs, never } from './clock.ts'
+import { clockMs, never } from '../time/clock.ts'
+import { maxTimerMs, type Waiting } from '../time/pause.ts'
 import type { Gate } from './gate.ts'
-import { maxTimerMs, type Waiting } from './pause.ts'
 
 /** A call that wants to pass its gates. */
 export interface Waiter {

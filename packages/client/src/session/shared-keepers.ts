@@ -1,7 +1,6 @@
-import type { Call } from './call.ts'
-import type { Fetch } from './create-fetch.ts'
-import { GateKeeper } from './gate-keeper.ts'
-import { isBusyNow, remember } from './remember.ts'
+import { GateKeeper } from '../gates/gate-keeper.ts'
+import { isBusyNow, remember } from '../gates/remember.ts'
+import type { Call, Fetch } from '../messages/call.ts'
 
 /** Says which calls are of one key. */
 type KeyFunction = (call: Call) => string | undefined

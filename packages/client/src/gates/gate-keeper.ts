@@ -1,7 +1,7 @@
-import type { Answer } from './answer.ts'
+import type { Answer } from '../messages/answer.ts'
+import type { Waiting } from '../time/pause.ts'
 import { Gate } from './gate.ts'
 import { Line } from './line.ts'
-import type { Waiting } from './pause.ts'
 import { isBusyNow, remember } from './remember.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { type Patience, peekJson } from './peek-json.ts'
+import { type Patience, peekJson } from '../messages/peek-json.ts'
 
 /** Headers that name a status monitor: RFC 7240's example, then those of Azure. */
 const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']

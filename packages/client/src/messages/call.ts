@@ -10,10 +10,12 @@ export interface Call extends CallInfo {
   /** Whether its body, if any, can be sent more than once. */
   readonly hasRepeatableBody: boolean
   /** The arguments of `fetch` for one request; `mayFollow` says whether another one may have to be made later. */
-  argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<typeof fetch>
+  argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>
 }
 
-type Input = Parameters<typeof fetch>[0]
+export type Fetch = typeof globalThis.fetch
+
+type Input = Parameters<Fetch>[0]
 
 /** Reads the arguments of `fetch`; throws what `fetch` would reject with when they are no request. */
 export function readCall(input: Input, given: RequestInit | undefined): Call {

@@ -1,5 +1,5 @@
-import { createFetch } from './create-fetch.ts'
-import { bound, duration, flag, knownFields, optionalFunction, webUrl } from './option-checks.ts'
+import { createFetch } from '../create-fetch.ts'
+import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
 
 export interface WaitForOptions {
   /** What asks the monitor. @default createFetch(), which takes a 500 for an answer here: a job that failed */

@@ -1,13 +1,13 @@
 import { parseHeaders } from '@sluice/headers'
-import { clockMs } from './clock.ts'
+import { dropBody } from '../messages/drop-body.ts'
+import type { Patience } from '../messages/peek-json.ts'
+import { serverNowMs } from '../messages/server-clock.ts'
+import { clockMs } from '../time/clock.ts'
+import { pause } from '../time/pause.ts'
 import { type Deadline, deadlineIn, unlessAborted } from './deadline.ts'
-import { dropBody } from './drop-body.ts'
 import { monitorInBody, monitorInHeaders } from './monitor-url.ts'
-import { pause } from './pause.ts'
-import type { Patience } from './peek-json.ts'
 import { pollJitterMs, pollWaits } from './poll-waits.ts'
 import { maxStatusMs, saysPending } from './says-pending.ts'
-import { serverNowMs } from './server-clock.ts'
 import { StillPendingError } from './still-pending-error.ts'
 import {
   readWaitForOptions,

@@ -1,4 +1,4 @@
-import { clockMs } from './clock.ts'
+import { clockMs } from '../time/clock.ts'
 
 interface Entry<T> {
   readonly id: string

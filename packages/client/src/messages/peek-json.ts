@@ -1,4 +1,4 @@
-import { pause, type Waiting } from './pause.ts'
+import { pause, type Waiting } from '../time/pause.ts'
 
 /** More is neither a problem document nor the status of a job; decoded, since a little of brotli may be gigabytes. */
 const maxBytes = 65_536
