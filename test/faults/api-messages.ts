@@ -1,10 +1,11 @@
 import type { FailureMode, PolicyOptions, ResilienceEvent } from '@sluice/core'
 import type { SteppedClock } from './fault.ts'
+import type { LoopDelay } from './loop-delays.ts'
 
 export type Framework = 'express' | 'fastify'
 
-/** A route of an API: limited in a failure mode, or not at all. */
-export type Route = FailureMode | 'health'
+/** A route of an API, which is limited in a failure mode. */
+export type Route = FailureMode
 
 /** Where Redis is, on ports of 127.0.0.1: a server, or the sentinels or nodes that know where. */
 export type Connection =
@@ -19,7 +20,7 @@ export interface ApiSettings {
   readonly prefix: string
   readonly policies: readonly PolicyOptions[]
   /** Each is a route of its name, with a limiter of its own on the one store. */
-  readonly modes: readonly FailureMode[]
+  readonly modes: readonly Route[]
   readonly deadlineMs: number
   /** The size of the fleet, where it is pinned. */
   readonly instances: number | undefined
@@ -48,8 +49,11 @@ export interface ApiReport {
   readonly loop: readonly LoopDelay[]
 }
 
-/** From the request's arrival to the end of its response, in the process. */
-export type RequestTimes = readonly [id: number, arrivedAt: number, repliedAt: number]
-
-/** A delay of the event loop, which ended then. */
-export type LoopDelay = readonly [endedAt: number, lengthMs: number]
+/** When a request arrived in the process, was given to the limiter, was let pass by it or refused, and was replied to. */
+export type RequestTimes = readonly [
+  id: number,
+  arrivedAt: number,
+  askedAt: number,
+  decidedAt: number,
+  repliedAt: number,
+]

@@ -1,23 +1,21 @@
 // One process of a fleet: an API whose limiters count in Redis. It is told what to do by messages of its parent, and tells what happens.
-import type { Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Store } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
 import { connectRedis } from './api-clients.ts'
-import type { ApiSettings, FromApi, LoopDelay, RequestTimes, ToApi } from './api-messages.ts'
-import { startApi } from './api-servers.ts'
+import type { ApiSettings, FromApi, RequestTimes, ToApi } from './api-messages.ts'
+import { type ApiWatch, startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
+import { watchLoop } from './loop-delays.ts'
 import { monotonicMs } from './timing.ts'
 
 /** More often than by default, so that a fleet has counted itself before a fault begins. */
 const HEARTBEAT_MS = 1_000
-const LOOP_RESOLUTION_MS = 5
-/** Timers count in whole milliseconds: to be late by one is no delay. */
-const TIMER_GRAIN_MS = 1
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as ApiSettings
 const requests: RequestTimes[] = []
-const loop: LoopDelay[] = []
+const { delays: loop } = watchLoop()
 
 const tell = (message: FromApi) => void (process.connected && process.send?.(message))
 process.on('unhandledRejection', (reason) => tell({ type: 'unhandled', message: String(reason) }))
@@ -29,14 +27,13 @@ const realNow = Date.now
 const steps: Record<SteppedClock, number> = { ours: 0, store: 0 }
 Date.now = () => realNow() + steps.ours
 
-watchLoop()
 const client = connectRedis(settings.framework, settings.connection)
 const store: Store = redisStore(client.client, {
   prefix: settings.prefix,
   heartbeatMs: HEARTBEAT_MS,
   ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
 })
-const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests)
+const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests())
 process.on('message', (message: ToApi) => void obey(message))
 tell({ type: 'listening', port: api.port })
 
@@ -81,22 +78,23 @@ function onResilience(event: Extract<FromApi, { type: 'event' }>['event']): void
   tell({ type: 'event', at: monotonicMs(), event })
 }
 
-function watchRequests(server: Server): void {
-  server.prependListener('request', (request, response) => {
-    const id = Number(request.headers['x-request-id'])
-    const arrivedAt = monotonicMs()
-    response.once('prefinish', () => requests.push([id, arrivedAt, monotonicMs()]))
-  })
-}
-
-/** By a timer of our own: the histogram of `perf_hooks` does not see the delay after which it is reset. */
-function watchLoop(): void {
-  let lookedAt = monotonicMs()
-  const look = () => {
-    const now = monotonicMs()
-    const lateMs = now - lookedAt - LOOP_RESOLUTION_MS - TIMER_GRAIN_MS
-    if (lateMs > 0) loop.push([now, lateMs])
-    lookedAt = now
+function watchRequests(): ApiWatch {
+  const asked = new WeakMap<IncomingMessage, number>()
+  const passed = new WeakMap<IncomingMessage, number>()
+  return {
+    requestsOf(server) {
+      server.prependListener('request', (request, response) => {
+        const id = Number(request.headers['x-request-id'])
+        const arrivedAt = monotonicMs()
+        response.once('prefinish', () => {
+          const repliedAt = monotonicMs()
+          // Who was not let pass was refused by the limiter itself.
+          const decidedAt = passed.get(request) ?? repliedAt
+          requests.push([id, arrivedAt, asked.get(request) ?? arrivedAt, decidedAt, repliedAt])
+        })
+      })
+    },
+    asks: (request) => void asked.set(request, monotonicMs()),
+    passes: (request) => void passed.set(request, monotonicMs()),
   }
-  setInterval(look, LOOP_RESOLUTION_MS).unref()
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FailureMode } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import type { GuardOptions } from '@sluice/http'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import fastify from 'fastify'
 import type { Framework } from './api-messages.ts'
 
@@ -15,35 +15,44 @@ export interface LimitedRoute {
   readonly limits: GuardOptions<unknown, never>
 }
 
-/** An API that listens: a limited route for each mode, and `/health`, which is not limited. */
+/** An API that listens, with a limited route for each mode. */
 export interface ApiServer {
   readonly port: number
   /** Ends all connections, and resolves when the server is closed. */
   close(): Promise<void>
 }
 
-/** @param watch is given the server before any request comes */
+/** Sees all requests: as they arrive, as they are given to a limiter, and as it lets them pass. */
+export interface ApiWatch {
+  requestsOf(server: Server): void
+  asks(request: IncomingMessage): void
+  passes(request: IncomingMessage): void
+}
+
 export function startApi(
   framework: Framework,
   routes: readonly LimitedRoute[],
-  watch: (server: Server) => void,
+  watch: ApiWatch,
 ): Promise<ApiServer> {
   return framework === 'express' ? startExpress(routes, watch) : startFastify(routes, watch)
 }
 
-async function startExpress(
-  routes: readonly LimitedRoute[],
-  watch: (server: Server) => void,
-): Promise<ApiServer> {
+async function startExpress(routes: readonly LimitedRoute[], watch: ApiWatch): Promise<ApiServer> {
   const app = express()
-  app.get('/health', (_req, res) => void res.send('well'))
   for (const { mode, limits } of routes) {
-    app.get(`/${mode}`, rateLimit(limits), (_req, res) => void res.send('passed'))
+    const ask: RequestHandler = (req, _res, next) => {
+      watch.asks(req)
+      next()
+    }
+    app.get(`/${mode}`, ask, rateLimit(limits), (req, res) => {
+      watch.passes(req)
+      res.send('passed')
+    })
   }
   const server = app.listen(0, '127.0.0.1')
   // As Fastify's: a connection that is closed just as a client uses it again would look like a request without an answer.
   server.keepAliveTimeout = 72_000
-  watch(server)
+  watch.requestsOf(server)
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
@@ -55,19 +64,19 @@ async function startExpress(
   }
 }
 
-async function startFastify(
-  routes: readonly LimitedRoute[],
-  watch: (server: Server) => void,
-): Promise<ApiServer> {
+async function startFastify(routes: readonly LimitedRoute[], watch: ApiWatch): Promise<ApiServer> {
   const app = fastify({ forceCloseConnections: true })
-  app.get('/health', async () => 'well')
   for (const { mode, limits } of routes) {
     app.register(async (scope) => {
+      scope.addHook('onRequest', async (request) => watch.asks(request.raw))
       await scope.register(rateLimitPlugin, limits)
-      scope.get(`/${mode}`, async () => 'passed')
+      scope.get(`/${mode}`, async (request) => {
+        watch.passes(request.raw)
+        return 'passed'
+      })
     })
   }
-  watch(app.server)
+  watch.requestsOf(app.server)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { port: Number(new URL(url).port), close: () => app.close() }
 }

@@ -4,6 +4,7 @@ import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
 import { askOnce, hotKey, type Sample, type Stream, startLoad } from './load.ts'
+import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
 import { monotonicMs, until } from './timing.ts'
 
@@ -60,17 +61,20 @@ export interface FleetRun {
 export interface CellRun extends CellOptions {
   readonly marks: Marks
   readonly fleets: readonly FleetRun[]
+  /** Of this process, which sends the requests and passes on what Redis replies. */
+  readonly loop: readonly LoopDelay[]
 }
 
 /** Runs one fault: fleets under load before, while and after it happens. */
 export async function runCell(options: CellOptions): Promise<CellRun> {
   const { fault } = options
+  using watch = watchLoop()
   await using rig = await startRig(fault)
   const end = fault.beforeBoot ? await rig.inflict() : undefined
   const fleets = await startFleets(rig, options)
   try {
     rig.attach(fleets)
-    return await runUnderLoad(rig, fleets, { options, end })
+    return { ...(await runUnderLoad(rig, fleets, { options, end })), loop: watch.delays }
   } finally {
     await Promise.all(fleets.map((fleet) => fleet.close()))
   }
@@ -85,7 +89,7 @@ function startFleets(rig: RunningRig, { deadlineMs, fault, frameworks, rates, si
           connections: rig.connections,
           prefix: framework,
           policies,
-          modes: routesOf(rates).filter((route) => route !== 'health'),
+          modes: routesOf(rates),
           deadlineMs,
           // Without the store nobody can count the fleet.
           instances: fault.beforeBoot ? size : undefined,
@@ -101,7 +105,7 @@ async function runUnderLoad(
   rig: RunningRig,
   fleets: readonly Fleet[],
   { options, end }: { options: CellOptions; end: EndFault | undefined },
-): Promise<CellRun> {
+): Promise<Omit<CellRun, 'loop'>> {
   const { beforeMs, lastsMs, rates } = options
   const streams = fleets.flatMap((fleet) =>
     routesOf(rates).map((route): Stream => ({ fleet, route, perSecond: rates[route] ?? 0 })),

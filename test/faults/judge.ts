@@ -10,12 +10,13 @@ import {
   quantile,
   withoutStore,
 } from './measure.ts'
+import { unexpectedOpenings } from './openings.ts'
 
 /** What waits are measured against. */
 export interface WaitBounds {
   /** How much longer than the deadline a request may wait. */
   readonly overDeadlineMs: number
-  /** What the limiter may add to the 99th percentile while the breaker is open; `undefined`: not judged. */
+  /** The 99th percentile of what the limiter takes while the breaker is open; `undefined`: not judged. */
   readonly openP99Ms: number | undefined
   /** The machine may be so busy that Redis is late without a fault: then breakers may open too. */
   readonly isBusy: boolean
@@ -53,13 +54,13 @@ export interface Verdict {
   readonly waits: Waits
   /** Of requests while the breaker was open. */
   readonly openWaits: Waits | undefined
-  /** Of those to a route without limits, at the same time: what the framework and the machine take. */
-  readonly healthWaits: Waits
   readonly admitted: Admitted
   readonly admittedInAll: number
   readonly chargedInAll: number | undefined
   readonly events: Readonly<Record<string, number>>
   readonly reconciledUnits: number
+  /** How often a breaker opened without a fault, since the machine did not get on. */
+  readonly heldUp: number
   /** From the end of the fault until all traffic was back. */
   readonly recoveryMs: number
   /** What is not as it should be; empty when all is. */
@@ -72,14 +73,12 @@ const cutOffShare = 1.1
 const resentShare = 0.1
 
 export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = strictWaits): Verdict {
-  const all = measured(fleet)
-  const requests = all.filter(({ route }) => route !== 'health')
+  const requests = measured(fleet)
   const { marks } = cell
   const meanwhile = requests.filter(
     ({ arrivedAt }) => arrivedAt >= marks.begun && arrivedAt <= marks.recovered,
   )
-  const aloneOrFree = withoutStore(fleet, all)
-  const alone = aloneOrFree.filter(({ route }) => route !== 'health')
+  const alone = withoutStore(fleet, requests)
   const hot = requests.filter(
     ({ route, key, status }) =>
       route === 'fallback' && status === 200 && key === hotKey('fallback'),
@@ -96,12 +95,12 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
     },
     waits: waitsOf(meanwhile),
     openWaits: alone.length === 0 ? undefined : waitsOf(alone),
-    healthWaits: waitsOf(aloneOrFree.filter(({ route }) => route === 'health')),
     admitted: admittedBy(cell, fleet, hot),
     admittedInAll: hot.length,
     chargedInAll: cell.fault.ownClock ? undefined : fleet.chargedInAll,
     events,
     reconciledUnits,
+    heldUp: unexpectedOpenings(cell, fleet).filter(({ isHeldUp }) => isHeldUp).length,
     recoveryMs: marks.recovered - marks.ended,
   }
   const problems = [
@@ -182,13 +181,10 @@ function some(requests: readonly Measured[], say: (request: Measured) => string)
   return first ? [`${say(first)} (${requests.length} ×)`] : []
 }
 
-function waitProblems(
-  { openWaits, healthWaits }: Figures,
-  { openP99Ms = Infinity }: WaitBounds,
-): string[] {
+function waitProblems({ openWaits }: Figures, { openP99Ms = Infinity }: WaitBounds): string[] {
   if (openWaits === undefined || openWaits.count < enoughForP99) return []
-  const addedMs = openWaits.p99 - healthWaits.p99
-  return addedMs > openP99Ms ? [`p99 + ${addedMs.toFixed(2)} ms while the breaker was open`] : []
+  const { p99 } = openWaits
+  return p99 > openP99Ms ? [`p99 ${p99.toFixed(2)} ms while the breaker was open`] : []
 }
 
 function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: number): string[] {
@@ -205,13 +201,8 @@ function tooLong({ marks }: CellRun, requests: readonly Measured[], longestMs: n
 }
 
 /** Whether a breaker opened without a fault, so that what is admitted tells of the machine. */
-function wasLateAnyway({ fault, marks }: CellRun, { apis }: FleetRun, { isBusy }: WaitBounds) {
-  const openings = apis.flatMap(({ events }) => awayTimes(events)).map(({ from }) => from)
-  const { begun, recovered } = marks
-  return (
-    isBusy &&
-    openings.some((at) => fault.store === 'works' || at < begun || at > recovered - windowMs)
-  )
+function wasLateAnyway(cell: CellRun, fleet: FleetRun, { isBusy }: WaitBounds): boolean {
+  return unexpectedOpenings(cell, fleet).some(({ isHeldUp }) => isBusy || isHeldUp)
 }
 
 /** A check that was not answered in time, which happens on a busy machine too, was decided without the store: each may be one more. */
@@ -271,10 +262,13 @@ function chargeProblems(
 const outage = ['fallback-entered', 'open', 'half-open', 'closed', 'fallback-left']
 
 function eventProblems(
-  { fault }: CellRun,
-  { apis, endedAlone }: FleetRun,
+  cell: CellRun,
+  fleet: FleetRun,
   { figures: { events }, isBusy }: { figures: Figures; isBusy: boolean },
 ): string[] {
+  const { fault } = cell
+  const { apis, endedAlone } = fleet
+  const sudden = unexpectedOpenings(cell, fleet).filter(({ isHeldUp }) => !isHeldUp)
   const unhandled = apis.flatMap((api) => api.unhandled)
   const expected = [...(fault.events ?? []), ...(fault.store === 'gone' ? ['reconciled'] : [])]
   const problems = expected
@@ -286,7 +280,9 @@ function eventProblems(
     )
     const isLate = api.storeErrors.every(({ code }) => code === 'SLUICE_STORE_DEADLINE')
     const mayOpen = fault.store !== 'works' || (isBusy && isLate)
-    if (!mayOpen && names.includes('open')) problems.push('a breaker opened')
+    if (!mayOpen && sudden.some(({ instance }) => instance === index)) {
+      problems.push('a breaker opened')
+    }
     if (fault.store !== 'gone') continue
     const missing = firstMissing(outage, names)
     if (missing) problems.push(`process ${index}: no '${missing}' in its place among its events`)

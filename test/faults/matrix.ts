@@ -50,7 +50,7 @@ async function judgedCell(fault: Fault, size: number): Promise<JudgedCell | unde
       fault,
       size,
       frameworks: ['express', 'fastify'],
-      rates: { fallback: 100, open: 20, closed: 20, health: 40 },
+      rates: { fallback: 100, open: 20, closed: 20 },
       deadlineMs: 100,
       beforeMs,
       lastsMs: fault.lastsMs ?? lastsMs,

@@ -1,13 +1,13 @@
-import type { LoopDelay } from './api-messages.ts'
 import type { FleetRun } from './cell.ts'
 import type { TimedEvent } from './fleet.ts'
 import type { Sample } from './load.ts'
+import { delayWithin } from './loop-delays.ts'
 
 /** A request with what its process says of it. */
 export interface Measured extends Sample {
   readonly arrivedAt: number
   readonly repliedAt: number
-  /** From arrival to reply. */
+  /** From being given to the limiter to being let pass or refused. */
   readonly tookMs: number
   /** The same, less the delay of the event loop meanwhile. */
   readonly waitMs: number
@@ -25,22 +25,11 @@ export function measured({ samples, reports }: FleetRun): readonly Measured[] {
   return samples.flatMap((sample) => {
     const found = times[sample.instance]?.get(sample.id)
     if (!found) return []
-    const [, arrivedAt, repliedAt] = found
-    const delayMs = loopDelay(reports[sample.instance]?.loop ?? [], arrivedAt, repliedAt)
-    const tookMs = repliedAt - arrivedAt
+    const [, arrivedAt, askedAt, decidedAt, repliedAt] = found
+    const delayMs = delayWithin(reports[sample.instance]?.loop ?? [], askedAt, decidedAt)
+    const tookMs = decidedAt - askedAt
     return [{ ...sample, arrivedAt, repliedAt, tookMs, waitMs: Math.max(0, tookMs - delayMs) }]
   })
-}
-
-/** How long the event loop was delayed from one moment to another. */
-function loopDelay(delays: readonly LoopDelay[], from: number, to: number): number {
-  let delayMs = 0
-  for (const [endedAt, lengthMs] of delays) {
-    const begunAt = endedAt - lengthMs
-    if (begunAt > to) break
-    delayMs += Math.max(0, Math.min(to, endedAt) - Math.max(from, begunAt))
-  }
-  return delayMs
 }
 
 export function awayTimes(events: readonly TimedEvent[]): readonly Away[] {
@@ -64,11 +53,10 @@ export function withoutStore(run: FleetRun, requests: readonly Measured[]): read
     const own = requests
       .filter((request) => request.instance === instance)
       .sort((a, b) => a.arrivedAt - b.arrivedAt)
-    const limited = own.filter(({ route }) => route !== 'health')
     const probes = new Set(
       events.flatMap(({ at, event }) => {
         if (event.type !== 'breaker' || event.state !== 'half-open') return []
-        const probe = limited.findLast(({ arrivedAt }) => arrivedAt <= at)
+        const probe = own.findLast(({ arrivedAt }) => arrivedAt <= at)
         return probe ? [probe] : []
       }),
     )

@@ -14,7 +14,7 @@ const head = [
   'fleet',
   'answered',
   'wait p50 / p99 / max',
-  'open: p99 (unlimited)',
+  'open: p50 / p99',
   'by mode',
   'cut off',
   'at most',
@@ -42,13 +42,13 @@ export function markdownTable(cells: readonly JudgedCell[]): string {
 }
 
 function row({ fault, size }: CellRun, verdict: Verdict): readonly string[] {
-  const { admitted, answered, requests, framework, openWaits, healthWaits } = verdict
+  const { admitted, answered, requests, framework, openWaits } = verdict
   return [
     fault.name,
     `${size} × ${framework === 'express' ? 'Express' : 'Fastify'}`,
     answered === requests ? `all ${requests}` : `**${answered} of ${requests}**`,
     waits(verdict.waits),
-    openWaits ? `${openWaits.p99.toFixed(1)} (${healthWaits.p99.toFixed(1)}) ms` : '–',
+    openWaits ? `${openWaits.p50.toFixed(2)} / ${openWaits.p99.toFixed(2)} ms` : '–',
     modes(verdict),
     admitted.cutOff === undefined ? '–' : ofLimit(admitted.cutOff),
     ofLimit(admitted.most),
@@ -85,11 +85,12 @@ const shown: readonly (readonly [event: string, name: string])[] = [
   ['clock-skew', 'clock skew'],
 ]
 
-function events({ events: counts, reconciledUnits }: Verdict): string {
+function events({ events: counts, reconciledUnits, heldUp }: Verdict): string {
   const parts = shown.flatMap(([event, name]) => {
     const count = counts[event] ?? 0
     return count === 0 ? [] : [`${name} ${count}`]
   })
   if (reconciledUnits > 0) parts.push(`charged later ${reconciledUnits}`)
+  if (heldUp > 0) parts.push(`held up ${heldUp}`)
   return parts.join(', ') || 'none'
 }

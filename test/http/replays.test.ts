@@ -36,6 +36,30 @@ describe('a guard with an idempotency key', () => {
     expect(apply).toHaveBeenCalledTimes(1)
   })
 
+  it('has a request wait once for a store that does not answer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const memory = memoryStore()
+    let isFrozen = false
+    const never = new Promise<never>(() => undefined)
+    const apply = vi.fn<Store['apply']>(async (op, checks) =>
+      isFrozen ? never : memory.apply(op, checks),
+    )
+    const options = { store: { apply }, onStoreError: () => undefined }
+    const { guard, left } = guarded(options)
+    await left('a')
+    isFrozen = true
+    apply.mockClear()
+    const asked = exchange(withKey('b'))
+    const passage = guard.check(asked)
+    await vi.advanceTimersByTimeAsync(100)
+    expect((await passage).decision?.source).toBe('fallback')
+    // Nor does it at the next guard of the chain. What nobody waits for is told to the store as ever.
+    const next = guardOf({ ...policy, ...options, name: 'next', key: () => 'ada' })
+    expect(now(next.check(asked)).decision?.source).toBe('fallback')
+    expect(apply.mock.calls.filter(([op]) => op === 'consume')).toHaveLength(1)
+    vi.useRealTimers()
+  })
+
   it('charges the first attempt also where a process decides with its share alone', async () => {
     const { left } = guarded({ store: gone, instances: 4, onStoreError: () => undefined })
 

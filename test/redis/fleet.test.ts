@@ -54,6 +54,20 @@ describe('the size of the fleet', () => {
     await store.close()
   })
 
+  it('counts no process whose store was closed, though something is still settled', async () => {
+    const store = open()
+    const limiter = patientLimiter({ store, name: 'p', limit: 40, window: '1m' })
+    const decision = await limiter.consume('k')
+    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1))
+    await store.close()
+    expect(await server.cli('ZCARD', key)).toBe(0)
+    const sent = vi.spyOn(client, 'call')
+    expect(await limiter.refund(decision)).toBe(false)
+    await client.ping()
+    expect(sent).not.toHaveBeenCalled()
+    sent.mockRestore()
+  })
+
   it('counts a process once, whatever the number of its stores, and lets it go with the last', async () => {
     const [one, two] = [open(), open()]
     await use(one)

@@ -61,8 +61,10 @@ export interface Limiter {
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
    * The checks are trusted: build them from `policies`.
+   * @param request for which it is asked, where other limiters of the store, or other calls, may be asked for it too: it waits for a store that
+   * does not answer for one deadline in all
    */
-  decide(checks: readonly Check[]): MaybePromise<Decision>
+  decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
   /** `charge` for the same callers: takes the units of the checks without asking. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /** Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost of one strike. Nobody waits for it. */
@@ -88,10 +90,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const holdings = new Holdings(access, caller)
   if (options.onResilience) access.observe(options.onResilience)
 
-  function ask(op: AskOp, asked: readonly Check[]): MaybePromise<Decision> {
+  function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.
     const checks = op === 'charge' ? asked.filter(isQuota) : asked
-    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller }))
+    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller, request }))
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -106,9 +108,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     )
   }
 
-  function decide(checks: readonly Check[]): MaybePromise<Decision> {
+  function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
-    const decision = ask('consume', enforced)
+    const decision = ask('consume', enforced, request)
     if (shadows.length === 0 && !options.onDecision) return decision
     return andThen(decision, (known) => {
       const decided = shadows.length === 0 ? known : followed(known, shadows)
@@ -169,7 +171,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
     charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
     chargeChecks,
-    strike: (check) => void access.ask({ op: 'charge', checks: [check], caller }),
+    strike: (check) =>
+      void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
     refund: (decision, only) => holdings.refund(decision, only),
     release: (decision) => holdings.release(decision),
     renew: (decision) => holdings.renew(decision),

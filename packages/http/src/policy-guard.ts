@@ -118,7 +118,7 @@ export function createPolicyGuard<Native extends object, Handler>(
       if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return leave(exchange)
       if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
-      return andThen(setup.decider.decide(checks), (decision) =>
+      return andThen(setup.decider.decide(checks, exchange.native), (decision) =>
         settle({ exchange, decision, checks }),
       )
     })

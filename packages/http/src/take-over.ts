@@ -139,7 +139,11 @@ function charge<Native extends object>(
 ): MaybePromise<Decided<Native>> {
   const { exchange } = decided
   const checks = allowing(decided)
-  return andThen(limiter.decide(checks), (known) => ({ exchange, checks, decision: known }))
+  return andThen(limiter.decide(checks, exchange.native), (known) => ({
+    exchange,
+    checks,
+    decision: known,
+  }))
 }
 
 function allowing<Native extends object>({

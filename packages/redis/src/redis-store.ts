@@ -132,7 +132,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     },
 
     apply(op, checks, asker) {
-      if (!hasJoined) {
+      if (!hasJoined && !lanes.isClosed) {
         hasJoined = true
         fleet.join(heartbeatMs)
       }

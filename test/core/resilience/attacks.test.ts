@@ -243,3 +243,185 @@ it('a store that answers nonsense has failed', async () => {
   const limiter = limit({ store: { apply: () => Promise.resolve(undefined as never) } })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
 })
+
+it('what a bucket has drained in an outage is not charged after it', async () => {
+  const limiter = limit({ algorithm: 'leaky-bucket', window: '1s' })
+  await cutOff(limiter)
+  for (let i = 0; i < 270; i += 1) {
+    expect((await limiter.consume('k')).delayMs).toBe(0)
+    await vi.advanceTimersByTimeAsync(112)
+  }
+  store.mood = 'answers'
+  await untilClosed(limiter)
+  expect(store.calls.filter(({ op }) => op === 'charge').length).toBeLessThanOrEqual(1)
+  expect(chargedUnits()).toBeLessThanOrEqual(1)
+})
+
+it('what a bucket larger than its limit has given back is not charged', async () => {
+  const limiter = limit({ algorithm: 'token-bucket', burst: 100 })
+  await cutOff(limiter)
+  for (let i = 0; i < 50; i += 1) await limiter.refund(await limiter.consume('k'))
+  await limiter.consume('k', { cost: 3 })
+  await comeBack(limiter)
+  expect(chargedUnits()).toBe(3)
+})
+
+it('a charge larger than the share of a bucket is owed, less what has drained', async () => {
+  const limiter = limit({
+    algorithm: 'token-bucket',
+    limit: 100_000,
+    window: '10m',
+    instances: 4,
+  })
+  await cutOff(limiter)
+  await limiter.charge('k', { cost: 100_000 })
+  await vi.advanceTimersByTimeAsync(60_000)
+  store.mood = 'answers'
+  await untilClosed(limiter)
+  // 10,000 have drained at the store, and a quarter of that here.
+  expect(chargedUnits()).toBe(97_500)
+})
+
+it('the store is told of what a request took that had waited for it in vain, though nobody asks for the key again', async () => {
+  const [first, second] = [limit(), limit({ name: 'q' })]
+  const request = {}
+  await first.consume('k')
+  store.mood = 'hangs'
+  const missed = first.decide(checkOf(first, 10), request)
+  await vi.advanceTimersByTimeAsync(100)
+  await missed
+  store.mood = 'answers'
+  expect(second.decide(checkOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
+  await vi.advanceTimersByTimeAsync(0)
+  expect(await left(second, 10)).toBe(6)
+  expect(second.storeHealth().breaker).toBe('closed')
+})
+
+it('a refund of what the store has taken strikes no debt of others', async () => {
+  const limiter = limit()
+  await limiter.peek('k')
+  store.mood = 'hangs'
+  const asked = limiter.consume('k', { cost: 4 })
+  await vi.advanceTimersByTimeAsync(100)
+  const kept = await asked
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  await cutOff(limiter)
+  await limiter.consume('k', { cost: 3 })
+  await limiter.refund(kept)
+  await comeBack(limiter)
+  expect(await left(limiter, 10)).toBe(7)
+})
+
+it('a lease that came too late for a request that was let pass is ended', async () => {
+  const limiter = createLimiter({
+    policies: [{ name: 'p', algorithm: 'concurrency', limit: 10 }],
+    store,
+    failureMode: 'open',
+    onStoreError: () => undefined,
+  })
+  await limiter.peek('k')
+  store.mood = 'hangs'
+  const asked = limiter.consume('k')
+  await vi.advanceTimersByTimeAsync(100)
+  expect((await asked).source).toBe('open')
+  const late = store.calls.at(-1)
+  store.mood = 'answers'
+  late?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(await left(limiter, 10)).toBe(10)
+})
+
+it('a refund before the late answer leaves what others owe to be paid', async () => {
+  const limiter = limit()
+  const request = {}
+  await limiter.peek('k')
+  store.mood = 'hangs'
+  const asked = limiter.decide(checkOf(limiter, 10, 2), request)
+  await vi.advanceTimersByTimeAsync(100)
+  const doubtful = await asked
+  const late = store.calls.at(-1)
+  const certain = limiter.decide(checkOf(limiter, 10, 3), request)
+  expect(certain).toMatchObject({ source: 'fallback' })
+  store.calls.at(-1)?.fail(new Error('connection lost'))
+  await vi.advanceTimersByTimeAsync(0)
+  await limiter.refund(doubtful)
+  store.mood = 'answers'
+  late?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(await left(limiter, 10)).toBe(7)
+})
+
+it('a refund while the store is told of what it gives back reaches the store', async () => {
+  const limiter = limit()
+  await cutOff(limiter)
+  const [back, kept] = [await limiter.consume('k', { cost: 4 }), await limiter.consume('k')]
+  store.mood = 'hangs'
+  await vi.advanceTimersByTimeAsync(500)
+  void limiter.peek('nobody')
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(store.calls.at(-1)?.op).toBe('charge')
+  await limiter.refund(back)
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  store.calls.at(-1)?.answer()
+  await comeBack(limiter)
+  expect(kept.allowed).toBe(true)
+  expect(await left(limiter, 10)).toBe(9)
+})
+
+it('and where that fails, is owed no more', async () => {
+  const limiter = limit()
+  await cutOff(limiter)
+  const back = await limiter.consume('k', { cost: 4 })
+  await limiter.consume('k')
+  store.mood = 'hangs'
+  await vi.advanceTimersByTimeAsync(500)
+  void limiter.peek('nobody')
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  await limiter.refund(back)
+  store.calls.at(-1)?.fail(new Error('down again'))
+  await comeBack(limiter)
+  expect(await left(limiter, 10)).toBe(9)
+})
+
+it('the decisions of an outage are those since it began', async () => {
+  const limiter = limit()
+  for (let i = 0; i < 5; i += 1) {
+    store.mood = 'rejects'
+    await limiter.consume('k')
+    store.mood = 'answers'
+    await limiter.consume('k')
+  }
+  await cutOff(limiter)
+  await limiter.consume('k')
+  await comeBack(limiter)
+  const [over] = events.filter(({ type }) => type === 'fallback-left')
+  // The third failure of `cutOff`, one more, and those who come back before the key does.
+  expect(over).toMatchObject({ decisions: expect.any(Number) })
+  expect(over?.type === 'fallback-left' && over.decisions).toBeLessThan(6)
+})
+
+it('what is no object stands for no request', async () => {
+  const limiter = limit()
+  await limiter.consume('k')
+  store.mood = 'hangs'
+  const asked = limiter.decide(checkOf(limiter, 10), 'r' as never)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(await asked).toMatchObject({ source: 'fallback' })
+})
+
+/** Asks until one has found the store well. */
+async function untilClosed(limiter: Limiter): Promise<void> {
+  while (limiter.storeHealth().breaker !== 'closed') {
+    await limiter.peek('nobody')
+    await vi.advanceTimersByTimeAsync(10)
+  }
+}
+
+function chargedUnits(): number {
+  const charges = store.calls.filter(({ op }) => op === 'charge')
+  return charges.reduce((sum, { checks }) => sum + (checks[0]?.cost ?? 0), 0)
+}

@@ -142,3 +142,16 @@ describe('while the store is away', () => {
     expect(await limiter.consume('other')).toMatchObject({ allowed: true, source: 'fallback' })
   })
 })
+
+it('a block that the store has lifted is in force no more without it', async () => {
+  const limiter = limit({ limit: 100 })
+  await limiter.block('k', '30d')
+  expect((await limiter.consume('k')).allowed).toBe(false)
+  // By another process.
+  const { penalty } = limiter
+  if (!penalty) throw new Error('a penalty')
+  store.memory.apply('reset', [{ policy: penalty, key: 'k', cost: 1, limit: penalty.limit }])
+  expect((await limiter.consume('k')).allowed).toBe(true)
+  await cutOff(limiter)
+  expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: true })
+})

@@ -73,6 +73,24 @@ describe('a deadline', () => {
     expect(events).toEqual([{ type: 'deadline-missed', checks: 1 }])
   })
 
+  it('is waited out once by a request, however many limiters it meets', async () => {
+    const [first, second] = [limit(), limit({ name: 'q' })]
+    const [request, other] = [{}, {}]
+    const checksOf = ({ policies }: Limiter) =>
+      policies.map((policy) => ({ policy, key: 'k', cost: 1, limit: policy.limit }))
+    await first.consume('k')
+    store.mood = 'hangs'
+    const missed = first.decide(checksOf(first), request)
+    await pass(100)
+    await missed
+    expect(second.decide(checksOf(second), request)).toMatchObject({
+      source: 'fallback',
+      outcomes: [{ remaining: 9 }],
+    })
+    expect(store.asked('consume')).toBe(2)
+    expect(second.decide(checksOf(second), other)).toBeInstanceOf(Promise)
+  })
+
   it('is as long as it is set, for each limiter of a store', async () => {
     const [short, long] = [limit({ deadlineMs: 5 }), limit({ deadlineMs: 300 })]
     store.mood = 'hangs'
@@ -266,6 +284,26 @@ describe('the return', () => {
     expect(await limiter.refund(decision)).toBe(false)
     await comeBack(limiter)
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+  })
+
+  it('does a hundred of those at once at most', async () => {
+    const limiter = limit({ limit: 1_000 })
+    const decisions = await Promise.all(Array.from({ length: 250 }, () => limiter.consume('k')))
+    await cutOff(limiter)
+    for (const decision of decisions) await limiter.refund(decision)
+    store.mood = 'hangs'
+    await pass(500)
+    void limiter.peek('nobody')
+    const answered = (): void => {
+      for (const call of store.calls) call.answer()
+    }
+    for (const refunds of [0, 100, 200, 250, 250]) {
+      expect(store.asked('refund')).toBe(refunds)
+      answered()
+      await pass(0)
+    }
+    await comeBack(limiter)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(1_000)
   })
 
   it('forgets a debt that was refunded', async () => {

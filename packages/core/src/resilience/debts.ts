@@ -1,5 +1,5 @@
-import { algorithms } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
+import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { monotonicMs } from './monotonic-clock.ts'
 import { RecentUnits } from './recent-units.ts'
 
@@ -9,7 +9,7 @@ interface Debt {
   check: Check
   /** The same as it was decided here. */
   local: Check
-  readonly units: RecentUnits
+  readonly units: RecentUnits | DrainingUnits
   /** Of those, the units that the store may have taken too: it was asked, and has not answered yet. */
   doubtful: number
   /** What was taken here, for refunds of it that come when the debt is paid. */
@@ -46,27 +46,31 @@ export class Debts {
     const { algorithm } = check.policy
     // A penalty takes nothing from what is admitted.
     if (units === 0 || algorithm === 'concurrency' || algorithm === 'penalty') return
+    const nowMs = monotonicMs()
     const debt = this.#debtOf(check, local)
     // With a smaller one the store, or the memory here, would hold less than was admitted under a larger one.
     if (check.limit > debt.check.limit) {
       debt.check = check
       debt.local = local
+      const size = bucketSize(check, local)
+      if (size && debt.units instanceof DrainingUnits) debt.units.resize(size, nowMs)
     }
-    debt.units.add(units, monotonicMs())
+    debt.units.add(units, nowMs)
     if (isDoubtful) debt.doubtful += units
-    for (const receipt of receipts)
-      if (debt.receipts.length < mostReceipts) debt.receipts.push(receipt)
+    for (const receipt of receipts) debt.receipts.push(receipt)
+    // The oldest belong to requests that have ended, mostly.
+    if (debt.receipts.length > mostReceipts) debt.receipts.splice(0, receipts.length)
   }
 
   /** Units that the store was asked for and has not taken, or may never tell: they are owed for certain. */
   confirm(check: Check): void {
-    const debt = this.#debts.get(idOf(check))
+    const debt = this.#debts.get(keyId(check))
     if (debt) debt.doubtful = Math.max(0, debt.doubtful - check.cost)
   }
 
   /** Units that the store has taken, as it says now. Returns whether they were owed still: else they were paid, or count no more. */
   strikeDoubtful(check: Check): boolean {
-    const debt = this.#debts.get(idOf(check))
+    const debt = this.#debts.get(keyId(check))
     if (!debt || debt.doubtful < check.cost) return false
     debt.doubtful -= check.cost
     return this.strike(check, check.cost) === check.cost
@@ -74,7 +78,7 @@ export class Debts {
 
   /** Units that nobody has any more. Returns how many were owed. */
   strike(check: Check, units: number): number {
-    const id = idOf(check)
+    const id = keyId(check)
     const debt = this.#debts.get(id)
     if (!debt) return 0
     const nowMs = monotonicMs()
@@ -85,7 +89,7 @@ export class Debts {
 
   /** Takes out what one key owes for certain. */
   take(check: Check): Due | undefined {
-    const id = idOf(check)
+    const id = keyId(check)
     const debt = this.#debts.get(id)
     return debt && this.#due(id, debt, debt.doubtful)
   }
@@ -102,7 +106,7 @@ export class Debts {
   }
 
   forget(check: Check): void {
-    this.#debts.delete(idOf(check))
+    this.#debts.delete(keyId(check))
   }
 
   #due(id: string, debt: Debt, kept: number): Due | undefined {
@@ -122,10 +126,11 @@ export class Debts {
   }
 
   #debtOf(check: Check, local: Check): Debt {
-    const id = idOf(check)
+    const id = keyId(check)
     const known = this.#debts.get(id)
     if (known) return known
-    const units = new RecentUnits(lifeMs(check))
+    const size = bucketSize(check, local)
+    const units = size ? new DrainingUnits(size) : new RecentUnits(lifeMs(check))
     const debt = { check, local, units, doubtful: 0, receipts: [] }
     this.#debts.set(id, debt)
     if (this.#debts.size > mostDebts) {
@@ -138,14 +143,12 @@ export class Debts {
   }
 }
 
-function idOf({ policy, key }: Check): string {
+/** A key of a policy. */
+export function keyId({ policy, key }: Check): string {
   return `${policy.id}\0${key}`
 }
 
-/** How long a unit counts at most: a bucket drains for longer than a window where its burst is larger than its limit. */
-function lifeMs(check: Check): number {
-  const { algorithm, windowMs } = check.policy
-  if (algorithm === 'sliding-counter') return 2 * windowMs
-  const level = algorithms[algorithm].capacityLevel?.(check)
-  return level === undefined || check.limit === 0 ? windowMs : Math.ceil(level / check.limit)
+/** How long a unit counts at most. */
+function lifeMs({ policy: { algorithm, windowMs } }: Check): number {
+  return algorithm === 'sliding-counter' ? 2 * windowMs : windowMs
 }

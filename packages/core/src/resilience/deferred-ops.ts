@@ -11,16 +11,19 @@ const mostDeferred = 10_000
 
 /** What a store is to be told when it is back: refunds and releases of what it had granted before. */
 export class DeferredOps {
-  #deferred: DeferredOp[] = []
+  readonly #deferred: DeferredOp[] = []
 
   add(op: StoreOp, checks: readonly Check[]): void {
     this.#deferred.push({ op, checks })
     if (this.#deferred.length > mostDeferred) this.#deferred.shift()
   }
 
-  takeAll(): readonly DeferredOp[] {
-    const deferred = this.#deferred
-    this.#deferred = []
-    return deferred
+  get size(): number {
+    return this.#deferred.length
+  }
+
+  /** The oldest. */
+  takeSome(count: number): readonly DeferredOp[] {
+    return this.#deferred.splice(0, count)
   }
 }

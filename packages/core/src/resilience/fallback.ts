@@ -1,9 +1,10 @@
+import type { Counted } from '../algorithms/algorithm.ts'
 import { algorithms } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { Outcome, StoreOp } from '../store.ts'
-import { Debts, type Due } from './debts.ts'
+import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
 /** The operations that decide or take; the others settle what those have done. */
@@ -25,6 +26,10 @@ export class Fallback {
   readonly #givenBack = new WeakSet<Receipt>()
   /** What the store has taken for what was taken here. */
   readonly #twins = new WeakMap<Receipt, Receipt>()
+  /** What the store is being told of. */
+  readonly #underWay = new WeakSet<Receipt>()
+  /** The keys whose blocks the store has told of. */
+  readonly #blocked = new Set<string>()
 
   constructor(memory: MemoryStore) {
     this.#memory = memory
@@ -60,17 +65,19 @@ export class Fallback {
     checks: readonly Check[],
   ): { outcomes: readonly Outcome[]; atStore: readonly Check[] } {
     if (op !== 'refund') return { outcomes: this.#memory.apply(op, checks), atStore: [] }
-    const before = this.#memory.apply('peek', checks)
+    const before = checks.map(unitsNow)
     const outcomes = this.#memory.apply('refund', checks)
     const atStore: Check[] = []
     for (const [index, check] of checks.entries()) {
-      // As far as it counted still.
-      const left = outcomes[index]?.remaining ?? 0
-      this.debts.strike(check, Math.max(0, left - (before[index]?.remaining ?? 0)))
-      if (!check.receipt) continue
-      this.#givenBack.add(check.receipt)
-      const twin = this.#twins.get(check.receipt)
+      const { receipt } = check
+      if (!receipt) continue
+      this.#givenBack.add(receipt)
+      const twin = this.#twins.get(receipt)
       if (twin) atStore.push({ ...twin.check, cost: check.cost, receipt: twin })
+      // What is owed now is others'.
+      else if (this.#underWay.has(receipt)) continue
+      // As far as it counted still.
+      else this.debts.strike(check, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
     }
     return { outcomes, atStore }
   }
@@ -85,12 +92,22 @@ export class Fallback {
     }
   }
 
-  /** The blocks that the store has told of: they are in force without it too, until they end. */
+  /** Whether there are blocks that the store may have lifted since. */
+  get knowsBlocks(): boolean {
+    return this.#blocked.size > 0
+  }
+
+  /** The blocks that the store has told of: they are in force without it too, until they end or the store has lifted them. */
   remember(checks: readonly Check[], outcomes: readonly Outcome[]): void {
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0 } = outcomes[index] ?? {}
-      if (allowed || check.policy.algorithm !== 'penalty') continue
-      this.overwrite('block', [{ ...check, cost: retryAfterMs }])
+      if (check.policy.algorithm !== 'penalty') continue
+      const id = keyId(check)
+      if (!allowed) {
+        this.overwrite('block', [{ ...check, cost: retryAfterMs }])
+        this.#blocked.add(id)
+        if (this.#blocked.size > mostBlocked) this.#blocked.delete(firstOf(this.#blocked))
+      } else if (this.#blocked.delete(id)) this.overwrite('reset', [check])
     }
   }
 
@@ -103,11 +120,38 @@ export class Fallback {
     return this.#givenBack.has(receipt)
   }
 
+  /** The store is being told of what these stand for; until `pair`, or until that has failed. */
+  beginPaying(receipts: readonly Receipt[]): void {
+    for (const receipt of receipts) this.#underWay.add(receipt)
+  }
+
+  endPaying(receipts: readonly Receipt[]): void {
+    for (const receipt of receipts) this.#underWay.delete(receipt)
+  }
+
   /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
   unitsOwed({ check, local, units }: Due): number {
-    const most = Math.min(units, algorithms[check.policy.algorithm].capacity(check))
+    const algorithm = algorithms[check.policy.algorithm]
+    const most = Math.min(units, algorithm.capacity(check))
+    // What is owed of a bucket has drained meanwhile.
+    if (algorithm.capacityLevel) return most
     const [outcome] = this.#memory.apply('peek', [local])
     if (!outcome?.remaining) return most
-    return Math.min(most, algorithms[local.policy.algorithm].capacity(local) - outcome.remaining)
+    return Math.min(most, algorithm.capacity(local) - outcome.remaining)
   }
+}
+
+/** How many blocks are remembered; the oldest are forgotten first, which then end by themselves. */
+const mostBlocked = 100_000
+
+/** The units that count of the key of a receipt. */
+function unitsNow({ receipt }: Check): number {
+  if (!receipt) return 0
+  const { check, incarnation } = receipt
+  return algorithms[check.policy.algorithm].used(incarnation as Counted, check, Date.now())
+}
+
+function firstOf(ids: ReadonlySet<string>): string {
+  const [first = ''] = ids
+  return first
 }

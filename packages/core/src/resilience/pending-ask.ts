@@ -20,6 +20,8 @@ export interface Ask {
   readonly op: AskOp
   readonly checks: readonly Check[]
   readonly caller: Caller
+  /** What is asked for, where it may ask again: it waits for a store that does not answer no more than once. */
+  readonly request: object | undefined
 }
 
 /** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
@@ -30,18 +32,20 @@ export class PendingAsk extends Waiting implements Ask, Asker {
   /** What was answered when the time was over. */
   meanwhile: Decision | undefined
   readonly caller: Caller
+  readonly request: object | undefined
   readonly #decideWithout: (ask: PendingAsk, error: unknown) => Decision
   #resolve: ((decision: Decision) => void) | undefined
 
   /** @param decideWithout what is answered when the time is over */
   constructor(
-    { op, checks, caller }: Ask,
+    { op, checks, caller, request }: Ask,
     decideWithout: (ask: PendingAsk, error: unknown) => Decision,
   ) {
     super()
     this.op = op
     this.checks = checks
     this.caller = caller
+    this.request = request
     this.#decideWithout = decideWithout
   }
 

@@ -1,6 +1,5 @@
-import type { Check } from '../check.ts'
+import type { Check, Receipt } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import { isPromise } from '../maybe-promise.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
 import { DeferredOps } from './deferred-ops.ts'
@@ -8,8 +7,8 @@ import type { Fallback } from './fallback.ts'
 import type { Ask } from './pending-ask.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
-/** How many debts are paid at once on return. */
-const debtsAtOnce = 100
+/** So many debts are paid at once on return, and so much is done that had to wait: the store has traffic to see to. */
+const atOnce = 100
 
 /** Brings a store, when it is back, to know what was decided without it. */
 export class Reconciliation {
@@ -28,10 +27,9 @@ export class Reconciliation {
   }
 
   /** Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more than it should. */
-  apply(store: Store, op: StoreOp, checks: readonly Check[]): void {
+  async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<void> {
     try {
-      const outcomes = store.apply(op, checks)
-      if (isPromise(outcomes)) outcomes.then(undefined, () => undefined)
+      await store.apply(op, checks)
     } catch {
       // As above.
     }
@@ -54,7 +52,7 @@ export class Reconciliation {
       else back.push({ ...receipt.check, receipt })
       isKept ||= keeps
     }
-    if (back.length > 0) this.apply(caller.store, 'refund', back)
+    if (back.length > 0) void this.apply(caller.store, 'refund', back)
     if (isKept || back.length > 0) {
       this.#tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
@@ -75,20 +73,26 @@ export class Reconciliation {
     { meanwhile, local }: { meanwhile: Decision; local: Outcome | undefined },
   ): boolean {
     if (!meanwhile.allowed && !isCharge) return false
+    // A lease that runs was given meanwhile; where none was, nobody would end this one.
+    if (check.policy.algorithm === 'concurrency') return false
     if (meanwhile.source !== 'fallback') return true
-    if (local?.receipt && this.#fallback.isGivenBack(local.receipt)) return false
-    // The lease that runs is the one that was given meanwhile; and a debt that was paid must not be paid twice.
-    return check.policy.algorithm !== 'concurrency' && this.#fallback.debts.strikeDoubtful(check)
+    if (local?.receipt && this.#fallback.isGivenBack(local.receipt)) {
+      // Nothing of it is in doubt any more; what else is owed for the key is not held up by it.
+      this.#fallback.debts.confirm(check)
+      return false
+    }
+    // A debt that was paid must not be paid twice.
+    return this.#fallback.debts.strikeDoubtful(check)
   }
 
   /** Tells the store of all that was admitted without it. */
   async payAll(store: Store, mayGoOn: () => boolean): Promise<void> {
-    for (const { op, checks } of this.#deferred.takeAll()) this.apply(store, op, checks)
+    void this.#doDeferred(store, mayGoOn)
     const { debts } = this.#fallback
     let keys = 0
     let units = 0
     while (debts.size > 0 && mayGoOn()) {
-      const dues = debts.takeSome(debtsAtOnce)
+      const dues = debts.takeSome(atOnce)
       const paid = await Promise.all(dues.map((due) => this.#pay(store, due)))
       for (const each of paid) {
         if (each) keys += 1
@@ -98,6 +102,13 @@ export class Reconciliation {
       if (dues.length === 0 || paid.includes(undefined)) break
     }
     if (keys > 0) this.#tell({ type: 'reconciled', keys, units })
+  }
+
+  async #doDeferred(store: Store, mayGoOn: () => boolean): Promise<void> {
+    while (this.#deferred.size > 0 && mayGoOn()) {
+      const some = this.#deferred.takeSome(atOnce)
+      await Promise.all(some.map(({ op, checks }) => this.apply(store, op, checks)))
+    }
   }
 
   /** Before a key is asked for again, the store is told what it has taken meanwhile: both travel in this order. */
@@ -115,14 +126,28 @@ export class Reconciliation {
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
+    const isBack = (receipt: Receipt): boolean => this.#fallback.isGivenBack(receipt)
+    const receipts = due.receipts.filter((receipt) => !isBack(receipt))
+    this.#fallback.beginPaying(receipts)
     try {
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
-      for (const receipt of due.receipts) this.#fallback.pair(receipt, outcome?.receipt)
+      const twin = outcome?.receipt
+      for (const receipt of receipts) this.#fallback.pair(receipt, twin)
+      const back = twin
+        ? receipts
+            .filter(isBack)
+            .map(({ check: { cost } }) => ({ ...due.check, cost, receipt: twin }))
+        : []
+      if (back.length > 0) void this.apply(store, 'refund', back)
       return units
     } catch {
+      const back = receipts.filter(isBack).reduce((sum, { check: { cost } }) => sum + cost, 0)
       // Whoever asks next finds out how the store is.
-      this.#fallback.debts.owe({ ...due, units, isDoubtful: false })
+      const left = Math.max(0, units - back)
+      this.#fallback.debts.owe({ ...due, units: left, isDoubtful: false })
       return undefined
+    } finally {
+      this.#fallback.endPaying(receipts)
     }
   }
 }

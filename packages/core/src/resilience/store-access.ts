@@ -33,8 +33,14 @@ export class StoreAccess {
   #awaySince: number | undefined
   #ramp: Ramp | undefined
   #decisionsAway = 0
+  /** Requests that have waited their time out; `undefined` until there is one. */
+  #tired: WeakSet<object> | undefined
   readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
     this.#bulletin.countMissed()
+    if (ask.request && typeof ask.request === 'object') {
+      this.#tired ??= new WeakSet()
+      this.#tired.add(ask.request)
+    }
     return this.#failed(error, ask, true)
   }
 
@@ -70,6 +76,11 @@ export class StoreAccess {
   }
 
   ask(ask: Ask): MaybePromise<Decision> {
+    if (this.#tired && ask.request && this.#tired.has(ask.request)) {
+      const decision = this.#without(ask)
+      this.#payUp(ask)
+      return decision
+    }
     if (this.#awaySince !== undefined) return this.#askAway(ask)
     if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
@@ -112,7 +123,7 @@ export class StoreAccess {
   }
 
   #giveBack(checks: readonly Check[], { store }: Caller): void {
-    if (this.#breaker.state === 'closed') this.#reconciliation.apply(store, 'refund', checks)
+    if (this.#breaker.state === 'closed') void this.#reconciliation.apply(store, 'refund', checks)
     else this.#reconciliation.defer('refund', checks)
   }
 
@@ -165,9 +176,10 @@ export class StoreAccess {
     try {
       const answer = decisionOf(found, 'store')
       this.#deadlinesOf(ask.caller).remove(ask)
-      if (!answer.allowed) this.#fallback.remember(ask.checks, found)
+      if (!answer.allowed || this.#fallback.knowsBlocks) this.#fallback.remember(ask.checks, found)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
+        this.#payUp(ask)
         return
       }
       // The time at which it was asked is near enough, and known.
@@ -181,8 +193,15 @@ export class StoreAccess {
 
   #lose(ask: PendingAsk, error: unknown): void {
     this.#deadlinesOf(ask.caller).remove(ask)
-    if (ask.meanwhile) this.#reconciliation.lost(ask, ask.meanwhile)
-    else ask.answer(this.#failed(error, ask, false))
+    if (ask.meanwhile) {
+      this.#reconciliation.lost(ask, ask.meanwhile)
+      this.#payUp(ask)
+    } else ask.answer(this.#failed(error, ask, false))
+  }
+
+  /** Tells the store, if it is there, what is owed for certain: nobody may ask for this key again. */
+  #payUp(ask: Ask): void {
+    if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
 
   #succeeded(caller: Caller, nowMs: number): void {
@@ -204,6 +223,7 @@ export class StoreAccess {
     this.#ramp = undefined
     if (this.#awaySince === undefined) {
       this.#awaySince = nowMs
+      this.#decisionsAway = 0
       this.#bulletin.tell({ type: 'fallback-entered' })
     }
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)

@@ -73,7 +73,7 @@ export class Replays<Native extends object> {
       const asked = { exchange, checks }
       if (key === undefined) return this.#charged(asked)
       const mark = this.#markOf(asked, unquoted(key))
-      return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [seen] }) =>
+      return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
         isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
       )
     })
@@ -81,7 +81,7 @@ export class Replays<Native extends object> {
 
   #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
     const { exchange, checks } = asked
-    const decision = this.#guard.limiter.decide(checks)
+    const decision = this.#guard.limiter.decide(checks, exchange.native)
     return andThen(decision, (known) => ({
       exchange,
       checks,
@@ -112,7 +112,7 @@ export class Replays<Native extends object> {
 
   #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
     const checks = asked.checks.map(free)
-    return andThen(this.#marks.decide([...checks, mark]), (decision) => {
+    return andThen(this.#marks.decide([...checks, mark], asked.exchange.native), (decision) => {
       const seen = decision.outcomes.at(-1)
       if (seen?.allowed === false) return this.#charged(asked)
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
@@ -124,7 +124,9 @@ export class Replays<Native extends object> {
 
   /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
   #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
-    return this.#marks.refund(taken).then(() => this.#marked(asked, mark))
+    // The store is told in this order, and nobody waits for the first.
+    void this.#marks.refund(taken)
+    return this.#marked(asked, mark)
   }
 
   #tell(decision: Decision, checks: readonly Check[]): Decision {

@@ -1,0 +1,63 @@
+import { algorithms } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+
+/** What a bucket may hold, and how fast it drains. */
+interface Size {
+  /** Units · ms. */
+  readonly capacityLevel: number
+  /** Units · ms that drain every millisecond. */
+  readonly drain: number
+  readonly windowMs: number
+}
+
+/**
+ * Units in a bucket, as many as have not drained. It drains by the share of this process, since each of a fleet has a bucket of its own where the
+ * store has one for all: rather too many than too few.
+ */
+export class DrainingUnits {
+  #size: Size
+  #level = 0
+  #atMs = 0
+
+  constructor(size: Size) {
+    this.#size = size
+  }
+
+  /** Goes on with another size. */
+  resize(size: Size, nowMs: number): void {
+    this.#drain(nowMs)
+    this.#size = size
+  }
+
+  add(units: number, nowMs: number): void {
+    this.#drain(nowMs)
+    const { capacityLevel, windowMs } = this.#size
+    const full = Math.max(this.#level, capacityLevel)
+    this.#level = Math.min(this.#level + units * windowMs, full)
+  }
+
+  total(nowMs: number): number {
+    this.#drain(nowMs)
+    return Math.ceil(this.#level / this.#size.windowMs)
+  }
+
+  /** Takes units away; returns how many there were. */
+  take(units: number, nowMs: number): number {
+    const taken = Math.min(units, this.total(nowMs))
+    this.#level = Math.max(0, this.#level - taken * this.#size.windowMs)
+    return taken
+  }
+
+  #drain(nowMs: number): void {
+    this.#level = Math.max(0, this.#level - (nowMs - this.#atMs) * this.#size.drain)
+    this.#atMs = nowMs
+  }
+}
+
+/** The bucket of a check as the store has it, which drains as one decided here; `undefined` for what is no bucket, or never drains. */
+export function bucketSize(check: Check, local: Check): Size | undefined {
+  const { algorithm, windowMs } = check.policy
+  const capacityLevel = algorithms[algorithm].capacityLevel?.(check)
+  if (capacityLevel === undefined || local.limit === 0) return undefined
+  return { capacityLevel, drain: local.limit, windowMs }
+}
