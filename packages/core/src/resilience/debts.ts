@@ -10,9 +10,9 @@ interface Debt {
   /** The same as it was decided here. */
   local: Check
   readonly units: RecentUnits | DrainingUnits
-  /** Of those, the units that the store may have taken too: it was asked, and has not answered yet. */
-  doubtful: number
-  /** What was taken here, for refunds of it that come when the debt is paid. */
+  /** What the store may have taken too: it was asked, and has not answered yet. */
+  readonly doubtful: Set<Receipt>
+  /** What else was taken here, for refunds of it that come when the debt is paid. */
   receipts: Receipt[]
 }
 
@@ -56,42 +56,38 @@ export class Debts {
       if (size && debt.units instanceof DrainingUnits) debt.units.resize(size, nowMs)
     }
     debt.units.add(units, nowMs)
-    if (isDoubtful) debt.doubtful += units
-    for (const receipt of receipts) debt.receipts.push(receipt)
-    // The oldest belong to requests that have ended, mostly.
-    if (debt.receipts.length > mostReceipts) debt.receipts.splice(0, receipts.length)
+    if (isDoubtful) for (const receipt of receipts) debt.doubtful.add(receipt)
+    else keep(debt, receipts)
   }
 
-  /** Units that the store was asked for and has not taken, or may never tell: they are owed for certain. */
-  confirm(check: Check): void {
+  /** What the store was asked for and has not taken, or may never tell, is owed for certain. */
+  confirm(receipt: Receipt): void {
+    const debt = this.#debts.get(keyId(receipt.check))
+    if (debt?.doubtful.delete(receipt)) keep(debt, [receipt])
+  }
+
+  /** What the store has taken, as it says now. Returns whether it was owed still: else it was paid, or counts no more. */
+  strikeDoubtful(receipt: Receipt): boolean {
+    const { check } = receipt
     const debt = this.#debts.get(keyId(check))
-    if (debt) debt.doubtful = Math.max(0, debt.doubtful - check.cost)
+    if (!debt?.doubtful.delete(receipt)) return false
+    return this.#strike(check, check.cost) === check.cost
   }
 
-  /** Units that the store has taken, as it says now. Returns whether they were owed still: else they were paid, or count no more. */
-  strikeDoubtful(check: Check): boolean {
-    const debt = this.#debts.get(keyId(check))
-    if (!debt || debt.doubtful < check.cost) return false
-    debt.doubtful -= check.cost
-    return this.strike(check, check.cost) === check.cost
-  }
-
-  /** Units that nobody has any more. Returns how many were owed. */
-  strike(check: Check, units: number): number {
-    const id = keyId(check)
-    const debt = this.#debts.get(id)
-    if (!debt) return 0
-    const nowMs = monotonicMs()
-    const struck = debt.units.take(units, nowMs)
-    this.#settle(id, debt, nowMs)
-    return struck
+  /** What nobody has any more: so many units of it count still. */
+  strike(receipt: Receipt, units: number): void {
+    this.#debts.get(keyId(receipt.check))?.doubtful.delete(receipt)
+    this.#strike(receipt.check, units)
   }
 
   /** Takes out what one key owes for certain. */
   take(check: Check): Due | undefined {
     const id = keyId(check)
     const debt = this.#debts.get(id)
-    return debt && this.#due(id, debt, debt.doubtful)
+    if (!debt) return undefined
+    let doubtful = 0
+    for (const receipt of debt.doubtful) doubtful += receipt.check.cost
+    return this.#due(id, debt, doubtful)
   }
 
   /** Takes out what the first `count` keys owe, what is doubtful too: the store answers again, and has not answered that. */
@@ -99,6 +95,8 @@ export class Debts {
     const taken: Due[] = []
     for (const [id, debt] of this.#debts) {
       if (taken.length >= count) break
+      keep(debt, [...debt.doubtful])
+      debt.doubtful.clear()
       const due = this.#due(id, debt, 0)
       if (due) taken.push(due)
     }
@@ -109,20 +107,24 @@ export class Debts {
     this.#debts.delete(keyId(check))
   }
 
+  #strike(check: Check, units: number): number {
+    const id = keyId(check)
+    const debt = this.#debts.get(id)
+    if (!debt) return 0
+    const nowMs = monotonicMs()
+    const struck = debt.units.take(units, nowMs)
+    if (debt.units.total(nowMs) === 0) this.#debts.delete(id)
+    return struck
+  }
+
   #due(id: string, debt: Debt, kept: number): Due | undefined {
     const { check, local, receipts } = debt
     const nowMs = monotonicMs()
     const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
     // Each payment stands for what was taken before it.
     debt.receipts = []
-    this.#settle(id, debt, nowMs)
+    if (debt.units.total(nowMs) === 0) this.#debts.delete(id)
     return units === 0 ? undefined : { check, local, units, receipts }
-  }
-
-  #settle(id: string, debt: Debt, nowMs: number): void {
-    const total = debt.units.total(nowMs)
-    debt.doubtful = Math.min(debt.doubtful, total)
-    if (total === 0) this.#debts.delete(id)
   }
 
   #debtOf(check: Check, local: Check): Debt {
@@ -131,7 +133,7 @@ export class Debts {
     if (known) return known
     const size = bucketSize(check, local)
     const units = size ? new DrainingUnits(size) : new RecentUnits(lifeMs(check))
-    const debt = { check, local, units, doubtful: 0, receipts: [] }
+    const debt = { check, local, units, doubtful: new Set<Receipt>(), receipts: [] }
     this.#debts.set(id, debt)
     if (this.#debts.size > mostDebts) {
       for (const oldest of this.#debts.keys()) {
@@ -141,6 +143,12 @@ export class Debts {
     }
     return debt
   }
+}
+
+/** Adds to what is owed for certain. The oldest belong to requests that have ended, mostly. */
+function keep({ receipts: kept }: Debt, receipts: readonly Receipt[]): void {
+  kept.push(...receipts)
+  if (kept.length > mostReceipts) kept.splice(0, kept.length - mostReceipts)
 }
 
 /** A key of a policy. */

@@ -77,7 +77,7 @@ export class Fallback {
       // What is owed now is others'.
       else if (this.#underWay.has(receipt)) continue
       // As far as it counted still.
-      else this.debts.strike(check, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
+      else this.debts.strike(receipt, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
     }
     return { outcomes, atStore }
   }
@@ -114,6 +114,10 @@ export class Fallback {
   /** The store has taken what a receipt of this memory stands for. */
   pair(local: Receipt | undefined, atStore: Receipt | undefined): void {
     if (local && atStore) this.#twins.set(local, atStore)
+  }
+
+  isPaired(receipt: Receipt): boolean {
+    return this.#twins.has(receipt)
   }
 
   isGivenBack(receipt: Receipt): boolean {

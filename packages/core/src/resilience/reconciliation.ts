@@ -44,7 +44,7 @@ export class Reconciliation {
       const local = meanwhile.outcomes[index]
       const { receipt } = outcome
       if (!receipt) {
-        if (local?.receipt) this.#fallback.debts.confirm(local.receipt.check)
+        if (local?.receipt) this.#fallback.debts.confirm(local.receipt)
         continue
       }
       const keeps = this.#keeps(receipt.check, op === 'charge', { meanwhile, local })
@@ -62,7 +62,7 @@ export class Reconciliation {
   lost({ op }: Ask, meanwhile: Decision): void {
     if (op === 'peek') return
     for (const { receipt } of meanwhile.outcomes) {
-      if (receipt) this.#fallback.debts.confirm(receipt.check)
+      if (receipt) this.#fallback.debts.confirm(receipt)
     }
   }
 
@@ -76,13 +76,8 @@ export class Reconciliation {
     // A lease that runs was given meanwhile; where none was, nobody would end this one.
     if (check.policy.algorithm === 'concurrency') return false
     if (meanwhile.source !== 'fallback') return true
-    if (local?.receipt && this.#fallback.isGivenBack(local.receipt)) {
-      // Nothing of it is in doubt any more; what else is owed for the key is not held up by it.
-      this.#fallback.debts.confirm(check)
-      return false
-    }
-    // A debt that was paid must not be paid twice.
-    return this.#fallback.debts.strikeDoubtful(check)
+    // What was given back meanwhile, or paid, is owed no more, and must not be paid twice.
+    return local?.receipt !== undefined && this.#fallback.debts.strikeDoubtful(local.receipt)
   }
 
   /** Tells the store of all that was admitted without it. */
@@ -127,17 +122,12 @@ export class Reconciliation {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
     const isBack = (receipt: Receipt): boolean => this.#fallback.isGivenBack(receipt)
+    // What was given back before is no part of it.
     const receipts = due.receipts.filter((receipt) => !isBack(receipt))
     this.#fallback.beginPaying(receipts)
     try {
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
-      const twin = outcome?.receipt
-      for (const receipt of receipts) this.#fallback.pair(receipt, twin)
-      const back = twin
-        ? receipts
-            .filter(isBack)
-            .map(({ check: { cost } }) => ({ ...due.check, cost, receipt: twin }))
-        : []
+      const back = this.#pairAll(receipts, outcome?.receipt)
       if (back.length > 0) void this.apply(store, 'refund', back)
       return units
     } catch {
@@ -149,5 +139,20 @@ export class Reconciliation {
     } finally {
       this.#fallback.endPaying(receipts)
     }
+  }
+
+  /** What was taken here goes with what the store has taken now. Returns what the store has to give back again, since it was refunded meanwhile. */
+  #pairAll(receipts: readonly Receipt[], atStore: Receipt | undefined): readonly Check[] {
+    if (!atStore) return []
+    const back: Check[] = []
+    for (const receipt of receipts) {
+      // A late answer has brought its own.
+      if (this.#fallback.isPaired(receipt)) continue
+      this.#fallback.pair(receipt, atStore)
+      const { cost } = receipt.check
+      if (this.#fallback.isGivenBack(receipt))
+        back.push({ ...atStore.check, cost, receipt: atStore })
+    }
+    return back
   }
 }
