@@ -21,15 +21,18 @@ const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
 /** A sign that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A block by hand, which nobody is blocked by. */
 export class FleetSign {
   readonly #limiter: Limiter
+  readonly #key: string
 
-  constructor(name: string, store: Store) {
+  /** @param key where a process has one of its own */
+  constructor(name: string, store: Store, key: string = fleetKey) {
+    this.#key = key
     this.#limiter = createLimiter({ penalty: { after: 'never', name }, store, ...onlyTheStore })
   }
 
   /** What a decision asks of it: at a cost of 1 it is denied while the sign is set, at a cost of 0 it is only told. */
   checks(cost: 0 | 1): readonly Check[] {
     const { penalty } = this.#limiter
-    return penalty ? [{ policy: penalty, key: fleetKey, cost, limit: penalty.limit }] : []
+    return penalty ? [{ policy: penalty, key: this.#key, cost, limit: penalty.limit }] : []
   }
 
   /** What a decision with its check says of it; `undefined` where that is unknown. */
@@ -46,7 +49,7 @@ export class FleetSign {
   /** How long it is set still; `undefined` when the store does not say. */
   async leftMs(): Promise<number | undefined> {
     try {
-      const { source, retryAfterMs } = await this.#limiter.peek(fleetKey)
+      const { source, retryAfterMs } = await this.#limiter.peek(this.#key)
       return source === 'store' ? retryAfterMs : undefined
     } catch {
       // It answers nonsense.
@@ -56,7 +59,12 @@ export class FleetSign {
 
   /** Sets it anew. Rejects when the store fails. */
   async set(forMs: number): Promise<void> {
-    await this.#limiter.block(fleetKey, Math.max(1, Math.ceil(forMs)))
+    await this.#limiter.block(this.#key, Math.max(1, Math.ceil(forMs)))
+  }
+
+  /** Takes it away. Rejects when the store fails. */
+  async clear(): Promise<void> {
+    await this.#limiter.reset(this.#key)
   }
 
   #outcomeIn({ outcomes }: Decision): Outcome | undefined {

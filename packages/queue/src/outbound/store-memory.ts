@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Check, Decision, Store } from '@sluice/core'
 import { background, backgroundSleep } from './background.ts'
 import type { Doubt } from './doubt.ts'
@@ -8,13 +9,18 @@ const signMs = 365 * 86_400_000
 
 const pollMs = 250
 
+/** How much longer than the wait for the sign the mark lasts of who waits. */
+const markMs = 3_600_000
+
 /**
  * Tells whether the store still has what the fleet has told it. A sign is set there, and is gone when the store has lost its data; every
  * permit comes with what it says in the same step. Whoever misses the sign permits nothing for a window, tells the store what it knows, and
- * sets the sign again.
+ * sets the sign again, unless a mark of its own says that the store has lost its data once more meanwhile.
  */
 export class StoreMemory {
   readonly #sign: FleetSign
+  /** Set for as long as this process waits to set the sign. */
+  readonly #mark: FleetSign
   readonly #doubt: Doubt
   readonly #retell: () => Promise<boolean>
   #isRestoring = false
@@ -27,6 +33,7 @@ export class StoreMemory {
     retell: () => Promise<boolean>,
   ) {
     this.#sign = new FleetSign(`outbound.${name}.known`, store)
+    this.#mark = new FleetSign(`outbound.${name}.waits`, store, randomUUID())
     this.#doubt = doubt
     this.#retell = retell
   }
@@ -40,12 +47,12 @@ export class StoreMemory {
   isWholeBy(decision: Decision): boolean {
     const isSet = this.#sign.isSetBy(decision)
     if (isSet === false) this.#miss()
-    return isSet === true
+    return isSet === true && !this.#isRestoring
   }
 
   /** Looks without a permit. */
   async look(): Promise<void> {
-    if ((await this.#leftMs()) === 0) this.#miss()
+    if ((await this.#leftMs(this.#sign)) === 0) this.#miss()
   }
 
   close(): void {
@@ -61,29 +68,46 @@ export class StoreMemory {
 
   async #restore(): Promise<void> {
     let isTold = false
+    let isMarked = false
     while (!this.#isClosed) {
       isTold ||= await this.#retell()
+      isMarked ||= await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
       await backgroundSleep(Math.min(pollMs, this.#doubt.restMs))
-      const leftMs = await this.#leftMs()
-      if (!isTold || leftMs === undefined) continue
-      if (leftMs > 0 || (this.#doubt.restMs === 0 && (await this.#set()))) break
+      const leftMs = await this.#leftMs(this.#sign)
+      if (leftMs === undefined || !isTold || !isMarked) continue
+      const markedMs = await this.#leftMs(this.#mark)
+      if (markedMs === undefined) continue
+      if (markedMs === 0) {
+        // With what others had told it since. A sign that is there may be one of ours that came late.
+        isTold = false
+        isMarked = false
+        this.#doubt.lost()
+        await this.#tried(this.#sign.clear())
+      } else if (leftMs > 0) break
+      else if (this.#doubt.restMs === 0) await this.#tried(this.#sign.set(signMs))
     }
     this.#isRestoring = false
+    if (isMarked) await this.#tried(this.#mark.clear())
   }
 
-  async #set(): Promise<boolean> {
+  get #finiteRestMs(): number {
+    const { restMs } = this.#doubt
+    return Number.isFinite(restMs) ? restMs : 0
+  }
+
+  /** Whether it was done. Where not, the store is away again: what follows is a doubt of its own. */
+  async #tried(work: Promise<void>): Promise<boolean> {
     try {
-      await this.#sign.set(signMs)
+      await work
       return true
     } catch {
-      // Away again: what follows is a doubt of its own.
       this.#doubt.failed()
       return false
     }
   }
 
-  async #leftMs(): Promise<number | undefined> {
-    const leftMs = await this.#sign.leftMs()
+  async #leftMs(sign: FleetSign): Promise<number | undefined> {
+    const leftMs = await sign.leftMs()
     if (leftMs === undefined) this.#doubt.failed()
     else this.#doubt.heard()
     return leftMs
