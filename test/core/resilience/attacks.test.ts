@@ -413,6 +413,61 @@ it('what is no object stands for no request', async () => {
   expect(await asked).toMatchObject({ source: 'fallback' })
 })
 
+it('a late answer keeps its charge where a part of it has drained meanwhile', async () => {
+  const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
+  await limiter.peek('k')
+  store.mood = 'hangs'
+  const asked = limiter.consume('k', { cost: 20 })
+  await vi.advanceTimersByTimeAsync(100)
+  await asked
+  await vi.advanceTimersByTimeAsync(50)
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(store.asked('refund')).toBe(0)
+  expect(await left(limiter, 100)).toBeLessThanOrEqual(85)
+})
+
+it('a refund of what counts no more takes nothing of others out of their common payment', async () => {
+  const limiter = limit({ window: '10s' })
+  await cutOff(limiter)
+  const old = await limiter.consume('k')
+  await vi.advanceTimersByTimeAsync(9_500)
+  for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+  store.mood = 'answers'
+  await untilClosed(limiter)
+  await vi.advanceTimersByTimeAsync(1_000)
+  const before = await left(limiter, 10)
+  await limiter.refund(old)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(await left(limiter, 10)).toBe(before)
+  expect(before).toBeLessThanOrEqual(7)
+})
+
+it('a refund strikes no more than it gives back, though the clock was set back', async () => {
+  const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
+  await cutOff(limiter)
+  await limiter.consume('k', { cost: 50 })
+  const back = await limiter.consume('k')
+  vi.setSystemTime(Date.now() - 1_000)
+  await limiter.refund(back)
+  store.mood = 'answers'
+  await limiter.peek('nobody')
+  expect(limiter.storeHealth().keysOwed).toBe(1)
+})
+
+it('a refund of what was paid strikes nothing that is owed since, however many requests there were', async () => {
+  const limiter = limit({ limit: 500 })
+  await cutOff(limiter)
+  const [first] = await Promise.all(Array.from({ length: 150 }, () => limiter.consume('k')))
+  await comeBack(limiter)
+  expect(await left(limiter, 500)).toBe(350)
+  await cutOff(limiter)
+  await limiter.consume('k', { cost: 3 })
+  if (first) await limiter.refund(first)
+  await comeBack(limiter)
+  expect(await left(limiter, 500)).toBe(347)
+})
+
 /** Asks until one has found the store well. */
 async function untilClosed(limiter: Limiter): Promise<void> {
   while (limiter.storeHealth().breaker !== 'closed') {

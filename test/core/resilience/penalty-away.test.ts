@@ -143,6 +143,18 @@ describe('while the store is away', () => {
   })
 })
 
+it('a block is not lifted by what is charged without asking', async () => {
+  const limiter = limit({ limit: 100 })
+  await limiter.block('k', '30d')
+  expect((await limiter.consume('k')).allowed).toBe(false)
+  const { penalty } = limiter
+  if (!penalty) throw new Error('a penalty')
+  limiter.strike({ policy: penalty, key: 'k', cost: 1, limit: penalty.limit })
+  await vi.advanceTimersByTimeAsync(0)
+  await cutOff(limiter)
+  expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: false })
+})
+
 it('a block that the store has lifted is in force no more without it', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.block('k', '30d')

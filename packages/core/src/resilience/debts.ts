@@ -14,6 +14,12 @@ interface Debt {
   readonly doubtful: Set<Receipt>
   /** What else was taken here, for refunds of it that come when the debt is paid. */
   receipts: Receipt[]
+  batch: Batch
+}
+
+/** What is paid at once. */
+interface Batch {
+  isOwed: boolean
 }
 
 /** Units to be charged. */
@@ -36,6 +42,8 @@ const mostReceipts = 100
 /** What the store is owed, by policy and key. */
 export class Debts {
   readonly #debts = new Map<string, Debt>()
+  /** What each receipt that is owed for certain is paid with, also where it is not remembered any more. */
+  readonly #batches = new WeakMap<Receipt, Batch>()
 
   get size(): number {
     return this.#debts.size
@@ -57,27 +65,28 @@ export class Debts {
     }
     debt.units.add(units, nowMs)
     if (isDoubtful) for (const receipt of receipts) debt.doubtful.add(receipt)
-    else keep(debt, receipts)
+    else this.#keep(debt, receipts)
   }
 
   /** What the store was asked for and has not taken, or may never tell, is owed for certain. */
   confirm(receipt: Receipt): void {
     const debt = this.#debts.get(keyId(receipt.check))
-    if (debt?.doubtful.delete(receipt)) keep(debt, [receipt])
+    if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
   }
 
-  /** What the store has taken, as it says now. Returns whether it was owed still: else it was paid, or counts no more. */
+  /** What the store has taken, as it says now. Returns whether some of it was owed still: else it was paid, or counts no more. */
   strikeDoubtful(receipt: Receipt): boolean {
     const { check } = receipt
     const debt = this.#debts.get(keyId(check))
     if (!debt?.doubtful.delete(receipt)) return false
-    return this.#strike(check, check.cost) === check.cost
+    return this.#strike(check, check.cost) > 0
   }
 
-  /** What nobody has any more: so many units of it count still. */
+  /** What nobody has any more, if it is owed: so many units of it count still. */
   strike(receipt: Receipt, units: number): void {
-    this.#debts.get(keyId(receipt.check))?.doubtful.delete(receipt)
-    this.#strike(receipt.check, units)
+    const debt = this.#debts.get(keyId(receipt.check))
+    const isDoubtful = debt?.doubtful.delete(receipt) === true
+    if (isDoubtful || this.#batches.get(receipt)?.isOwed) this.#strike(receipt.check, units)
   }
 
   /** Takes out what one key owes for certain. */
@@ -95,7 +104,7 @@ export class Debts {
     const taken: Due[] = []
     for (const [id, debt] of this.#debts) {
       if (taken.length >= count) break
-      keep(debt, [...debt.doubtful])
+      this.#keep(debt, [...debt.doubtful])
       debt.doubtful.clear()
       const due = this.#due(id, debt, 0)
       if (due) taken.push(due)
@@ -104,7 +113,8 @@ export class Debts {
   }
 
   forget(check: Check): void {
-    this.#debts.delete(keyId(check))
+    const debt = this.#debts.get(keyId(check))
+    if (debt) this.#end(keyId(check), debt)
   }
 
   #strike(check: Check, units: number): number {
@@ -113,7 +123,7 @@ export class Debts {
     if (!debt) return 0
     const nowMs = monotonicMs()
     const struck = debt.units.take(units, nowMs)
-    if (debt.units.total(nowMs) === 0) this.#debts.delete(id)
+    if (debt.units.total(nowMs) === 0) this.#end(id, debt)
     return struck
   }
 
@@ -123,8 +133,22 @@ export class Debts {
     const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
     // Each payment stands for what was taken before it.
     debt.receipts = []
-    if (debt.units.total(nowMs) === 0) this.#debts.delete(id)
+    debt.batch.isOwed = false
+    debt.batch = { isOwed: true }
+    if (debt.units.total(nowMs) === 0) this.#end(id, debt)
     return units === 0 ? undefined : { check, local, units, receipts }
+  }
+
+  /** Adds to what is owed for certain. The oldest belong to requests that have ended, mostly. */
+  #keep({ receipts: kept, batch }: Debt, receipts: readonly Receipt[]): void {
+    for (const receipt of receipts) this.#batches.set(receipt, batch)
+    kept.push(...receipts)
+    if (kept.length > mostReceipts) kept.splice(0, kept.length - mostReceipts)
+  }
+
+  #end(id: string, debt: Debt): void {
+    this.#debts.delete(id)
+    debt.batch.isOwed = false
   }
 
   #debtOf(check: Check, local: Check): Debt {
@@ -133,22 +157,23 @@ export class Debts {
     if (known) return known
     const size = bucketSize(check, local)
     const units = size ? new DrainingUnits(size) : new RecentUnits(lifeMs(check))
-    const debt = { check, local, units, doubtful: new Set<Receipt>(), receipts: [] }
+    const debt = {
+      check,
+      local,
+      units,
+      doubtful: new Set<Receipt>(),
+      receipts: [],
+      batch: { isOwed: true },
+    }
     this.#debts.set(id, debt)
     if (this.#debts.size > mostDebts) {
-      for (const oldest of this.#debts.keys()) {
-        this.#debts.delete(oldest)
+      for (const [oldest, forgotten] of this.#debts) {
+        this.#end(oldest, forgotten)
         break
       }
     }
     return debt
   }
-}
-
-/** Adds to what is owed for certain. The oldest belong to requests that have ended, mostly. */
-function keep({ receipts: kept }: Debt, receipts: readonly Receipt[]): void {
-  kept.push(...receipts)
-  if (kept.length > mostReceipts) kept.splice(0, kept.length - mostReceipts)
 }
 
 /** A key of a policy. */

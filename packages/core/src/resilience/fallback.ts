@@ -19,15 +19,20 @@ export interface LocalAsk {
   readonly isDoubtful: boolean
 }
 
+/** What the store has taken for what was taken here. */
+interface Twin {
+  readonly receipt: Receipt
+  /** Whether for that alone; else a payment has others in it. */
+  readonly isItsOwn: boolean
+}
+
 /** Decides in bounded local memory while a store is away, and remembers what the store has to be told. */
 export class Fallback {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
-  readonly #givenBack = new WeakSet<Receipt>()
-  /** What the store has taken for what was taken here. */
-  readonly #twins = new WeakMap<Receipt, Receipt>()
-  /** What the store is being told of. */
-  readonly #underWay = new WeakSet<Receipt>()
+  /** What was refunded, and how many units of it counted then. */
+  readonly #givenBack = new WeakMap<Receipt, number>()
+  readonly #twins = new WeakMap<Receipt, Twin>()
   /** The keys whose blocks the store has told of. */
   readonly #blocked = new Set<string>()
 
@@ -71,13 +76,13 @@ export class Fallback {
     for (const [index, check] of checks.entries()) {
       const { receipt } = check
       if (!receipt) continue
-      this.#givenBack.add(receipt)
-      const twin = this.#twins.get(receipt)
-      if (twin) atStore.push({ ...twin.check, cost: check.cost, receipt: twin })
-      // What is owed now is others'.
-      else if (this.#underWay.has(receipt)) continue
       // As far as it counted still.
-      else this.debts.strike(receipt, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
+      const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
+      this.#givenBack.set(receipt, units)
+      const twin = this.#twins.get(receipt)
+      if (!twin) this.debts.strike(receipt, units)
+      else if (twin.isItsOwn) atStore.push(giveBack(twin.receipt, check.cost))
+      else if (units > 0) atStore.push(giveBack(twin.receipt, units))
     }
     return { outcomes, atStore }
   }
@@ -100,37 +105,39 @@ export class Fallback {
   /** The blocks that the store has told of: they are in force without it too, until they end or the store has lifted them. */
   remember(checks: readonly Check[], outcomes: readonly Outcome[]): void {
     for (const [index, check] of checks.entries()) {
-      const { allowed = true, retryAfterMs = 0 } = outcomes[index] ?? {}
+      const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
       if (check.policy.algorithm !== 'penalty') continue
       const id = keyId(check)
       if (!allowed) {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
         this.#blocked.add(id)
         if (this.#blocked.size > mostBlocked) this.#blocked.delete(firstOf(this.#blocked))
-      } else if (this.#blocked.delete(id)) this.overwrite('reset', [check])
+        // What was not asked, or charged without asking, says nothing of a block.
+      } else if (remaining > 0 && this.#blocked.delete(id)) this.overwrite('reset', [check])
     }
   }
 
-  /** The store has taken what a receipt of this memory stands for. */
-  pair(local: Receipt | undefined, atStore: Receipt | undefined): void {
-    if (local && atStore) this.#twins.set(local, atStore)
+  /** The store has taken, for one request, what it has taken here too. */
+  pair(local: Receipt | undefined, atStore: Receipt): void {
+    if (local) this.#twins.set(local, { receipt: atStore, isItsOwn: true })
   }
 
-  isPaired(receipt: Receipt): boolean {
-    return this.#twins.has(receipt)
+  /** The store has taken in one charge what these have taken here. Returns what it has to give back, since they were refunded meanwhile. */
+  pairAll(locals: readonly Receipt[], atStore: Receipt | undefined): readonly Check[] {
+    if (!atStore) return []
+    // A late answer may have brought one of its own.
+    const others = locals.filter((local) => !this.#twins.has(local))
+    for (const local of others) this.#twins.set(local, { receipt: atStore, isItsOwn: false })
+    const units = this.unitsGivenBack(others)
+    return units > 0 ? [giveBack(atStore, units)] : []
   }
 
   isGivenBack(receipt: Receipt): boolean {
     return this.#givenBack.has(receipt)
   }
 
-  /** The store is being told of what these stand for; until `pair`, or until that has failed. */
-  beginPaying(receipts: readonly Receipt[]): void {
-    for (const receipt of receipts) this.#underWay.add(receipt)
-  }
-
-  endPaying(receipts: readonly Receipt[]): void {
-    for (const receipt of receipts) this.#underWay.delete(receipt)
+  unitsGivenBack(receipts: readonly Receipt[]): number {
+    return receipts.reduce((sum, receipt) => sum + (this.#givenBack.get(receipt) ?? 0), 0)
   }
 
   /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
@@ -152,7 +159,13 @@ const mostBlocked = 100_000
 function unitsNow({ receipt }: Check): number {
   if (!receipt) return 0
   const { check, incarnation } = receipt
-  return algorithms[check.policy.algorithm].used(incarnation as Counted, check, Date.now())
+  const algorithm = algorithms[check.policy.algorithm]
+  const now = Date.now()
+  return algorithm.used(algorithm.settle(incarnation as Counted, check, now), check, now)
+}
+
+function giveBack(receipt: Receipt, cost: number): Check {
+  return { ...receipt.check, cost, receipt }
 }
 
 function firstOf(ids: ReadonlySet<string>): string {

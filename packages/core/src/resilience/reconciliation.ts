@@ -1,4 +1,4 @@
-import type { Check, Receipt } from '../check.ts'
+import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
@@ -121,38 +121,19 @@ export class Reconciliation {
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
-    const isBack = (receipt: Receipt): boolean => this.#fallback.isGivenBack(receipt)
     // What was given back before is no part of it.
-    const receipts = due.receipts.filter((receipt) => !isBack(receipt))
-    this.#fallback.beginPaying(receipts)
+    const receipts = due.receipts.filter((receipt) => !this.#fallback.isGivenBack(receipt))
     try {
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
-      const back = this.#pairAll(receipts, outcome?.receipt)
+      const back = this.#fallback.pairAll(receipts, outcome?.receipt)
       if (back.length > 0) void this.apply(store, 'refund', back)
       return units
     } catch {
-      const back = receipts.filter(isBack).reduce((sum, { check: { cost } }) => sum + cost, 0)
+      const left = Math.max(0, units - this.#fallback.unitsGivenBack(receipts))
+      const owed = receipts.filter((receipt) => !this.#fallback.isGivenBack(receipt))
       // Whoever asks next finds out how the store is.
-      const left = Math.max(0, units - back)
-      this.#fallback.debts.owe({ ...due, units: left, isDoubtful: false })
+      this.#fallback.debts.owe({ ...due, units: left, receipts: owed, isDoubtful: false })
       return undefined
-    } finally {
-      this.#fallback.endPaying(receipts)
     }
-  }
-
-  /** What was taken here goes with what the store has taken now. Returns what the store has to give back again, since it was refunded meanwhile. */
-  #pairAll(receipts: readonly Receipt[], atStore: Receipt | undefined): readonly Check[] {
-    if (!atStore) return []
-    const back: Check[] = []
-    for (const receipt of receipts) {
-      // A late answer has brought its own.
-      if (this.#fallback.isPaired(receipt)) continue
-      this.#fallback.pair(receipt, atStore)
-      const { cost } = receipt.check
-      if (this.#fallback.isGivenBack(receipt))
-        back.push({ ...atStore.check, cost, receipt: atStore })
-    }
-    return back
   }
 }

@@ -14,7 +14,7 @@ const markMs = 3_600_000
 
 /**
  * Tells whether the store still has what the fleet has told it. A sign is set there, and is gone when the store has lost its data; every
- * permit comes with what it says in the same step. Whoever misses the sign permits nothing for a window, tells the store what it knows, and
+ * permit comes with what it says in the same step. Whoever misses the sign permits nothing for a while, tells the store what it knows, and
  * sets the sign again, unless a mark of its own says that the store has lost its data once more meanwhile.
  */
 export class StoreMemory {
@@ -70,8 +70,12 @@ export class StoreMemory {
     let isTold = false
     let isMarked = false
     while (!this.#isClosed) {
-      isTold ||= await this.#retell()
-      isMarked ||= await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
+      if (!isMarked) {
+        isMarked = await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
+        // What is told, and how long is waited, counts from the mark on.
+        if (isMarked) this.#doubt.lost()
+      }
+      if (isMarked) isTold ||= await this.#retell()
       await backgroundSleep(Math.min(pollMs, this.#doubt.restMs))
       const leftMs = await this.#leftMs(this.#sign)
       if (leftMs === undefined || !isTold || !isMarked) continue
@@ -79,10 +83,11 @@ export class StoreMemory {
       if (markedMs === undefined) continue
       if (markedMs === 0) {
         // With what others had told it since. A sign that is there may be one of ours that came late.
-        isTold = false
-        isMarked = false
         this.#doubt.lost()
-        await this.#tried(this.#sign.clear())
+        if (await this.#tried(this.#sign.clear())) {
+          isTold = false
+          isMarked = false
+        }
       } else if (leftMs > 0) break
       else if (this.#doubt.restMs === 0) await this.#tried(this.#sign.set(signMs))
     }
