@@ -1,8 +1,10 @@
 import {
   type Check,
   createLimiter,
+  type Decision,
   type Limiter,
   type LimiterOptions,
+  type MaybePromise,
   memoryStore,
   type Outcome,
   type ResilienceEvent,
@@ -173,11 +175,8 @@ it('a probe that the store answers without being asked is none', async () => {
 it('a charge is not paid while it may be on its way already', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.consume('k', { cost: 50 })
-  store.mood = 'hangs'
-  const late = limiter.consume('k', { cost: 50 })
-  await vi.advanceTimersByTimeAsync(100)
-  expect((await late).source).toBe('fallback')
-  const [, asked] = store.calls
+  const { decision, call: asked } = await missed(() => limiter.consume('k', { cost: 50 }))
+  expect(decision.source).toBe('fallback')
   store.mood = 'answers'
   await limiter.peek('other')
   await limiter.peek('k')
@@ -190,11 +189,8 @@ it('a charge is not paid while it may be on its way already', async () => {
 it('units whose ask was lost are owed for certain', async () => {
   const limiter = limit()
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const late = limiter.consume('k', { cost: 4 })
-  await vi.advanceTimersByTimeAsync(100)
-  await late
-  store.calls.at(-1)?.fail(new Error('connection lost'))
+  const { call } = await missed(() => limiter.consume('k', { cost: 4 }))
+  call?.fail(new Error('connection lost'))
   store.mood = 'answers'
   await limiter.peek('other')
   await limiter.peek('k')
@@ -228,12 +224,9 @@ it('a refund reaches what the store has been told of meanwhile', async () => {
 it('a refund reaches what a late answer has kept', async () => {
   const limiter = limit()
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const asked = limiter.consume('k', { cost: 4 })
-  await vi.advanceTimersByTimeAsync(100)
-  const decision = await asked
+  const { decision, call } = await missed(() => limiter.consume('k', { cost: 4 }))
   store.mood = 'answers'
-  store.calls.at(-1)?.answer()
+  call?.answer()
   await vi.advanceTimersByTimeAsync(0)
   await limiter.refund(decision)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
@@ -286,10 +279,7 @@ it('the store is told of what a request took that had waited for it in vain, tho
   const [first, second] = [limit(), limit({ name: 'q' })]
   const request = {}
   await first.consume('k')
-  store.mood = 'hangs'
-  const missed = first.decide(checkOf(first, 10), request)
-  await vi.advanceTimersByTimeAsync(100)
-  await missed
+  await missed(() => first.decide(checkOf(first, 10), request))
   store.mood = 'answers'
   expect(second.decide(checkOf(second, 10, 4), request)).toMatchObject({ source: 'fallback' })
   await vi.advanceTimersByTimeAsync(0)
@@ -300,11 +290,8 @@ it('the store is told of what a request took that had waited for it in vain, tho
 it('a refund of what the store has taken strikes no debt of others', async () => {
   const limiter = limit()
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const asked = limiter.consume('k', { cost: 4 })
-  await vi.advanceTimersByTimeAsync(100)
-  const kept = await asked
-  store.calls.at(-1)?.answer()
+  const { decision: kept, call } = await missed(() => limiter.consume('k', { cost: 4 }))
+  call?.answer()
   await vi.advanceTimersByTimeAsync(0)
   await cutOff(limiter)
   await limiter.consume('k', { cost: 3 })
@@ -321,13 +308,10 @@ it('a lease that came too late for a request that was let pass is ended', async 
     onStoreError: () => undefined,
   })
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const asked = limiter.consume('k')
-  await vi.advanceTimersByTimeAsync(100)
-  expect((await asked).source).toBe('open')
-  const late = store.calls.at(-1)
+  const { decision, call } = await missed(() => limiter.consume('k'))
+  expect(decision.source).toBe('open')
   store.mood = 'answers'
-  late?.answer()
+  call?.answer()
   await vi.advanceTimersByTimeAsync(0)
   expect(await left(limiter, 10)).toBe(10)
 })
@@ -336,11 +320,9 @@ it('a refund before the late answer leaves what others owe to be paid', async ()
   const limiter = limit()
   const request = {}
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const asked = limiter.decide(checkOf(limiter, 10, 2), request)
-  await vi.advanceTimersByTimeAsync(100)
-  const doubtful = await asked
-  const late = store.calls.at(-1)
+  const { decision: doubtful, call: late } = await missed(() =>
+    limiter.decide(checkOf(limiter, 10, 2), request),
+  )
   const certain = limiter.decide(checkOf(limiter, 10, 3), request)
   expect(certain).toMatchObject({ source: 'fallback' })
   store.calls.at(-1)?.fail(new Error('connection lost'))
@@ -356,14 +338,9 @@ it('a refund while the store is told of what it gives back reaches the store', a
   const limiter = limit()
   await cutOff(limiter)
   const [back, kept] = [await limiter.consume('k', { cost: 4 }), await limiter.consume('k')]
-  store.mood = 'hangs'
-  await vi.advanceTimersByTimeAsync(500)
-  void limiter.peek('nobody')
-  store.calls.at(-1)?.answer()
-  await vi.advanceTimersByTimeAsync(0)
-  expect(store.calls.at(-1)?.op).toBe('charge')
+  const payment = await paymentUnderWay(limiter)
   await limiter.refund(back)
-  store.calls.at(-1)?.answer()
+  payment?.answer()
   await vi.advanceTimersByTimeAsync(0)
   store.calls.at(-1)?.answer()
   await comeBack(limiter)
@@ -376,13 +353,9 @@ it('and where that fails, is owed no more', async () => {
   await cutOff(limiter)
   const back = await limiter.consume('k', { cost: 4 })
   await limiter.consume('k')
-  store.mood = 'hangs'
-  await vi.advanceTimersByTimeAsync(500)
-  void limiter.peek('nobody')
-  store.calls.at(-1)?.answer()
-  await vi.advanceTimersByTimeAsync(0)
+  const payment = await paymentUnderWay(limiter)
   await limiter.refund(back)
-  store.calls.at(-1)?.fail(new Error('down again'))
+  payment?.fail(new Error('down again'))
   await comeBack(limiter)
   expect(await left(limiter, 10)).toBe(9)
 })
@@ -407,21 +380,16 @@ it('the decisions of an outage are those since it began', async () => {
 it('what is no object stands for no request', async () => {
   const limiter = limit()
   await limiter.consume('k')
-  store.mood = 'hangs'
-  const asked = limiter.decide(checkOf(limiter, 10), 'r' as never)
-  await vi.advanceTimersByTimeAsync(100)
-  expect(await asked).toMatchObject({ source: 'fallback' })
+  const { decision } = await missed(() => limiter.decide(checkOf(limiter, 10), 'r' as never))
+  expect(decision.source).toBe('fallback')
 })
 
 it('a late answer keeps its charge where a part of it has drained meanwhile', async () => {
   const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
   await limiter.peek('k')
-  store.mood = 'hangs'
-  const asked = limiter.consume('k', { cost: 20 })
-  await vi.advanceTimersByTimeAsync(100)
-  await asked
+  const { call } = await missed(() => limiter.consume('k', { cost: 20 }))
   await vi.advanceTimersByTimeAsync(50)
-  store.calls.at(-1)?.answer()
+  call?.answer()
   await vi.advanceTimersByTimeAsync(0)
   expect(store.asked('refund')).toBe(0)
   expect(await left(limiter, 100)).toBeLessThanOrEqual(85)
@@ -467,6 +435,27 @@ it('a refund of what was paid strikes nothing that is owed since, however many r
   await comeBack(limiter)
   expect(await left(limiter, 500)).toBe(347)
 })
+
+/** Asks a store that does not answer in time; the decision without it, and the call that it may answer later. */
+async function missed(ask: () => MaybePromise<Decision>) {
+  store.mood = 'hangs'
+  const asked = ask()
+  const call = store.calls.at(-1)
+  await vi.advanceTimersByTimeAsync(100)
+  return { decision: await asked, call }
+}
+
+/** The store is back, and has not answered yet what it is told of the outage. */
+async function paymentUnderWay(limiter: Limiter) {
+  store.mood = 'hangs'
+  await vi.advanceTimersByTimeAsync(500)
+  void limiter.peek('nobody')
+  store.calls.at(-1)?.answer()
+  await vi.advanceTimersByTimeAsync(0)
+  const payment = store.calls.at(-1)
+  expect(payment?.op).toBe('charge')
+  return payment
+}
 
 /** Asks until one has found the store well. */
 async function untilClosed(limiter: Limiter): Promise<void> {

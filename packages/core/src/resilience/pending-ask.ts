@@ -20,7 +20,7 @@ export interface Ask {
   readonly op: AskOp
   readonly checks: readonly Check[]
   readonly caller: Caller
-  /** What is asked for, where it may ask again: it waits for a store that does not answer no more than once. */
+  /** For whom is asked, where more may be asked for it: it waits for a store that does not answer once at most. */
   readonly request: object | undefined
 }
 
