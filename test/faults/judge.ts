@@ -279,10 +279,9 @@ function eventProblems(
       event.type === 'breaker' ? event.state : event.type,
     )
     const isLate = api.storeErrors.every(({ code }) => code === 'SLUICE_STORE_DEADLINE')
-    const mayOpen = fault.store !== 'works' || (isBusy && isLate)
-    if (!mayOpen && sudden.some(({ instance }) => instance === index)) {
-      problems.push('a breaker opened')
-    }
+    const isExplained = isLate && (isBusy || !sudden.some(({ instance }) => instance === index))
+    const mayOpen = fault.store !== 'works' || isExplained
+    if (!mayOpen && names.includes('open')) problems.push('a breaker opened')
     if (fault.store !== 'gone') continue
     const missing = firstMissing(outage, names)
     if (missing) problems.push(`process ${index}: no '${missing}' in its place among its events`)
