@@ -5,11 +5,15 @@ import type { Cleanups } from './cleanups.ts'
 export interface Bench {
   /** Under two minutes in all: fewer and shorter rounds, and smaller sizes. */
   readonly quick: boolean
+  /** Part of the names of the cases to measure. @default all */
+  readonly case?: string | undefined
   readonly report: Report
   readonly cleanups: Cleanups
 }
 
 export interface Suite {
   readonly name: string
+  /** Whether it runs only when it is named. */
+  readonly onDemand?: boolean
   run(bench: Bench): Promise<void>
 }

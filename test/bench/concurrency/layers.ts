@@ -1,0 +1,62 @@
+/** Who ran, as a CPU profile names it. */
+export interface Frame {
+  readonly functionName: string
+  readonly url: string
+}
+
+interface Layer {
+  readonly name: string
+  /** Part of the file's path, after `packages/`, `node_modules/` or `node:`. */
+  readonly files: RegExp
+  /** Which functions of these files. @default all */
+  readonly functions?: RegExp
+}
+
+/**
+ * The first that fits counts. What is in no layer stands under the name of its file, so that what is written later is seen, and can be
+ * given a layer here.
+ */
+const layers: readonly Layer[] = [
+  { name: 'key and digest', files: /redis\/dist\/(key-|keys|tags|shards)|lru-cache|node:.*crypto/ },
+  { name: 'queue', files: /redis\/dist\/(batcher|queue|lanes|moving-slots)/ },
+  {
+    name: 'decoding',
+    files: /redis\/dist\/(call|decode|reply)/,
+    functions: /^(decode|read|report|next|takeRefused|isRead|notHeld|ReplyReader)/i,
+  },
+  { name: 'encoding', files: /redis\/dist\/(call|encode|row-groups|script)/ },
+  { name: 'outcome', files: /redis\/dist\/outcomes|core\/dist\/(algorithms\/|check|decision)/ },
+  { name: 'denials', files: /redis\/dist\/(denials|strikes)|core\/dist\/(denials|strikes)/ },
+  { name: 'store', files: /redis\/dist\/(redis-store|fleet)/ },
+  { name: 'deadline', files: /core\/dist\/resilience\/deadlines/ },
+  { name: 'pending ask', files: /core\/dist\/resilience\/pending-ask/ },
+  { name: 'breaker and store access', files: /core\/dist\/resilience\// },
+  { name: 'limiter', files: /core\/dist\/(limiter|enforcement|unlimited|maybe-promise|policy)/ },
+  {
+    name: 'client',
+    files:
+      /redis\/dist\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
+  },
+  { name: 'microtasks, ticks', files: /node:internal\/process\/(task_queues|promises)/ },
+  { name: 'the benchmark itself', files: /bench\/|node:(internal\/)?(perf|perf_hooks)/ },
+]
+
+/** What V8 counts under no file. */
+const pseudo: Readonly<Record<string, string>> = {
+  '(garbage collector)': 'garbage',
+  '(program)': 'native code: sockets, V8',
+}
+
+/** The layer of a frame; `undefined` for a process that waits. */
+export function layerOf({ functionName, url }: Frame): string | undefined {
+  if (functionName === '(idle)' || functionName === '(root)') return undefined
+  const special = pseudo[functionName]
+  if (special !== undefined) return special
+  if (url === '') return 'native code: sockets, V8'
+  const file = /(?:packages\/|node_modules\/(?!.*node_modules\/)|(?=test\/bench\/))(.*)$/.exec(url)
+  const name = file?.[1] ?? url
+  const layer = layers.find(
+    ({ files, functions }) => files.test(name) && (functions?.test(functionName) ?? true),
+  )
+  return layer?.name ?? name
+}
