@@ -105,16 +105,16 @@ describe('measureBars', () => {
 })
 
 describe('the command line', () => {
-  const suites = [{ name: 'concurrency' }, { name: 'budget', onDemand: true }]
+  const suites = [{ name: 'checks' }, { name: 'concurrency' }, { name: 'budget', onDemand: true }]
 
   it('runs a suite on demand only when it is named', () => {
-    expect(benchOptions([], suites).suites).toEqual(['concurrency'])
+    expect(benchOptions([], suites).suites).toEqual(['checks', 'concurrency'])
     expect(benchOptions(['--suite', 'budget'], suites).suites).toEqual(['budget'])
   })
 
-  it('takes --case beside the suite concurrency only', () => {
+  it('takes --case beside suites that can be measured in part only', () => {
     expect(benchOptions(['--suite', 'concurrency', '--case', '64'], suites).case).toBe('64')
-    expect(() => benchOptions(['--suite', 'budget', '--case', '64'], suites)).toThrow('--case')
+    expect(() => benchOptions(['--suite', 'checks', '--case', '64'], suites)).toThrow('--case')
   })
 })
 

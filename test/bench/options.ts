@@ -2,12 +2,12 @@ import { parseArgs } from 'node:util'
 import type { Suite } from './harness/bench.ts'
 
 export interface BenchOptions {
-  /** Under two minutes, for a look; the full run takes under ten. */
+  /** About three minutes, for a look; the full run takes about fifteen. */
   readonly quick: boolean
   readonly json: string | undefined
   readonly markdown: string | undefined
   readonly plots: string | undefined
-  /** Of the suite `concurrency`, only the cases whose names contain this. */
+  /** Of the suites `concurrency` and `budget`, only the cases whose names contain this. */
   readonly case: string | undefined
   /** The names of the suites to run. */
   readonly suites: readonly string[]
@@ -17,6 +17,9 @@ export interface BenchOptions {
 export class UsageError extends Error {}
 
 export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--case TEXT] [--json FILE] [--markdown FILE] [--plots DIR]`
+
+/** The suites that can be measured in part. */
+const suitesByCase = ['concurrency', 'budget']
 
 export function benchOptions(
   args: readonly string[],
@@ -36,8 +39,10 @@ export function benchOptions(
   if (plots !== undefined && !suites.includes('growth')) {
     throw new UsageError(`--plots draws what the suite 'growth' measures: add it to --suite`)
   }
-  if (caseText !== undefined && suites.join() !== 'concurrency') {
-    throw new UsageError(`--case chooses among the cases of one suite: add --suite concurrency`)
+  if (caseText !== undefined && !suites.every((name) => suitesByCase.includes(name))) {
+    throw new UsageError(
+      `--case chooses among the cases of ${suitesByCase.join(' or ')}: add --suite`,
+    )
   }
   return { quick, json, markdown, plots, case: caseText, suites }
 }

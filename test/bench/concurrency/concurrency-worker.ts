@@ -3,6 +3,7 @@ import { checkTraffic } from '../harness/check-traffic.ts'
 import { answerParent } from '../harness/child.ts'
 import { clientKeys, inTurn } from '../harness/client-keys.ts'
 import { type AnyClient, type ClientName, connectClient, disconnect } from '../harness/clients.ts'
+import { closedLoop } from '../harness/closed-loop.ts'
 import type { Figures } from '../harness/figures.ts'
 import { checkOnce, fillKeys } from '../harness/fill-keys.ts'
 import { measureRedis } from '../harness/measure-redis.ts'
@@ -86,7 +87,11 @@ answerParent<ConcurrencyProtocol>({
   async profile(input) {
     const { nodeCpuUs = 0 } = await round(input)
     await fill(input)
-    const shares = await profileLayers(() => measure(input))
+    const { subject, nextKey } = found()
+    // The loop alone: what measures it would be profiled too.
+    const shares = await profileLayers(() =>
+      closedLoop({ ...input, check: () => subject.check(nextKey()) }),
+    )
     return Object.fromEntries(
       Object.entries(shares).map(([layer, share]) => [layer, share * nodeCpuUs]),
     )

@@ -21,7 +21,8 @@ export async function profileLayers(work: () => Promise<unknown>): Promise<Figur
   let busy = 0
   for (const [index, id] of samples.entries()) {
     const layer = layers.get(id)
-    const time = timeDeltas[index] ?? 0
+    // A sample that came late says that the machine was busy with something else, and not that this layer ran so long.
+    const time = Math.min(timeDeltas[index] ?? 0, 2 * intervalUs)
     if (layer === undefined) continue
     busy += time
     times.set(layer, (times.get(layer) ?? 0) + time)

@@ -35,10 +35,11 @@ const layers: readonly Layer[] = [
   {
     name: 'client',
     files:
-      /redis\/dist\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
+      /redis\/dist\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|debug\/|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
   },
   { name: 'microtasks, ticks', files: /node:internal\/process\/(task_queues|promises)/ },
   { name: 'the benchmark itself', files: /bench\/|node:(internal\/)?(perf|perf_hooks)/ },
+  { name: 'Node itself', files: /^node:/ },
 ]
 
 /** What V8 counts under no file. */

@@ -75,7 +75,10 @@ export function startChild<P extends Protocol>(module: URL, options: ChildOption
         number += 1
         waiting.set(number, { resolve, reject })
         const question: Question = { number, op, input }
-        child.send(question)
+        // Told here when it has ended, and not by an event that would end this process.
+        child.send(question, (error) => {
+          if (error) reject(error)
+        })
       }),
   }
 }

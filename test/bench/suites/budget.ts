@@ -1,5 +1,5 @@
 import { contenders } from '../concurrency/concurrency-contenders.ts'
-import type { Bench, Suite } from '../harness/bench.ts'
+import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
 import { type Figures, medians } from '../harness/figures.ts'
 import { choosePinning } from '../harness/pinning.ts'
@@ -17,7 +17,8 @@ export const budget: Suite = {
     pinning.pin('redis', redis.pid)
     bench.report.notes.push(`Suite budget: ${pinning.note}`)
     const { log, withoutResilience, withoutDenials, withoutDigest } = contenders
-    const list = [log, withoutResilience, withoutDenials, withoutDigest]
+    const isLeft = isChosen(bench, names.leavingOut)
+    const list = isLeft ? [log, withoutResilience, withoutDenials, withoutDigest] : [log]
     const workers = await startContenders(bench, pinning, list)
     const asked = list.map((contender): Variant => {
       const worker = workerOf(workers, contender)
@@ -26,11 +27,11 @@ export const budget: Suite = {
     for (const { name, worker } of asked) {
       progress(`budget · filling ${name}`)
       await worker.ask('open', { ...setting, port: redis.port })
-      await worker.ask('round', { inFlight: 64, durationMs: 1_000 })
+      await worker.ask('round', { inFlight: 64, durationMs: bench.quick ? 200 : 1_000 })
     }
     const worker = workerOf(workers, log)
-    await byProfile(bench, worker)
-    await byLeavingOut(bench, [...asked, { ...replayed, worker }])
+    if (isChosen(bench, names.profile)) await byProfile(bench, worker)
+    if (isLeft) await byLeavingOut(bench, [...asked, { ...replayed, worker }])
     for (const one of workers.values()) one.stop()
     await redis.stop()
   },
@@ -43,6 +44,7 @@ interface Variant extends Contender {
 }
 
 const setting = { client: 'ioredis 6', keys: 10_000, limit: 100, traffic: 'allowed' } as const
+const names = { profile: 'by profile', leavingOut: 'by leaving out' } as const
 const numbersInFlight = [1, 16, 64]
 const replayed = {
   name: 'the client alone (the same calls, sent again)',
@@ -70,7 +72,7 @@ async function byProfile({ quick, report }: Bench, worker: Worker): Promise<void
   const biggest = (figures: Figures): number => figures[figureAt(64)] ?? 0
   for (const [subject, figures] of [...layers].sort(([, a], [, b]) => biggest(b) - biggest(a))) {
     report.rows.push({
-      ...{ suite: 'budget', case: 'by profile: Node CPU a check in each layer' },
+      ...{ suite: 'budget', case: `${names.profile}: Node CPU a check in each layer` },
       ...{ subject, role: 'ours', figures },
     })
   }
@@ -91,7 +93,7 @@ async function byLeavingOut(bench: Bench, variants: readonly Variant[]): Promise
         return worker.ask(op, { inFlight, durationMs })
       },
       onFailure: ({ name }, error) =>
-        report.fail({ suite, case: `by leaving out, ${inFlight} in flight` }, name, error),
+        report.fail({ suite, case: `${names.leavingOut}, ${inFlight} in flight` }, name, error),
     })
     const whole = series.find(({ contender }) => contender.role === 'ours')
     for (const one of series) {
@@ -105,11 +107,11 @@ async function byLeavingOut(bench: Bench, variants: readonly Variant[]): Promise
     }
   }
   for (const [subject, figures] of absolute) {
-    const place = { suite, case: 'by leaving out: Node CPU a check' }
+    const place = { suite, case: `${names.leavingOut}: Node CPU a check` }
     report.rows.push({ ...place, subject, role: 'ours', figures })
   }
   for (const [subject, figures] of saved) {
-    const place = { suite, case: 'by leaving out: what that saves of Node CPU a check' }
+    const place = { suite, case: `${names.leavingOut}: what that saves of Node CPU a check` }
     report.rows.push({ ...place, subject, role: 'ours', figures })
   }
 }

@@ -1,6 +1,6 @@
 import { type ConcurrencyContender, contenders } from '../concurrency/concurrency-contenders.ts'
 import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/concurrency-worker.ts'
-import type { Bench, Suite } from '../harness/bench.ts'
+import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
 import { startBenchRedis } from '../harness/bench-redis.ts'
 import { type Child, startChild } from '../harness/child.ts'
 import type { ClientName } from '../harness/clients.ts'
@@ -127,10 +127,6 @@ function chosenFields(bench: Bench): readonly Field[] {
   return fields(bench)
     .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => isChosen(bench, name)) }))
     .filter(({ cases }) => cases.length > 0)
-}
-
-function isChosen({ case: text = '' }: Bench, name: string): boolean {
-  return name.includes(text)
 }
 
 /** A process for each, pinned to the core of Node once it has begun. */
