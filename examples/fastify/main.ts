@@ -1,5 +1,5 @@
 // Fastify: a limit for everybody by address, routes with limits of their own, and one without.
-import { apiKey, firstOf, ip, rateLimitPlugin } from '@sluice/fastify'
+import { apiKey, firstOf, ip, type RouteRateLimitOptions, rateLimitPlugin } from '@sluice/fastify'
 import { redisStore } from '@sluice/redis'
 import fastify from 'fastify'
 import { createClient } from 'redis'
@@ -28,7 +28,7 @@ const search = {
     { name: 'burst', limit: 10, window: '1s' },
     { name: 'sustained', limit: 600, window: '1m' },
   ],
-}
+} satisfies RouteRateLimitOptions
 app.get('/api/search', { config: { rateLimit: search } }, async (request) => {
   return { left: request.rateLimit?.outcomes.map(({ remaining }) => remaining) }
 })

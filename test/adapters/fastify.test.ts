@@ -89,7 +89,7 @@ describe('the life of a request', () => {
   })
 
   it.each<[RateLimitPluginOptions, RegExp]>([
-    [{}, /no policy: give limit and window/],
+    [{} as never, /no policy: give limit and window/],
     [{ ...two, hook: 'onSend' as never }, /hook must be one of 'onRequest'/],
     [{ ...two, global: 'yes' as never }, /global must be true or false/],
     [

@@ -1,8 +1,9 @@
-import { algorithmNames, createLimiter, memoryStore, Receipt } from '@sluice/core'
+import { algorithmNames, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { policiesOf } from '../stores/traces.ts'
+import { limiterOf } from '../support/patient-limiter.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
@@ -17,7 +18,7 @@ describe('a flood of keys', () => {
     'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',
     async (algorithm) => {
       const store = memoryStore({ maxKeys: 1_000 })
-      const limiter = createLimiter({
+      const limiter = limiterOf({
         store,
         ...algorithmPolicy(algorithm, { limit: 2, window: '1h' }),
       })
@@ -32,7 +33,7 @@ describe('a flood of keys', () => {
 
   it('that are all exhausted shares the overflow buckets, and evicts none', async () => {
     const store = memoryStore({ maxKeys: 100 })
-    const limiter = createLimiter({ store, limit: 1, window: '1h' })
+    const limiter = limiterOf({ store, limit: 1, window: '1h' })
     for (let i = 0; i < 100; i += 1) await limiter.consume(`held-${i}`)
     let admitted = 0
     for (let i = 0; i < 5_000; i += 1)
@@ -45,8 +46,8 @@ describe('a flood of keys', () => {
 
   it('evicts the expired before any other, and the little used before the much used', async () => {
     const store = memoryStore({ maxKeys: 10 })
-    const brief = createLimiter({ store, name: 'brief', limit: 10, window: '1s' })
-    const long = createLimiter({ store, name: 'long', limit: 10, window: '1h' })
+    const brief = limiterOf({ store, name: 'brief', limit: 10, window: '1s' })
+    const long = limiterOf({ store, name: 'long', limit: 10, window: '1h' })
     for (let i = 0; i < 5; i += 1) await brief.consume(`brief-${i}`)
     for (let i = 0; i < 5; i += 1) await long.consume(`long-${i}`, { cost: 9 })
     vi.advanceTimersByTime(2_000)
@@ -57,7 +58,7 @@ describe('a flood of keys', () => {
 
   it('is swept away as others come, without a timer', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 5, window: '1s' })
+    const limiter = limiterOf({ store, limit: 5, window: '1s' })
     for (let i = 0; i < 1_000; i += 1) await limiter.consume(`old-${i}`)
     vi.advanceTimersByTime(1_001)
     for (let i = 0; i < 1_000; i += 1) await limiter.consume(`new-${i}`)
@@ -67,7 +68,7 @@ describe('a flood of keys', () => {
 
   it('leaves nothing of requests that were denied, or cost nothing', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 5, window: '1h' })
+    const limiter = limiterOf({ store, limit: 5, window: '1h' })
     for (let i = 0; i < 100; i += 1) {
       await limiter.consume(`dear-${i}`, { cost: 6 })
       await limiter.consume(`free-${i}`, { cost: 0 })
@@ -80,7 +81,7 @@ describe('a flood of keys', () => {
 describe('keys', () => {
   it('of a megabyte are told apart, and take no more room than their digest', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 1, window: '1h' })
+    const limiter = limiterOf({ store, limit: 1, window: '1h' })
     const long = 'k'.repeat(1_000_000)
     expect((await limiter.consume(`${long}a`)).allowed).toBe(true)
     expect((await limiter.consume(`${long}b`)).allowed).toBe(true)
@@ -98,7 +99,7 @@ describe('keys', () => {
     )
     await fc.assert(
       fc.asyncProperty(texts, async (keys) => {
-        const limiter = createLimiter({ limit: 1, window: '1h' })
+        const limiter = limiterOf({ limit: 1, window: '1h' })
         for (const key of keys) expect((await limiter.consume(key)).allowed).toBe(true)
       }),
     )
@@ -109,7 +110,7 @@ describe('time', () => {
   it('may be 0', async () => {
     vi.setSystemTime(0)
     for (const algorithm of algorithmNames) {
-      const limiter = createLimiter(algorithmPolicy(algorithm, { limit: 1, window: '1s' }))
+      const limiter = limiterOf(algorithmPolicy(algorithm, { limit: 1, window: '1s' }))
       expect((await limiter.consume('k')).allowed).toBe(true)
       expect((await limiter.consume('k')).allowed).toBe(false)
     }

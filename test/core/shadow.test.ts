@@ -7,6 +7,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
 
 const tight = { name: 'tight', limit: 1, window: '1m', mode: 'shadow' } as const
 const loose = { name: 'loose', limit: 3, window: '1m' } as const
@@ -275,7 +276,7 @@ describe('a canary', () => {
     expect(both.length / 10_000).toBeLessThan(0.27)
   })
 
-  it.each<[Partial<LimiterOptions>, RegExp]>([
+  it.each<[SomeOptions, RegExp]>([
     [{ enforce: { share: 1.1 } }, /^enforce\.share must be a number from 0 .*, but is 1\.1$/],
     [{ enforce: { share: Number.NaN } }, /but is NaN/],
     [{ enforce: { share: '0.5' as never } }, /but is '0.5'/],
@@ -288,7 +289,7 @@ describe('a canary', () => {
       /^enforce stands beside mode 'shadow', which enforces nothing/,
     ],
   ])('refuses %o', (options, message) => {
-    const make = () => createLimiter({ limit: 1, window: '1m', ...options })
+    const make = () => limiterOf({ limit: 1, window: '1m', ...options })
 
     expect(make).toThrow(message)
     expect(make).toThrow(SluiceError)

@@ -1,15 +1,15 @@
-import type { GuardOptions } from '@sluice/http'
+import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { AddressSet } from '../../packages/http/src/lists/address-set.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
-type Lists = Pick<GuardOptions<object>, 'allow' | 'block'>
+type Lists = Pick<GuardFields<object>, 'allow' | 'block'>
 
 const one = { limit: 1, window: '1m' } as const
 
 /** What a guard with these lists does with three requests of one client: `pass` and `refuse` say that nobody counted. */
-function treatment(lists: Lists, ip: string | undefined, options: GuardOptions<object> = {}) {
+function treatment(lists: Lists, ip: string | undefined, options: GuardFields<object> = {}) {
   const guard = guardOf({ ...(options.policies ? {} : one), ...lists, ...options })
   const verdicts = [1, 2, 3].map(() => now(guard.check(exchange({ ip })) as never).verdict)
   if (verdicts.every(({ action }) => action === 'pass')) return 'pass'
@@ -67,7 +67,7 @@ describe('allow and block', () => {
     const policies = [
       { name: 'a', limit: 1, window: '1m' },
       { name: 'b', limit: 1, window: '1m', key: () => 'user:42' },
-    ]
+    ] as const
     expect(treatment({ block: { keys } }, '198.51.100.1', { policies })).toBe('refuse')
   })
 

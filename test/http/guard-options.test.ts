@@ -24,6 +24,11 @@ function failure(options: object): SluiceError {
 describe('options that no guard is made of', () => {
   it.each<[object, string, RegExp]>([
     [{ ...good, wndow: 1 }, 'SLUICE_OPTION_UNKNOWN', /rateLimit: there is no option 'wndow'/],
+    [
+      { ...good, statusMessage: 'slow down' },
+      'SLUICE_OPTION_UNKNOWN',
+      /^rateLimit: there is no option 'statusMessage'; the closest are ('\w+', ){2}'\w+'; all options are listed in docs\/options\.md$/,
+    ],
     [{}, 'SLUICE_OPTION_INVALID', /no policy: give limit and window/],
     [{ limit: 5 }, 'SLUICE_OPTION_INVALID', /^window must be whole milliseconds/],
     [{ ...good, window: '5' }, 'SLUICE_OPTION_INVALID', /^window must be/],

@@ -1,6 +1,6 @@
 import { memoryStore } from '@sluice/core'
 import { parseHeaders } from '@sluice/headers'
-import { continueWith, type GuardOptions, ipKey, setFields } from '@sluice/http'
+import { continueWith, type GuardFields, ipKey, setFields } from '@sluice/http'
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { describe, expect, it, vi } from 'vitest'
@@ -18,7 +18,7 @@ describe('a guard', () => {
     expect(decision?.outcomes[0]?.remaining).toBe(3)
   })
 
-  it.each<[string, Partial<GuardOptions<object>>]>([
+  it.each<[string, GuardFields<object>]>([
     ['skip', { skip: async () => false }],
     ['key', { key: async () => 'ada' }],
     ['cost', { cost: async () => 1 }],

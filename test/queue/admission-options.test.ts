@@ -70,8 +70,8 @@ describe('the options of an admission', () => {
 
   it('name policies of the guard that they are given to, or of the routes in it', () => {
     const admission = make({ admit: 'overflow', soft: ['reports'] })
-    const reports = { name: 'reports', limit: 1, window: '1s' }
-    const others = { name: 'others', limit: 1, window: '1s' }
+    const reports = { name: 'reports', limit: 1, window: '1s' } as const
+    const others = { name: 'others', limit: 1, window: '1s' } as const
     const routed = { routes: { 'POST /reports': reports } }
     expect(() => rateLimit({ ...reports, admission })).not.toThrow()
     expect(() => rateLimit({ ...others, admission })).toThrow(/^soft must be .*'others'/)
@@ -102,7 +102,7 @@ describe('the options of a status monitor', () => {
 
   it('have looks counted in one store for all monitors', async () => {
     const store = memoryStore()
-    const poll = { limit: 2, window: '1m' }
+    const poll = { limit: 2, window: '1m' } as const
     const queue = makeQueue()
     const look = async () => {
       const answer = await statusMonitor({ queue, store, poll })({

@@ -369,7 +369,7 @@ describe('a worker', () => {
 
   it('refuses a rate without a store on a broker that processes share', () => {
     const shared = { ...memoryBroker(), isShared: true, enqueue: vi.fn(), work: vi.fn() }
-    const options = { broker: shared, handler: () => null, limit: 5, window: '1s' }
+    const options = { broker: shared, handler: () => null, limit: 5, window: '1s' } as const
     expect(() => createWorker(options)).toThrow(/^store must be given beside limit/)
     const redis = new Redis({ lazyConnect: true })
     const store = redisStore(redis)

@@ -108,7 +108,7 @@ describe('a key', () => {
   })
 
   it('has one tag for all policies of an identity', async () => {
-    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }))
+    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }) as const)
     await patientLimiter({ store: redisStore(client, { heartbeatMs: 0 }), policies }).consume(
       'user:42',
     )

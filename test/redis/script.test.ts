@@ -76,7 +76,7 @@ describe('the script', () => {
     const policies = Array.from({ length: 40 }, (_, index) => ({
       name: `p${index}`,
       limit: 1,
-      window: '1h',
+      window: '1h' as const,
     }))
     const limiter = patientLimiter({ store: redisStore(client, { batch }), policies })
     await limiter.consume('warm')
@@ -236,7 +236,7 @@ describe('a Redis that is gone', () => {
     const options = {
       store: redisStore(client),
       limit: 1,
-      window: '1m',
+      window: '1m' as const,
       onStoreError: (event: StoreErrorEvent) => errors.push(event),
     }
     const fallback = patientLimiter(options)

@@ -2,7 +2,7 @@ import type { Limiter, LimiterOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -37,7 +37,7 @@ const options: LimiterOptions = {
 /** A process of its own, as far as Redis can tell; all of a test share their keys. */
 function processOf(
   storeOptions: RedisStoreOptions = {},
-  limiterOptions: Partial<LimiterOptions> = {},
+  limiterOptions: SomeOptions = {},
 ): Limiter {
   const store = redisStore(client, {
     prefix: `strikes${opened}`,

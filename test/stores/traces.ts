@@ -2,14 +2,14 @@ import {
   type AlgorithmName,
   algorithmNames,
   type Check,
-  createLimiter,
   memoryStore,
   type PenaltyOptions,
   type Policy,
-  type PolicyOptions,
+  type PolicyFields,
   type StoreOp,
 } from '@sluice/core'
 import fc from 'fast-check'
+import { limiterOf } from '../support/patient-limiter.ts'
 
 /** Several requests at one time, which a store that batches decides in one call. */
 interface Step {
@@ -32,7 +32,7 @@ export interface Trace {
 
 const windows = [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000]
 
-function policyOptions(index: number): fc.Arbitrary<PolicyOptions> {
+function policyOptions(index: number): fc.Arbitrary<PolicyFields> {
   return fc
     .record({
       algorithm: fc.constantFrom(...algorithmNames),
@@ -63,7 +63,7 @@ function ownOptions(
   algorithm: AlgorithmName,
   window: number,
   { aligned, steps, units, share }: Drawn,
-): Partial<PolicyOptions> {
+): Partial<PolicyFields> {
   if (algorithm === 'fixed-window') return aligned ? { align: 'clock' } : {}
   if (algorithm === 'sliding-log') return steps > 0 ? { resolution: Math.ceil(window / steps) } : {}
   if (algorithm === 'token-bucket') return units ? { burst: units } : {}
@@ -75,10 +75,10 @@ function ownOptions(
 }
 
 /** Policies as a limiter makes them. */
-export function policiesOf(options: readonly PolicyOptions[]): readonly Policy[] {
+export function policiesOf(options: readonly PolicyFields[]): readonly Policy[] {
   // One limiter each: a queue and leases may not stand in one, but may meet in a store.
   const store = memoryStore()
-  return options.flatMap((policy) => createLimiter({ policies: [policy], store }).policies)
+  return options.flatMap((policy) => limiterOf({ policies: [policy], store }).policies)
 }
 
 /** None, one that blocks by itself, or one by hand alone. */
@@ -101,7 +101,7 @@ const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
 
 /** Penalties as a limiter makes them. */
 function penaltyPolicies(options: readonly PenaltyOptions[]): readonly Policy[] {
-  return options.flatMap((penalty) => createLimiter({ penalty }).penalty ?? [])
+  return options.flatMap((penalty) => limiterOf({ penalty }).penalty ?? [])
 }
 
 /** How long what a policy decides lasts. */

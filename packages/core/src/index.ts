@@ -13,7 +13,14 @@ export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
-export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
+export {
+  checkTogether,
+  type LimiterOptions,
+  type LimiterSettings,
+  limiterFields,
+  policyList,
+  type Without,
+} from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   isMemoryStore,
@@ -45,10 +52,13 @@ export {
   definePolicy,
   maxUnits,
   type Policy,
+  type PolicyFields,
   type PolicyOptions,
   policyFields,
   type QuotaUnit,
   unlimited,
+  type WindowForm,
+  windowMsOf,
 } from './policy.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {

@@ -66,12 +66,40 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
   for (const field of Object.keys(options)) {
     if (known.includes(field)) continue
-    const near = meant[field] ?? known.find((name) => isNear(name, field))
     throw new SluiceError(
       'SLUICE_OPTION_UNKNOWN',
-      `${where}: there is no option '${field}'${near ? ` (did you mean '${near}'?)` : ''}; the options are ${known.join(', ')}`,
+      `${where}: there is no option '${field}'${whatIsMeant(field, known)}`,
     )
   }
+}
+
+/** As many names as fit on a line or two. */
+const mostListed = 12
+
+/** Says which option was probably meant, or which there are: a guard has fifty. */
+function whatIsMeant(field: string, known: readonly string[]): string {
+  const near = [meant[field], known.find((name) => isNear(name, field))].find(
+    (name) => name !== undefined && known.includes(name),
+  )
+  if (near !== undefined) return ` (did you mean '${near}'?)`
+  if (known.length <= mostListed) return `; the options are ${known.join(', ')}`
+  const closest = known
+    .map((name) => ({ name, shared: sharedPairs(name, field) }))
+    .filter(({ shared }) => shared > 1)
+    .sort((one, other) => other.shared - one.shared)
+    .slice(0, 3)
+    .map(({ name }) => `'${name}'`)
+  const listed = 'all options are listed in docs/options.md'
+  return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
+}
+
+/** How many pairs of neighbouring letters of a name stand in another one too. */
+function sharedPairs(name: string, other: string): number {
+  const [text, others] = [name.toLowerCase(), other.toLowerCase()]
+  return [...text].filter((_, index) => {
+    const pair = text.slice(index, index + 2)
+    return pair.length === 2 && others.includes(pair)
+  }).length
 }
 
 /** What users of other limiters write, in the words of this one. */

@@ -12,6 +12,8 @@ export {
   type Decision,
   type DecisionEvent,
   type Dialect,
+  type Duration,
+  durationMs,
   type EndedResponse,
   type EnforcedShare,
   eventLoopDelay,
@@ -44,10 +46,9 @@ export {
   type StoreHealth,
   schedule,
   type TierTable,
-  tiers,
   unlimited,
 } from '@sluice/http'
-export { all, firstOf, tenant, user } from './keys.ts'
+export { all, firstOf, tenant, tiers, user } from './keys.ts'
 export { mount } from './mount.ts'
 export type {
   RateLimitHandler,

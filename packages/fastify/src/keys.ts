@@ -3,8 +3,11 @@ import {
   firstOf as firstOfKeys,
   type Id,
   type KeyResolver,
+  type LimitSource,
   type MaybePromise,
+  type TierTable,
   tenant as tenantKey,
+  tiers as tiersOf,
   user as userKey,
 } from '@sluice/http'
 import type { FastifyRequest } from 'fastify'
@@ -13,7 +16,7 @@ import type { FastifyRequest } from 'fastify'
 type FindId = (request: FastifyRequest) => MaybePromise<Id>
 type CombineKeys = (...resolvers: KeyResolver<FastifyRequest>[]) => KeyResolver<FastifyRequest>
 
-// The generic resolvers, bound to the request of this framework: so a function written inside them knows its type.
+// What is generic, bound to the request of this framework: so a function written inside them knows its type.
 
 /** The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id. */
 export const user: (find: FindId) => KeyResolver<FastifyRequest> = userKey
@@ -26,3 +29,15 @@ export const all: CombineKeys = allKeys
 
 /** The first identity that a request has, such as its API key, else its address. */
 export const firstOf: CombineKeys = firstOfKeys
+
+/**
+ * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or `adaptive(…)`. A client whose tier changes keeps
+ * its counts.
+ * @example
+ * app.register(rateLimitPlugin, { window: '1m', limit: tiers({ free: 100, paid: 10_000, default: 60 }, (request) => request.user?.plan) })
+ * @throws SluiceError when an entry of the table is no limit
+ */
+export const tiers: <R extends FastifyRequest = FastifyRequest>(
+  table: TierTable<NoInfer<R>>,
+  tierOf: (request: R) => MaybePromise<string | null | undefined>,
+) => LimitSource<R> = tiersOf

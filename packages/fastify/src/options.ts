@@ -1,4 +1,10 @@
-import type { GuardOptions, RequestDecision, RouteOverride } from '@sluice/http'
+import type {
+  GuardOptions,
+  GuardSettings,
+  NoPolicies,
+  RequestDecision,
+  RouteOverride,
+} from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
@@ -24,7 +30,7 @@ export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandl
 
 export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
-export interface RateLimitPluginOptions extends GuardOptions<FastifyRequest, RateLimitHandler> {
+interface PluginSettings {
   /**
    * When requests are decided. What functions of the request see depends on it: the user from `preValidation` on if that is
    * where it is authenticated, the body too.
@@ -34,3 +40,9 @@ export interface RateLimitPluginOptions extends GuardOptions<FastifyRequest, Rat
   /** Whether every request is limited, those for unknown URLs too; else only those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean
 }
+
+/** Routes may bring all policies themselves, where nothing else is limited. */
+type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies & { global: false }
+
+export type RateLimitPluginOptions = PluginSettings &
+  (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)

@@ -7,6 +7,7 @@ import {
   knownFields,
   type Limiter,
   type LimiterOptions,
+  type LimiterSettings,
   limiterFields,
   notify,
   oneOf,
@@ -204,15 +205,15 @@ function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const own = limiterFieldsOf(options)
-  const all = { ...own, ...corePenalty(options) }
-  return options.policies === undefined ? { ...all, ...policies[0] } : { ...all, policies }
+  const all = { ...limiterFieldsOf(options), ...corePenalty(options) }
+  const [only] = policies
+  return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
 
 /** What the options say of the limiter beside its policies and its penalty. */
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-): LimiterOptions {
+): LimiterSettings {
   const fields: readonly string[] = limiterFields
   return Object.fromEntries(
     Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),

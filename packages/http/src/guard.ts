@@ -8,7 +8,7 @@ import {
   unlimited,
 } from '@sluice/core'
 import type { Exchange } from './exchange.ts'
-import type { GuardOptions } from './guard-options.ts'
+import type { GuardFields } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
 import { readLists } from './lists/access-lists.ts'
 import { type Passage, untouched } from './passage.ts'
@@ -60,7 +60,7 @@ export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
-  options: GuardOptions<Native, Handler>,
+  options: GuardFields<Native, Handler>,
   { routing, scope, isGlobal = true, ...place }: GuardSite,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {

@@ -3,6 +3,8 @@ export {
   createLimiter,
   type Decision,
   type DecisionEvent,
+  type Duration,
+  durationMs,
   type EnforcedShare,
   type FailureMode,
   flag,
@@ -29,7 +31,7 @@ export type { Admission, AdmissionRequest, RequestContent, Taken } from './admis
 export { continueWith } from './continue-with.ts'
 export type { Exchange } from './exchange.ts'
 export { createGuard, type Guard, type GuardSite } from './guard.ts'
-export type { GuardOptions } from './guard-options.ts'
+export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard-options.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
 export type { Hold } from './holds/hold.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'

@@ -13,7 +13,7 @@ import {
   wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions } from './http-policy.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -107,7 +107,7 @@ const factories: readonly { readonly name: string }[] = [
 
 /** Checks who is counted, and for how much. */
 export function checkCounting<Native>(
-  { key, cost }: Partial<HttpPolicyOptions<Native>>,
+  { key, cost }: Partial<HttpPolicyFields<Native>>,
   at: (field: string) => string,
 ): void {
   if (key !== undefined && typeof key !== 'function') {
@@ -136,7 +136,7 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
   defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
   checkLargest(limit, policy)

@@ -130,7 +130,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
 
     /** An application that has queued the request with the key "1", and has room for others again. */
     async function queued(setup: QueueingSetup = {}) {
-      const limits = { limit: ahead.length || 10, window: '1m' }
+      const limits = { limit: ahead.length || 10, window: '1m' } as const
       const subject = await queueing({ limits, ...setup, admission: { admit, ...setup.admission } })
       for (const key of ahead) await subject.app.ask('/reports', keyed(key))
       const first = await subject.app.ask('/reports', keyed('"1"', { headers }))

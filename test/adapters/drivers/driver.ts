@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Decision, MaybePromise } from '@sluice/core'
-import type { GuardOptions, Handler, RequestDecision } from '@sluice/http'
+import type { GuardFields, Handler, RequestDecision } from '@sluice/http'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
@@ -18,7 +18,8 @@ export function statusOf({ answer: { status = 200 } = {} }: Route, request: Nati
   return typeof status === 'function' ? status(request) : status
 }
 
-export type Limits = GuardOptions<NativeRequest> & {
+/** Options that tests put together. */
+export type Limits = GuardFields<NativeRequest> & {
   /** Replies with 418 and this text. */
   reply?: (decision: Decision) => MaybePromise<string>
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { mount, type RateLimit, rateLimit } from '@sluice/express'
+import { mount, type RateLimit, type RateLimitHandler, rateLimit } from '@sluice/express'
 import type express from 'express'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
@@ -70,11 +70,8 @@ function addRoute(app: express.Express, route: Route): void {
 }
 
 function middleware({ reply, ...options }: Limits): RateLimit {
-  if (!reply) return rateLimit(options)
-  return rateLimit({
-    ...options,
-    handler: async (_req, res, _next, decision) => {
-      res.status(418).send(await reply(decision))
-    },
-  })
+  const handler: RateLimitHandler = async (_req, res, _next, decision) => {
+    res.status(418).send(await reply?.(decision))
+  }
+  return rateLimit({ ...options, ...(reply && { handler }) } as never)
 }

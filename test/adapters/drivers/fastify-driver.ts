@@ -1,5 +1,6 @@
 import {
   mount,
+  type RateLimitHandler,
   type RateLimitPluginOptions,
   type RouteRateLimitOptions,
   rateLimitPlugin,
@@ -62,11 +63,9 @@ function pluginOptions({
   reply,
   ...options
 }: Limits): RateLimitPluginOptions & RouteRateLimitOptions {
-  if (!reply) return options
-  return {
-    ...options,
-    handler: async (_request, response, decision) => {
-      await response.code(418).send(await reply(decision))
-    },
+  const handler: RateLimitHandler = async (_request, response, decision) => {
+    await response.code(418).send(await reply?.(decision))
   }
+  const all = { ...options, ...(reply && { handler }) }
+  return all as never
 }

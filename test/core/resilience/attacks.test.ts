@@ -3,7 +3,6 @@ import {
   createLimiter,
   type Decision,
   type Limiter,
-  type LimiterOptions,
   type MaybePromise,
   memoryStore,
   type Outcome,
@@ -11,6 +10,7 @@ import {
   type Store,
 } from '@sluice/core'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -26,8 +26,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: Partial<LimiterOptions> = {}): Limiter {
-  return createLimiter({
+function limit(options: SomeOptions = {}): Limiter {
+  return limiterOf({
     name: 'p',
     limit: 10,
     window: '10m',

@@ -1,5 +1,5 @@
 import { type InvalidEvent, memoryStore, SluiceError, unlimited } from '@sluice/core'
-import { adaptive, type GuardOptions, schedule, type TierTable, tiers } from '@sluice/http'
+import { adaptive, type GuardFields, schedule, type TierTable, tiers } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
@@ -18,7 +18,7 @@ afterEach(() => {
 const planOf = (request: object) => (request as Client).plan as string
 
 /** Asks for clients of the plans that it is given, one after the other, each of them the same client. */
-function asker(options: Partial<GuardOptions<object>>) {
+function asker(options: GuardFields<object>) {
   const onInvalid = vi.fn<(event: InvalidEvent) => void>()
   const guard = guardOf({ window: '1m', onInvalid, ...options })
   function ask(plan: unknown) {

@@ -6,7 +6,7 @@ import {
   definePolicy,
   divideChecks,
   type Limiter,
-  type LimiterOptions,
+  type LimiterSettings,
   type MaybePromise,
   notify,
   type Outcome,
@@ -27,7 +27,7 @@ export interface ReplayedGuard<Native> {
   readonly limiter: Limiter
   readonly rules: readonly Rule<Native>[]
   /** The options of its limiter, but its policies. */
-  readonly options: LimiterOptions
+  readonly options: LimiterSettings
 }
 
 /**
@@ -50,7 +50,7 @@ export class Replays<Native extends object> {
       {
         algorithm: 'fixed-window',
         limit: 1 + idempotency.retries,
-        window: Math.max(...rules.map(({ policy }) => policy.windowMs)),
+        window: `${Math.max(...rules.map(({ policy }) => policy.windowMs))}ms`,
         // It has no say while the store is away.
         failureMode: 'open',
       },

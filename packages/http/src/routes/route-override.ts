@@ -1,22 +1,31 @@
-import { given, invalid, oneOf, SluiceError } from '@sluice/core'
-import type { HttpPolicyOptions } from '../http-policy.ts'
-import type { PolicyGuardOptions } from '../policy-guard-options.ts'
+import { given, invalid, oneOf, SluiceError, type Without } from '@sluice/core'
+import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from '../http-policy.ts'
+import type { PolicyGuardOptions, PolicyGuardSettings } from '../policy-guard-options.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
 import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
-/**
- * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
- * is then one quota, wherever it is named.
- */
-export interface RouteOverride<Native, Handler = never>
-  extends Omit<PolicyGuardOptions<Native, Handler>, 'policies'> {
-  policies?: readonly (HttpPolicyOptions<Native> | string)[]
+interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
   /**
    * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
    * @default 'replace'
    */
   combine?: 'replace' | 'add'
 }
+
+/** The fields of one policy, as far as they are not as around the route. */
+type RoutePolicy<Native> = Without<'policies'> &
+  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
+  (LimitForm<Native> | Without<'limit'>)
+
+/**
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
+ * is then one quota, wherever it is named.
+ */
+export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
+  (
+    | RoutePolicy<Native>
+    | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
+  )
 
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {

@@ -6,6 +6,7 @@ import {
   memoryStore,
   SluiceError,
   wholeNumber,
+  windowMsOf,
 } from '@sluice/core'
 import type { Broker } from '../broker.ts'
 import { brokerOf } from '../broker-option.ts'
@@ -80,7 +81,7 @@ function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): 
     throw invalid({ option: 'store' }, store, 'left out without limit and window')
   }
   const known = wholeNumber(limit, { option: 'limit', code: 'SLUICE_LIMIT_INVALID' }, { min: 1 })
-  const windowMs = durationMs(window, 'window')
+  const windowMs = windowMsOf(window, 'window')
   if (store === undefined && isShared) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
@@ -88,7 +89,7 @@ function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): 
         'each would have the whole limit to itself',
     )
   }
-  return { limit: known, window: windowMs, store: store ?? memoryStore() }
+  return { limit: known, window: `${windowMs}ms`, store: store ?? memoryStore() }
 }
 
 function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {

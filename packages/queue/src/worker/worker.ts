@@ -1,4 +1,11 @@
-import { createLimiter, type Duration, durationMs, type Limiter, type Store } from '@sluice/core'
+import {
+  createLimiter,
+  type Duration,
+  durationMs,
+  type Limiter,
+  type Store,
+  type Without,
+} from '@sluice/core'
 import { type Broker, LeaseLost, type RunJob, type Settlement } from '../broker.ts'
 import type { Job } from '../job.ts'
 import { type QueueObserver, teller } from '../queue-event.ts'
@@ -6,17 +13,11 @@ import { RateGate } from './rate-gate.ts'
 import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
 import { setUpWorker } from './worker-setup.ts'
 
-export interface WorkerOptions {
+interface WorkerSettings {
   /** Where jobs come from. */
   broker: Broker
   /** Does a job. */
   handler: JobHandler
-  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
-  limit?: number
-  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
-  window?: Duration
-  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
-  store?: Store
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
   concurrency?: number
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
@@ -32,6 +33,18 @@ export interface WorkerOptions {
   /** Told of what happens to jobs. */
   onEvent?: QueueObserver
 }
+
+interface RateOptions {
+  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
+  limit: number
+  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  window: Duration
+  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  store?: Store
+}
+
+/** A rate has both a limit and a window, or there is none. */
+export type WorkerOptions = WorkerSettings & (RateOptions | Without<keyof RateOptions>)
 
 export interface Worker {
   /** Jobs whose handler is under way. */
