@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '@sluice/core'
+import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
@@ -105,6 +105,29 @@ describe('a key', () => {
   it('is under one of 64 tags whose slots are evenly spaced', () => {
     expect(tags).toHaveLength(64)
     expect(tags.map(slotOf)).toEqual(tags.map((_tag, index) => 256 * index + 128))
+  })
+
+  it('tells the windows of one name apart, and names apart for the scan that forgets a policy', async () => {
+    const other = client.duplicate()
+    const prefix = 'forgotten'
+    const limit = (redis: Redis, name: string, window: Duration) =>
+      patientLimiter({
+        store: redisStore(redis, { prefix, heartbeatMs: 0 }),
+        name,
+        limit: 5,
+        window,
+      })
+    const [short, long] = [limit(client, 'login', '1h'), limit(other, 'login', '2h')]
+    const others = ['login-2', 'my login', 'x:login'].map((name) => limit(client, name, '1h'))
+    for (const limiter of [short, long, ...others]) await limiter.consume('ada')
+    const left = async (limiter: Limiter) => (await limiter.peek('ada')).outcomes[0]?.remaining
+    expect(await Promise.all([short, long].map(left))).toEqual([4, 4])
+
+    const [, keys] = await client.scan(0, 'MATCH', `${prefix}:{*}:login~*`, 'COUNT', 100_000)
+    expect(keys).toHaveLength(2)
+    await client.unlink(keys)
+    expect(await Promise.all([short, long, ...others].map(left))).toEqual([5, 5, 4, 4, 4])
+    other.disconnect()
   })
 
   it('has one tag for all policies of an identity', async () => {

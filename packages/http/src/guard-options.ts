@@ -26,7 +26,7 @@ export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Ha
 export type NoPolicies = Without<Shorthand | 'policies'>
 
 /** Policies for all requests: a list, or the fields of one policy as shorthand. */
-export type GuardPolicies<Native> =
+type GuardPolicies<Native> =
   | (HttpPolicyOptions<Native> & Without<'policies'>)
   | ({
       /** The quotas of every request: decided together, all or nothing. */
