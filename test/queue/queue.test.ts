@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { apiKey } from '@sluice/http'
 import {
   type Broker,
   bullmqBroker,
@@ -227,6 +228,7 @@ describe('a queue', () => {
     [{ maxJobBytes: 1 }, /^maxJobBytes must be/],
     [{ maxJobBytes: 100_000_001 }, /^maxJobBytes must be .* to 100000000/],
     [{ identity: 'user' }, /^identity must be a resolver/],
+    [{ identity: apiKey }, /^identity must be called, as in identity: apiKey\(…\)/],
     [{ secret: '' }, /^secret must be a non-empty text/],
     [{ secret: 7 }, /^secret must be a non-empty text, but is 'number'/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
