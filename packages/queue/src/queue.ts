@@ -7,6 +7,7 @@ import { DepthGauge } from './drain.ts'
 import { errorText } from './error-text.ts'
 import { identityDigest } from './identity-digest.ts'
 import { isOpen, type JobStatus } from './job.ts'
+import { jsonText } from './json-text.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
 import { setUpQueue } from './queue-setup.ts'
 import { type FindResultUrl, resultUrlOf } from './result-url.ts'
@@ -151,7 +152,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
         {
           id,
           identity: digestOf(identity),
-          payload: payload ?? null,
+          payload: JSON.parse(text),
           enqueuedAt,
           expiresAt: enqueuedAt + maxAgeMs,
         },
@@ -187,7 +188,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
 
 function written(payload: unknown): string {
   try {
-    return JSON.stringify(payload) ?? 'null'
+    return jsonText(payload)
   } catch (cause) {
     const message = `the payload cannot be written as JSON: ${errorText(cause)}`
     throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })

@@ -51,6 +51,8 @@ export class BullmqWorker implements BrokerWorker {
   readonly #worker: Worker
   readonly #stopRenewing: () => Promise<void>
   readonly #running = new Map<string, Run>()
+  /** What becomes of jobs, until BullMQ has it written. */
+  readonly #settling = new WeakMap<BullmqJob, Settlement>()
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #abandoned: Promise<void>
   #letGo: () => void = () => undefined
@@ -77,6 +79,10 @@ export class BullmqWorker implements BrokerWorker {
     this.#worker = worker
     this.#stopRenewing = () => worker.stopRenewing()
     worker.on('error', onError)
+    worker.on('completed', (native) => this.#settled(native))
+    worker.on('failed', (native, error) => {
+      if (native && this.#isDirective(error)) this.#settled(native)
+    })
     worker.on('stalled', (id) => options.onStalled(id))
     worker.on('lockRenewalFailed', (ids) => void Promise.all(ids.map((id) => this.#stopLost(id))))
     void this.#reported(work.places.sweep())
@@ -157,13 +163,22 @@ export class BullmqWorker implements BrokerWorker {
     if (settlement.outcome === 'returned') {
       await this.#unbegin(run)
       await run.native.moveToWait(run.token)
+      settlement.onSettled?.()
       throw new bullmq.WaitingError()
     }
+    this.#settling.set(run.native, settlement)
     if (settlement.outcome === 'retry') throw new RetryLater(settlement.error, settlement.delayMs)
     // Where this fails the place is swept: what the job came to is worth more.
     await this.#reported(this.#work.places.release(run.job, run.token))
     if (settlement.outcome === 'dead') throw new bullmq.UnrecoverableError(settlement.error)
-    return settlement
+    const { onSettled: _, ...ending } = settlement
+    return ending
+  }
+
+  #settled(native: BullmqJob): void {
+    const settlement = this.#settling.get(native)
+    this.#settling.delete(native)
+    settlement?.onSettled?.()
   }
 
   /** Puts a job back for later, as if it had not been taken, however long Redis takes to say that it is. */

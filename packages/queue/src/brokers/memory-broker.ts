@@ -129,7 +129,11 @@ class MemoryBroker implements Broker {
       concurrency,
       take: () => this.#jobs.take(Date.now()),
       nextAt: () => this.#jobs.nextAt,
-      run: async (entry, signal) => this.#end(entry, await settled(run, entry, signal)),
+      run: async (entry, signal) => {
+        const settlement = await settled(run, entry, signal)
+        this.#end(entry, settlement)
+        settlement.onSettled?.()
+      },
     })
     this.#workers.add(worker)
     return worker

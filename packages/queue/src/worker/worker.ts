@@ -110,19 +110,18 @@ export function createWorker(options: WorkerOptions): Worker {
   function notBegun({ id }: Job, cancelled: AbortSignal): Settlement {
     if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
     const outcome = cancelled.aborted ? 'cancelled' : 'returned'
-    tell({ type: outcome, id })
-    return { outcome }
+    return { outcome, onSettled: () => tell({ type: outcome, id }) }
   }
 
   function giveUp({ id, attempt }: Job, interrupted: number): Settlement {
     const error = new Error(`${interrupted} workers were lost while they ran it`)
-    tell({ type: 'dead', id, attempt, runMs: 0, error })
-    return { outcome: 'dead', error: error.message }
+    const onSettled = (): void => tell({ type: 'dead', id, attempt, runMs: 0, error })
+    return { outcome: 'dead', error: error.message, onSettled }
   }
 
   function expire({ id, enqueuedAt }: Job): Settlement {
-    tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
-    return { outcome: 'expired' }
+    const onSettled = (): void => tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
+    return { outcome: 'expired', onSettled }
   }
 
   const work = broker.work(run, {
