@@ -53,6 +53,8 @@ export class BullmqWorker implements BrokerWorker {
   readonly #running = new Map<string, Run>()
   /** What becomes of jobs, until BullMQ has it written. */
   readonly #settling = new WeakMap<BullmqJob, Settlement>()
+  /** Jobs that have ended, until what is kept of them is counted. */
+  readonly #keeping = new Set<Promise<void>>()
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #abandoned: Promise<void>
   #letGo: () => void = () => undefined
@@ -93,7 +95,8 @@ export class BullmqWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
-    await Promise.race([this.#worker.close(), this.#abandoned])
+    const closed = this.#worker.close().then(() => Promise.all(this.#keeping))
+    await Promise.race([closed, this.#abandoned])
     for (const timer of this.#timers) clearInterval(timer)
   }
 
@@ -178,7 +181,13 @@ export class BullmqWorker implements BrokerWorker {
   #settled(native: BullmqJob): void {
     const settlement = this.#settling.get(native)
     this.#settling.delete(native)
-    settlement?.onSettled?.()
+    if (!settlement) return
+    settlement.onSettled?.()
+    if (settlement.outcome === 'retry') return
+    const set = settlement.outcome === 'dead' ? 'failed' : 'completed'
+    const keeping = this.#reported(this.#work.places.keep(readJob(native), set))
+    this.#keeping.add(keeping)
+    void keeping.finally(() => this.#keeping.delete(keeping))
   }
 
   /** Puts a job back for later, as if it had not been taken, however long Redis takes to say that it is. */
