@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@sluice/core'
 import { LeaseLost, type Settlement } from '../broker.ts'
 import { errorText } from '../error-text.ts'
 import type { Job } from '../job.ts'
@@ -17,7 +18,10 @@ export interface RunContext {
  * Does a job. What it returns is the result, and is kept as JSON; what it throws has the job run again.
  * A job may run more than once: `job.id` is the same in every run.
  */
-export type JobHandler = (job: Job, context: RunContext) => unknown
+export type JobHandler<Payload = unknown, Result = unknown> = (
+  job: Job<Payload>,
+  context: RunContext,
+) => MaybePromise<Result>
 
 /** Thrown by a handler for a job that would fail again: it is a dead letter at once. */
 export class PermanentError extends Error {
@@ -25,7 +29,8 @@ export class PermanentError extends Error {
 }
 
 export interface RunSetup {
-  readonly handler: JobHandler
+  /** A method, since what payloads are is for the user to say. */
+  handler(job: Job, context: RunContext): unknown
   /** Runs that a job gets. */
   readonly attempts: number
   readonly backoff: Backoff
@@ -109,7 +114,11 @@ function isPermanent(error: unknown): boolean {
 }
 
 /** Also a handler that throws at once rejects. */
-async function invoke(handler: JobHandler, job: Job, context: RunContext): Promise<unknown> {
+async function invoke(
+  handler: RunSetup['handler'],
+  job: Job,
+  context: RunContext,
+): Promise<unknown> {
   return handler(job, context)
 }
 

@@ -6,11 +6,11 @@ import { RateGate } from './rate-gate.ts'
 import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
 import { setUpWorker } from './worker-setup.ts'
 
-export interface WorkerOptions {
+export interface WorkerOptions<Payload = unknown, Result = unknown> {
   /** Where jobs come from. */
   broker: Broker
   /** Does a job. */
-  handler: JobHandler
+  handler: JobHandler<Payload, Result>
   /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
   limit?: number
   /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
@@ -64,9 +64,13 @@ const brokerPatienceMs = 1_000
  * @example
  * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler: async ({ payload }) => render(payload) })
  * process.once('SIGTERM', () => worker.close())
+ * @typeParam Payload what the queue's payloads are; nothing checks it at run time
+ * @typeParam Result what the handler has to return
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker<Payload = unknown, Result = unknown>(
+  options: WorkerOptions<Payload, Result>,
+): Worker {
   const setup = setUpWorker(options)
   const { broker, rate, concurrency, leaseMs } = setup
   const tell = teller(broker.name, options.onEvent)
