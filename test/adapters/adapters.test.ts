@@ -3,6 +3,7 @@ import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
 import { admission } from './behaviours/admission.ts'
+import { admissionIdentities } from './behaviours/admission-identities.ts'
 import { admissionKeys } from './behaviours/admission-keys.ts'
 import { admissionOverflow } from './behaviours/admission-overflow.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
@@ -44,6 +45,7 @@ const behaviours = {
   queues,
   leases,
   admission,
+  admissionIdentities,
   admissionKeys,
   admissionOverflow,
   penalties,

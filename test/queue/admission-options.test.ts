@@ -1,5 +1,5 @@
 import { memoryStore } from '@sluice/core'
-import { rateLimit } from '@sluice/express'
+import { ip, rateLimit } from '@sluice/express'
 import {
   type AdmissionOptions,
   createAdmission,
@@ -13,7 +13,7 @@ import {
 import { describe, expect, it } from 'vitest'
 
 function makeQueue(options: Partial<QueueOptions> = {}): Queue {
-  return createQueue({ broker: memoryBroker(), ...options })
+  return createQueue({ broker: memoryBroker(), identity: ip(), ...options })
 }
 
 describe('the options of an admission', () => {

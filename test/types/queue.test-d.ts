@@ -3,8 +3,10 @@ import {
   createOutbound,
   createQueue,
   createWorker,
+  type JobHandler,
   memoryBroker,
   statusMonitor,
+  type WorkerOptions,
 } from '@sluice/queue'
 
 // Compiled by `tsc -p test`, and never run: each line below an expected error must be one, and nothing else may be.
@@ -35,3 +37,21 @@ createOutbound({ name: 'crm', limits: [{ limit: 20, window: '1 second' }] })
 createOutbound({ name: 'crm', limits: [{ limit: 20 }] })
 // @ts-expect-error
 statusMonitor({ queue, poll: { limit: 20 } })
+
+interface Report {
+  readonly page: number
+}
+
+const render: JobHandler<Report, string> = ({ payload }) => `page ${payload.page}`
+createWorker<Report>({ broker, handler: ({ payload }) => payload.page })
+createWorker<Report, string>({ broker, handler: async ({ payload }) => String(payload.page) })
+createWorker({ broker, handler: render })
+createWorker({ broker, handler: ({ id, payload }) => ({ id, payload }) })
+export const options: WorkerOptions = { broker, handler: () => undefined }
+
+// @ts-expect-error What a payload is nobody has said.
+createWorker({ broker, handler: ({ payload }) => payload.page })
+// @ts-expect-error
+createWorker<Report>({ broker, handler: ({ payload }) => payload.pages })
+// @ts-expect-error
+createWorker<Report, string>({ broker, handler: ({ payload }) => payload.page })

@@ -1,12 +1,24 @@
-/** Throws when `options` is no object, or has a field outside of `known`. */
+/** What users of other clients write, in the words of this one: the first that there is. */
+const meant: readonly (readonly [guess: RegExp, option: string])[] = [
+  [/delay/i, 'backoffMs'],
+  [/timeout/i, 'maxTotalWaitMs'],
+  [/timeout/i, 'maxWaitMs'],
+  [/retr|attempt/i, 'retries'],
+]
+
+/** Throws when `options` is no object, or has a field outside of `known`; a near miss is proposed. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
   }
   const unknown = Object.keys(options).find((field) => !known.includes(field))
   if (unknown === undefined) return
+  const near =
+    meant.find(([guess, name]) => guess.test(unknown) && known.includes(name))?.[1] ??
+    known.find((name) => name.slice(0, 3) === unknown.slice(0, 3))
+  const hint = near === undefined ? '' : ` (did you mean '${near}'?)`
   throw new TypeError(
-    `${where}: there is no option '${unknown}'; the options are ${known.join(', ')}`,
+    `${where}: there is no option '${unknown}'${hint}; the options are ${known.join(', ')}`,
   )
 }
 
@@ -65,9 +77,10 @@ function invalid(option: string, value: unknown, legal: string): TypeError {
   return new TypeError(`${option} must be ${legal}, but is ${show(value)}`)
 }
 
-function show(value: unknown): string {
+export function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 40)}'`
   if (typeof value === 'function') return 'a function'
+  if (value instanceof Promise) return 'a promise'
   if (Array.isArray(value)) return `an array of ${value.length}`
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

@@ -105,20 +105,26 @@ const factories: readonly { readonly name: string }[] = [
   user,
 ]
 
+/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
+export function checkResolver(resolver: unknown, option: string): void {
+  if (typeof resolver !== 'function') {
+    throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')
+  }
+  const factory = factories.find((make) => make === resolver)
+  if (!factory) return
+  throw invalid(
+    { option },
+    resolver,
+    `called, as in ${option.split('.').at(-1)}: ${factory.name}(…)`,
+  )
+}
+
 /** Checks who is counted, and for how much. */
 export function checkCounting<Native>(
   { key, cost }: Partial<HttpPolicyFields<Native>>,
   at: (field: string) => string,
 ): void {
-  if (key !== undefined && typeof key !== 'function') {
-    const legal = 'a resolver such as apiKey(), or a function of the request'
-    throw invalid({ option: at('key') }, key, legal)
-  }
-  const factory = factories.find((make) => make === key)
-  if (factory) {
-    const legal = `called, as in key: ${factory.name}(…)`
-    throw invalid({ option: at('key') }, key, legal)
-  }
+  if (key !== undefined) checkResolver(key, at('key'))
   if (cost === undefined || typeof cost === 'function') return
   wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }

@@ -49,7 +49,9 @@ export function takenOrAnswered<Native extends object, Handler>(
       const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
       return andThen(passage, (known) => varying(known, exchange, admission))
     }
-    if (!decision.allowed) return overflow(decided, setup)
+    if (!decision.allowed) {
+      return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
+    }
     setup.hold(decided)
     const answer = takes === true ? admission.take(exchange) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
@@ -110,6 +112,18 @@ async function overflow<Native extends object, Handler>(
   }
   giveBack(charged, setup.limiter)
   return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
+}
+
+/** Answers a request that was taken before, and is over a limit now: it takes nothing, and is no denial. */
+function takenBefore<Native extends object, Handler>(
+  answer: Taken,
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): Passage<Handler> {
+  const { source } = decided.decision
+  const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
+  setup.observe({ ...decided, checks: [], decision })
+  return answered(answer, { decided, charged: decided }, setup)
 }
 
 function refused<Native extends object, Handler>(

@@ -53,7 +53,12 @@ export interface Depth {
 }
 
 /** What became of a run, and so of its job. */
-export type Settlement =
+export type Settlement = Outcome & {
+  /** To be called when the broker has carried it out: not for a run whose job is run elsewhere meanwhile. */
+  readonly onSettled?: (() => void) | undefined
+}
+
+type Outcome =
   | { readonly outcome: 'done'; readonly result: unknown }
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
   | { readonly outcome: 'dead'; readonly error: string }

@@ -1,5 +1,6 @@
 import { given, invalid, knownFields, warnOnce, wholeNumber, windowMsOf } from '@sluice/core'
-import { ip, type KeyResolver } from '@sluice/http'
+import { checkResolver, type KeyResolver } from '@sluice/http'
+
 import type { Broker } from './broker.ts'
 import { brokerOf } from './broker-option.ts'
 import type { QueueOptions } from './queue.ts'
@@ -13,7 +14,7 @@ export interface QueueSetup<Native> {
   readonly maxAgeMs: number
   readonly retentionMs: number
   readonly maxJobBytes: number
-  readonly identity: KeyResolver<Native>
+  readonly identity: KeyResolver<Native> | undefined
   readonly secret: string | undefined
   readonly resultUrl: FindResultUrl | undefined
 }
@@ -33,11 +34,8 @@ const queueFields: readonly (keyof QueueOptions)[] = [
 
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
   knownFields(options, 'createQueue', queueFields)
-  const { identity = ip(), secret, resultUrl, onEvent } = options
-  if (typeof identity !== 'function') {
-    const legal = 'a resolver such as apiKey(), or a function of the request'
-    throw invalid({ option: 'identity' }, identity, legal)
-  }
+  const { identity, secret, resultUrl, onEvent } = options
+  if (identity !== undefined) checkResolver(identity, 'identity')
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     // Not shown: it may be most of a secret.
     throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')

@@ -6,10 +6,11 @@ const keyCounts = {
   depth: 4,
   'end-waiting': 12,
   enqueue: 5,
+  keep: 4,
   occupy: 5,
   overdue: 1,
   release: 7,
-  reopen: 6,
+  reopen: 8,
   find: 2,
   sweep: 3,
   undo: 5,
@@ -47,7 +48,7 @@ function commandOf(name: string): string {
 }
 
 function luaOf(name: string): string {
-  return ['flow', 'place', name].map(readLua).join('\n')
+  return ['flow', 'place', 'kept', name].map(readLua).join('\n')
 }
 
 function readLua(name: string): string {

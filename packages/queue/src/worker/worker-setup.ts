@@ -40,7 +40,7 @@ const workerFields: readonly (keyof WorkerOptions)[] = [
 
 const shortestLeaseMs = 1_000
 
-export function setUpWorker(options: WorkerOptions): WorkerSetup {
+export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Result>): WorkerSetup {
   knownFields(options, 'createWorker', workerFields)
   const { handler, onEvent } = options
   if (typeof handler !== 'function') {
@@ -75,7 +75,10 @@ export function setUpWorker(options: WorkerOptions): WorkerSetup {
   }
 }
 
-function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): Rate | undefined {
+function rateOf(
+  { limit, window, store }: Pick<WorkerOptions, 'limit' | 'window' | 'store'>,
+  { isShared }: Broker,
+): Rate | undefined {
   if (limit === undefined && window === undefined) {
     if (store === undefined) return undefined
     throw invalid({ option: 'store' }, store, 'left out without limit and window')

@@ -13,11 +13,11 @@ import { RateGate } from './rate-gate.ts'
 import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
 import { setUpWorker } from './worker-setup.ts'
 
-interface WorkerSettings {
+interface WorkerSettings<Payload, Result> {
   /** Where jobs come from. */
   broker: Broker
   /** Does a job. */
-  handler: JobHandler
+  handler: JobHandler<Payload, Result>
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
   concurrency?: number
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
@@ -44,7 +44,8 @@ interface RateOptions {
 }
 
 /** A rate has both a limit and a window, or there is none. */
-export type WorkerOptions = WorkerSettings & (RateOptions | Without<keyof RateOptions>)
+export type WorkerOptions<Payload = unknown, Result = unknown> = WorkerSettings<Payload, Result> &
+  (RateOptions | Without<keyof RateOptions>)
 
 export interface Worker {
   /** Jobs whose handler is under way. */
@@ -77,9 +78,13 @@ const brokerPatienceMs = 1_000
  * @example
  * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler: async ({ payload }) => render(payload) })
  * process.once('SIGTERM', () => worker.close())
+ * @typeParam Payload what the queue's payloads are; nothing checks it at run time
+ * @typeParam Result what the handler has to return
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker<Payload = unknown, Result = unknown>(
+  options: WorkerOptions<Payload, Result>,
+): Worker {
   const setup = setUpWorker(options)
   const { broker, rate, concurrency, leaseMs } = setup
   const tell = teller(broker.name, options.onEvent)
@@ -123,19 +128,18 @@ export function createWorker(options: WorkerOptions): Worker {
   function notBegun({ id }: Job, cancelled: AbortSignal): Settlement {
     if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
     const outcome = cancelled.aborted ? 'cancelled' : 'returned'
-    tell({ type: outcome, id })
-    return { outcome }
+    return { outcome, onSettled: () => tell({ type: outcome, id }) }
   }
 
   function giveUp({ id, attempt }: Job, interrupted: number): Settlement {
     const error = new Error(`${interrupted} workers were lost while they ran it`)
-    tell({ type: 'dead', id, attempt, runMs: 0, error })
-    return { outcome: 'dead', error: error.message }
+    const onSettled = (): void => tell({ type: 'dead', id, attempt, runMs: 0, error })
+    return { outcome: 'dead', error: error.message, onSettled }
   }
 
   function expire({ id, enqueuedAt }: Job): Settlement {
-    tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
-    return { outcome: 'expired' }
+    const onSettled = (): void => tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
+    return { outcome: 'expired', onSettled }
   }
 
   const work = broker.work(run, {
