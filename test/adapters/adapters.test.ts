@@ -14,6 +14,7 @@ import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
+import { preflights } from './behaviours/preflights.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -32,6 +33,7 @@ const behaviours = {
   bypasses,
   requestValues,
   keys,
+  preflights,
   accessLists,
   proxies,
   refusals,

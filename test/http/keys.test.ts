@@ -9,6 +9,9 @@ import {
   ipKey,
   type KeyResolver,
   route,
+  SluiceError,
+  tenant,
+  user,
 } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
@@ -139,7 +142,73 @@ describe('ip()', () => {
   })
 })
 
+describe('keyOf()', () => {
+  const account = user(() => undefined)
+
+  it.each<[() => string, string]>([
+    [() => account.keyOf('ada'), '@user/ada'],
+    [() => account.keyOf(42), '@user/42'],
+    [() => tenant(() => 1).keyOf(7n), '@tenant/7'],
+    [() => apiKey().keyOf('k1'), '@key/k1'],
+    [() => bearer({ verify: () => false }).keyOf('t'), '@bearer/t'],
+    [() => header('X-Plan').keyOf('gold'), '@header/x-plan/gold'],
+    [() => ip().keyOf('2001:db8:1:2::1'), '@ip/2001:db8:1:2::/64'],
+    [() => ip({ prefix4: 24 }).keyOf('203.0.113.9'), '@ip/203.0.113.0/24'],
+    [() => route().keyOf('GET /users/:id'), '@route/GET /users/:id'],
+    [() => all(account, ip()).keyOf('ada13', '127.0.0.1'), '@all/11:@user/ada1313:@ip/127.0.0.1'],
+    [
+      () => all(all(account, route()), ip()).keyOf(['a', 'r'], '::1'),
+      '@all/24:@all/7:@user/a8:@route/r9:@ip/::/64',
+    ],
+    [() => all(() => 'x', firstOf(account)).keyOf('@x', '@user/a'), '@all/3:@@x7:@user/a'],
+  ])('%s', (find, key) => {
+    expect(find()).toBe(key)
+  })
+
+  it('is the key that a request has, for any identity', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1 }),
+        fc.ipV4(),
+        fc.string({ minLength: 1 }),
+        (id, address, text) => {
+          const both = all(
+            user(() => id),
+            ip(),
+            () => text,
+          )
+          expect(both.keyOf(id, address, text)).toBe(keyOf(both, { ip: address }))
+        },
+      ),
+    )
+  })
+
+  it.each<[() => unknown, RegExp]>([
+    [() => account.keyOf(''), /user\(…\)\.keyOf\(id\) must be text that is not empty.*but is ''/],
+    [() => account.keyOf(1.5), /keyOf\(id\).*but is 1\.5/],
+    [() => account.keyOf(undefined), /keyOf\(id\).*but is undefined/],
+    [() => apiKey().keyOf(''), /apiKey\(…\)\.keyOf\(credential\)/],
+    [() => Reflect.apply(ip().keyOf, undefined, [5]), /ip\(\)\.keyOf\(address\).*but is 5/],
+    [() => all(account, ip()).keyOf('ada'), /one value for each resolver: 2, but got 1/],
+    [() => all(() => 'x').keyOf(''), /text that is not empty/],
+    [
+      () => Reflect.apply(ipKey, undefined, [5]),
+      /ipKey\(address\) must be the text of an address.*5/,
+    ],
+    [() => Reflect.apply(ipKey, undefined, []), /ipKey\(address\).*undefined/],
+  ])('%s is refused', (find, message) => {
+    expect(find).toThrow(message)
+    expect(find).toThrow(SluiceError)
+  })
+})
+
 describe('header(), apiKey() and bearer()', () => {
+  it.each([true, 'yes', {}, null])('are refused with verify: %j', (verify) => {
+    for (const make of [apiKey, bearer]) {
+      expect(() => make({ verify: verify as never })).toThrow(/verify of .* must be a function/)
+    }
+  })
+
   it('take what is there', () => {
     const headers = { 'x-api-key': 'k1', authorization: 'bEaReR  t0ken', 'x-tenant': ' acme ' }
     expect(keyOf(apiKey(), { headers })).toBe('@key/k1')

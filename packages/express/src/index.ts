@@ -4,9 +4,8 @@ export {
   type AdaptiveOptions,
   type ApiKeyOptions,
   adaptive,
-  apiKey,
-  bearer,
   type CpuOptions,
+  type CredentialOptions,
   cpu,
   createLimiter,
   type Decision,
@@ -20,6 +19,7 @@ export {
   type Handler,
   header,
   type Id,
+  type IdentityResolver,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -47,7 +47,7 @@ export {
   tiers,
   unlimited,
 } from '@sluice/http'
-export { all, firstOf, tenant, user } from './keys.ts'
+export { all, apiKey, bearer, firstOf, tenant, user } from './keys.ts'
 export { mount } from './mount.ts'
 export {
   type RateLimit,

@@ -68,7 +68,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
     const exchange: Exchange<Request> = {
       native: req,
-      request: new RequestView(req),
+      request: new RequestView(req, sluiceRateLimit),
       response: res,
       scope: scopeOf(sluiceRateLimit, req),
       whenOver: (hold) => settleAfter(res, req.socket, hold),

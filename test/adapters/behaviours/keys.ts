@@ -1,5 +1,5 @@
-import { all, apiKey, firstOf, ip, route, tenant, user as userKey } from '@sluice/http'
-import { expect, it, vi } from 'vitest'
+import { all, apiKey, bearer, firstOf, ip, route, tenant, user as userKey } from '@sluice/http'
+import { describe, expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
 import type { NativeRequest } from '../drivers/driver.ts'
@@ -137,6 +137,85 @@ export const keys: Behaviour = ({ start, limited }) => {
 
     expect(await app.statuses(2, '/', carrying('one'))).toEqual([200, 429])
     expect(await app.statuses(1, '/', carrying('two'))).toEqual([200])
+  })
+
+  describe.each([
+    ['x-api-key', (key: string) => key, apiKey],
+    ['authorization', (token: string) => `Bearer ${token}`, bearer],
+  ] as const)('%s with verify', (field, written, resolver) => {
+    const with_ = (credential: string) => ({ headers: { [field]: written(credential) } })
+    const issued = (credential: string) => credential === 'ada' || credential === 'bob'
+
+    it('lets 200 wrong logins with made-up credentials get no further than the limit', async () => {
+      let reached = 0
+      const key = firstOf(
+        resolver<NativeRequest>({ verify: async (credential) => issued(credential) }),
+        ip(),
+      )
+      const limits = [
+        {
+          ...{ limit: 1_000, window: '1m', key },
+          routes: {
+            'POST /login': {
+              ...{ limit: 5, window: '15m' },
+              chargeWhen: (_: NativeRequest, { status }: { status: number }) => status === 401,
+            },
+          },
+        } as const,
+      ]
+      const route = { method: 'POST', path: '/login', answer: { status: 401 } } as const
+      const app = await start({ limits, routes: [{ ...route, reached: () => (reached += 1) }] })
+
+      const statuses = await Promise.all(
+        Array.from({ length: 200 }, (_, i) =>
+          app.statuses(1, '/login', { method: 'POST', ...with_(`made up ${i}`) }),
+        ),
+      )
+
+      expect(statuses.flat().filter((status) => status !== 429)).toHaveLength(5)
+      expect(reached).toBe(5)
+    })
+
+    it('counts each credential that you issued apart', async () => {
+      const app = await limited({
+        ...{ limit: 1, window: '1m' },
+        key: firstOf(resolver<NativeRequest>({ verify: issued }), ip()),
+      })
+
+      expect(await app.statuses(2, '/', with_('ada'))).toEqual([200, 429])
+      expect(await app.statuses(1, '/', with_('bob'))).toEqual([200])
+      expect(await app.statuses(1, '/', with_('made up'))).toEqual([200])
+      expect(await app.statuses(1)).toEqual([429])
+    })
+
+    it('shows verify the request, and hands on what it throws', async () => {
+      const seen: unknown[] = []
+      const verify = (credential: string, request: NativeRequest) => {
+        seen.push(credential, request.headers['x-user'])
+        return raise('no database')
+      }
+      const app = await limited({ limit: 1, window: '1m', key: resolver({ verify }) })
+
+      const { headers } = with_('ada')
+      const answer = await app.ask('/', { headers: { ...headers, 'x-user': 'eve' } })
+
+      expect([answer.status, answer.body]).toEqual([500, 'no database'])
+      expect(seen).toEqual(['ada', 'eve'])
+    })
+
+    it.each([undefined, null, 0, 'yes', 1, {}])(
+      'believes nobody for whom verify answers %j',
+      async (answer) => {
+        vi.spyOn(console, 'warn').mockReturnValue()
+        const app = await limited({
+          ...{ limit: 1, window: '1m' },
+          key: resolver<NativeRequest>({ verify: () => answer as true }),
+        })
+
+        expect(await app.statuses(1, '/', with_('ada'))).toEqual([200])
+        expect(await app.statuses(1, '/', with_('bob'))).toEqual([429])
+      },
+    )
   })
 
   it('counts users and tenants by their ids, and the address of who has none', async () => {
