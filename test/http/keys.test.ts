@@ -65,6 +65,30 @@ describe('ip()', () => {
     ['::ffff:cb00:7109', '@ip/203.0.113.9'],
     ['[::ffff:203.0.113.9]:80', '@ip/203.0.113.9'],
     ['0:0:0:0:0:FFFF:203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b::cb00:7109', '@ip/203.0.113.9'],
+    ['[64:FF9B:0::203.0.113.9]:443', '@ip/203.0.113.9'],
+    ['64:ff9b:1::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b:1:abcd::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b:1:abcd:0:1:cb00:7109', '@ip/203.0.113.9'],
+    // RFC 6052 §2.2, behind prefixes of 48, 56 and 64 bits.
+    ['64:ff9b:1:cb00:71:900::', '@ip/203.0.113.9'],
+    ['64:ff9b:1:33cb:0:7109::', '@ip/203.0.113.9'],
+    ['64:ff9b:1:4444:cb:71:900:0', '@ip/203.0.113.9'],
+    ['64:ff9b::', '@ip/64:ff9b::/64'],
+    ['64:ff9b:2::203.0.113.9', '@ip/64:ff9b:2::/64'],
+    ['::203.0.113.9', '@ip/203.0.113.9'],
+    ['::cb00:7109', '@ip/203.0.113.9'],
+    ['::', '@ip/::/64'],
+    ['::ffff:010.0.0.1', '@ip/invalid'],
+    ['::ffff:10.0.0.01', '@ip/invalid'],
+    ['::010.0.0.1', '@ip/invalid'],
+    ['64:ff9b::0x7f.0.0.1', '@ip/invalid'],
+    ['::ffff:256.0.0.1', '@ip/invalid'],
+    ['::ffff:1.2.3', '@ip/invalid'],
+    ['1.2.3.4::', '@ip/invalid'],
+    ['::1.2.3.4:5', '@ip/invalid'],
+    ['2001:db8::1.2.3.4', '@ip/2001:db8::/64'],
     ['2001:db8:1:2:3:4:5:6', '@ip/2001:db8:1:2::/64'],
     ['[2001:DB8:1:2::1]:443', '@ip/2001:db8:1:2::/64'],
     ['fe80::1%eth0', '@ip/fe80::/64'],
@@ -122,6 +146,25 @@ describe('ip()', () => {
       ),
     )
     expect(ipKey('2001:db8:1:2::1')).not.toBe(ipKey('2001:db8:1:3::1'))
+  })
+
+  it('gives one key for all texts of an address that stands for an IPv4, and never one for two IPv4', () => {
+    const octets = fc.tuple(fc.integer({ min: 1, max: 255 }), octet, octet, octet)
+    const hex = (a: number, b: number) => (a * 256 + b).toString(16)
+    const forms = ([a, b, c, d]: readonly [number, number, number, number]): string[] =>
+      ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::', '64:ff9b:1:2::'].flatMap((prefix) => {
+        const dotted = `${prefix}${a}.${b}.${c}.${d}`
+        const plain = `${prefix}${hex(a, b)}:${hex(c, d)}`
+        return [dotted, plain, plain.toUpperCase(), `[${dotted}]:80`, `${dotted}%eth0`]
+      })
+    fc.assert(
+      fc.property(octets, octets, (one, two) => {
+        const keys = new Set([one.join('.'), ...forms(one)].map((text) => ipKey(text)))
+        expect([...keys]).toEqual([`@ip/${one.join('.')}`])
+        const others = new Set(forms(two).map((text) => ipKey(text)))
+        expect(others.has(ipKey(one.join('.')))).toBe(one.join('.') === two.join('.'))
+      }),
+    )
   })
 
   it('counts by the prefixes that it is told', () => {

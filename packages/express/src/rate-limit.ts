@@ -106,7 +106,9 @@ function refuse(
 /** @returns that the request goes no further */
 function send({ status, body }: Pick<Answer, 'status' | 'body'>, res: Response): false {
   // Not Express' `send`, which would add a charset: problem+json does not have one.
-  res.status(status).setHeader('Content-Type', body.contentType).end(body.text)
+  res.status(status).setHeader('Content-Type', body.contentType)
+  // Node finds out the length of what it sends: of the answer to a HEAD, nothing.
+  res.setHeader('Content-Length', Buffer.byteLength(body.text)).end(body.text)
   return false
 }
 

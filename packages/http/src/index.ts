@@ -9,6 +9,7 @@ export {
   given,
   type InvalidEvent,
   invalid,
+  isOptions,
   isPromise,
   type Limiter,
   type MaybePromise,
