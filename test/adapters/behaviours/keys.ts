@@ -1,3 +1,5 @@
+import { createLimiter, memoryStore } from '@sluice/core'
+import type { RequestDecision } from '@sluice/http'
 import { all, apiKey, bearer, firstOf, ip, route, tenant, user as userKey } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
@@ -129,6 +131,78 @@ export const keys: Behaviour = ({ start, limited }) => {
 
     expect(await app.statuses(9, '/', user('ada'))).toEqual([200, 200, ...Array(7).fill(429)])
     expect(await app.statuses(1, '/', victim)).toEqual([200])
+  })
+
+  describe('req.rateLimit.reset()', () => {
+    const login = { method: 'POST', path: '/login' } as const
+    const right = { ...user('ada'), method: 'POST' }
+
+    it('forgets what all identities of a request have taken, wherever its limits stand', async () => {
+      const app = await start({
+        limits: [
+          {
+            ...{ name: 'all', limit: 100, window: '1m' },
+            routes: {
+              'POST /login': {
+                combine: 'add',
+                policies: [
+                  { limit: 3, window: '15m', key: all(userKey(byUser), ip()) },
+                  { name: 'address', limit: 9, window: '15m', key: ip() },
+                ],
+              },
+            },
+          },
+        ],
+        routes: [
+          {
+            ...login,
+            reached: async (request) => {
+              if (request.headers['x-right']) await request.rateLimit?.reset()
+            },
+          },
+        ],
+      })
+      const wrong = { ...user('eve'), method: 'POST' }
+      expect(await app.statuses(4, '/login', wrong)).toEqual([200, 200, 200, 429])
+      expect(await app.statuses(2, '/login', right)).toEqual([200, 200])
+      const done = { ...right, headers: { ...right.headers, 'x-right': 'yes' } }
+      expect(await app.statuses(1, '/login', done)).toEqual([200])
+
+      const answer = await app.ask('/login', right)
+      expect(answer.field('ratelimit')).toMatch(/^"all";r=99;t=60, ".*";r=2;t=900, "address";r=8;/)
+      // Whoever else came from the address has the count of that pair still.
+      expect(await app.statuses(1, '/login', wrong)).toEqual([429])
+    })
+
+    it('lifts the block of whoever is refused and then proves who it is', async () => {
+      const app = await limited({
+        ...{ limit: 1, window: '1m', key: userKey(byUser) },
+        penalty: { after: 1, within: '1m', for: '1h' },
+        async reply(decision) {
+          await (decision as RequestDecision).reset()
+          return 'once more'
+        },
+      })
+      expect(await app.statuses(4, '/', user('ada'))).toEqual([200, 418, 200, 418])
+    })
+
+    it('gives nothing back twice', async () => {
+      const app = await start({
+        limits: [{ ...{ name: 'x', limit: 2, window: '1m' }, refundWhen: () => true }],
+        routes: [{ path: '/', reached: async ({ rateLimit }) => void (await rateLimit?.reset()) }],
+      })
+      expect(await app.statuses(4)).toEqual([200, 200, 200, 200])
+    })
+
+    it('is keyed as keyOf says', async () => {
+      const store = memoryStore()
+      const pair = all(userKey(byUser), ip())
+      const options = { name: 'login', limit: 1, window: '1m', store } as const
+      const app = await limited({ ...options, key: pair })
+      expect(await app.statuses(2, '/', user('ada'))).toEqual([200, 429])
+      await createLimiter(options).reset(pair.keyOf('ada', '127.0.0.1'))
+      expect(await app.statuses(2, '/', user('ada'))).toEqual([200, 429])
+    })
   })
 
   it('takes the ready-made resolvers', async () => {
