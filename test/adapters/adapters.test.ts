@@ -10,6 +10,7 @@ import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
+import { identities } from './behaviours/identities.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
@@ -33,6 +34,7 @@ const behaviours = {
   bypasses,
   requestValues,
   keys,
+  identities,
   preflights,
   accessLists,
   proxies,
