@@ -11,10 +11,12 @@ import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
+import { identities } from './behaviours/identities.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
+import { preflights } from './behaviours/preflights.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -33,6 +35,8 @@ const behaviours = {
   bypasses,
   requestValues,
   keys,
+  identities,
+  preflights,
   accessLists,
   proxies,
   refusals,

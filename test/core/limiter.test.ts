@@ -40,7 +40,7 @@ describe('consume, peek and charge', () => {
       const limiter = createLimiter({ limit: 5, window: '1m' })
       await expect(limiter.consume('k', options as never)).rejects.toMatchObject({
         code: 'SLUICE_OPTION_INVALID',
-        message: expect.stringMatching(/^options must be an object, but is /),
+        message: expect.stringMatching(/^options must be a plain object, but is /),
       })
     },
   )

@@ -272,8 +272,8 @@ describe('a memory that is full of exhausted keys', () => {
 describe('wrong options', () => {
   const good = { after: 3, within: '1m', for: '5m' }
   it.each([
-    ['penalty must be an object', true],
-    ['penalty must be an object', 'manual'],
+    ['penalty must be a plain object', true],
+    ['penalty must be a plain object', 'manual'],
     ["penalty: there is no option 'atfer' (did you mean 'after'?)", { atfer: 3 }],
     ['penalty.after must be', {}],
     ['penalty.after must be', { ...good, after: 0 }],

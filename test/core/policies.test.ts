@@ -211,7 +211,7 @@ describe('options', () => {
     ],
     [{ policies: [good], limit: 5 }, 'limit stands beside policies'],
     [{}, 'no policy: give limit and window'],
-    [undefined, 'createLimiter must be an object'],
+    [undefined, 'createLimiter must be a plain object'],
     [
       { ...good, algorithm: 'gcra' },
       "algorithm must be one of 'sliding-log', 'sliding-counter', 'fixed-window'",

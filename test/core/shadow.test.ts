@@ -281,7 +281,7 @@ describe('a canary', () => {
     [{ enforce: { share: Number.NaN } }, /but is NaN/],
     [{ enforce: { share: '0.5' as never } }, /but is '0.5'/],
     [{ enforce: {} as never }, /but is undefined/],
-    [{ enforce: 0.5 as never }, /^enforce must be an object, but is 0\.5$/],
+    [{ enforce: 0.5 as never }, /^enforce must be a plain object, but is 0\.5$/],
     [{ enforce: { part: 1 } as never }, /enforce: there is no option 'part'/],
     [{ mode: 'dry-run' as never }, /^mode must be one of 'enforce', 'shadow', but is 'dry-run'$/],
     [

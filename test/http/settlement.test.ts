@@ -232,7 +232,7 @@ describe('options', () => {
       /^idempotentRetries must be a whole number from 1 to 100, but is 0$/,
     ],
     [{ idempotentRetries: 1.5 }, /but is 1\.5$/],
-    [{ enforce: 0.5 }, /^enforce must be an object/],
+    [{ enforce: 0.5 }, /^enforce must be a plain object/],
     [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
   ])('refuses %o', (options, message) => {
     const make = () =>

@@ -46,7 +46,7 @@ describe('options of redisStore', () => {
     [{ digest: 'no' }, 'digest must be'],
     [{ encoding: 'zset' }, "one of 'packed', 'sorted-set'"],
     [{ clock: 'redis' }, "one of 'server', 'client'"],
-    [{ batch: 5 }, 'batch must be an object'],
+    [{ batch: 5 }, 'batch must be a plain object'],
     [{ batch: { size: 5 } }, "no option 'size'"],
     [{ batch: { maxKeys: 0 } }, 'batch.maxKeys must be a whole number from 1 to 4000, but is 0'],
     [{ batch: { maxKeys: 4_001 } }, 'batch.maxKeys must be'],
@@ -58,7 +58,7 @@ describe('options of redisStore', () => {
     [{ denialTtlMs: '1s' }, 'denialTtlMs must be'],
     [{ onInvalid: true }, 'onInvalid must be'],
     [{ keyPrefix: 'x' }, "no option 'keyPrefix'"],
-    [null, 'redisStore must be an object'],
+    [null, 'redisStore must be a plain object'],
   ])('%j is refused', (options, message) => {
     expect(() => redisStore(client, options as RedisStoreOptions)).toThrow(message)
   })

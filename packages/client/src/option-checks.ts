@@ -6,9 +6,9 @@ const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/retr|attempt/i, 'retries'],
 ]
 
-/** Throws when `options` is no object, or has a field outside of `known`; a near miss is proposed. */
+/** Throws when `options` is no plain object, or has a field outside of `known`; a near miss is proposed. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isPlain(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
   }
   const unknown = Object.keys(options).find((field) => !known.includes(field))
@@ -20,6 +20,14 @@ export function knownFields(options: unknown, where: string, known: readonly str
   throw new TypeError(
     `${where}: there is no option '${unknown}'${hint}; the options are ${known.join(', ')}`,
   )
+}
+
+/** Whether it is an object literal or the like: a Map or a Promise would be taken for options that set nothing. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: object | null = Object.getPrototypeOf(value)
+  // The prototype of plain objects of another realm, such as a frame or a test's context, is known by having none itself.
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** A number of milliseconds that may be `Infinity`, for bounds. */

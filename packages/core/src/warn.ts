@@ -1,3 +1,5 @@
+import { onOneLine } from './options.ts'
+
 declare const console: { warn(message: string): void }
 
 const warned = new Set<string>()
@@ -9,5 +11,5 @@ const warned = new Set<string>()
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return
   warned.add(topic)
-  console.warn(`sluice: ${message}`)
+  console.warn(`sluice: ${onOneLine(message)}`)
 }

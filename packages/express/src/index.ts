@@ -4,9 +4,8 @@ export {
   type AdaptiveOptions,
   type ApiKeyOptions,
   adaptive,
-  apiKey,
-  bearer,
   type CpuOptions,
+  type CredentialOptions,
   cpu,
   createLimiter,
   type Decision,
@@ -22,6 +21,7 @@ export {
   type Handler,
   header,
   type Id,
+  type IdentityResolver,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -48,7 +48,7 @@ export {
   type TierTable,
   unlimited,
 } from '@sluice/http'
-export { all, firstOf, tenant, tiers, user } from './keys.ts'
+export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './keys.ts'
 export { mount } from './mount.ts'
 export {
   type RateLimit,

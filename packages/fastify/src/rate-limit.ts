@@ -8,6 +8,8 @@ import {
   flag,
   type Guard,
   given,
+  invalid,
+  isOptions,
   type MaybePromise,
   oneOf,
   type Passage,
@@ -40,6 +42,9 @@ interface Nearest {
 const nearest = new WeakMap<FastifyInstance, Nearest>()
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
+  if (!isOptions(options)) {
+    throw invalid({ option: 'rateLimitPlugin' }, options, 'a plain object of options')
+  }
   const { hook: wanted, global, ...limits } = options
   const hook = oneOf(given(wanted, 'onRequest'), { option: 'hook' }, hooks)
   const guard: PluginGuard = createGuard(limits, {

@@ -26,7 +26,7 @@ import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
-import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import type { PolicyGuardOptions, Preflights } from './policy-guard-options.ts'
 import { quietLimiter, unobserved } from './quiet-limiter.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
@@ -70,6 +70,8 @@ export interface GuardSetup<Native extends object> {
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
+  /** `undefined`: they are counted where their handler serves other methods too. */
+  readonly preflights: Preflights | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly replays: Replays<Native> | undefined
   /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
@@ -88,6 +90,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  'preflights',
   'admission',
   ...idempotencyFields,
   'skip',
@@ -172,6 +175,10 @@ export function setUpGuard<Native extends object, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    preflights:
+      options.preflights === undefined
+        ? undefined
+        : oneOf<Preflights>(options.preflights, { option: 'preflights' }, ['pass', 'count']),
     replays:
       idempotency &&
       new Replays({

@@ -64,7 +64,7 @@ export function createGuard<Native extends object, Handler = never>(
   { routing, scope, isGlobal = true, ...place }: GuardSite,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {
-    throw invalid({ option: place.where }, options, 'an object of options')
+    throw invalid({ option: place.where }, options, 'a plain object of options')
   }
   const { routes, profiles, ...own } = options
   const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }

@@ -11,6 +11,7 @@ export {
   given,
   type InvalidEvent,
   invalid,
+  isOptions,
   isPromise,
   type Limiter,
   type MaybePromise,
@@ -40,12 +41,14 @@ export type { HttpRequest } from './http-request.ts'
 export { all } from './keys/all.ts'
 export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
+export type { CredentialOptions } from './keys/credential.ts'
 export { firstOf } from './keys/first-of.ts'
 export { header } from './keys/header.ts'
 export type { Id } from './keys/id-key.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export {
   defineKey,
+  type IdentityResolver,
   type KeyResolver,
   type ResolvedKey,
   resolveKey,
@@ -82,7 +85,7 @@ export {
 export type { GuardPenalty } from './penalty-rule.ts'
 export type { PerRequest } from './per-request.ts'
 export type { PolicyGuard } from './policy-guard.ts'
-export type { Message } from './policy-guard-options.ts'
+export type { Message, Preflights } from './policy-guard-options.ts'
 export {
   type HttpResponse,
   type ResponseField,

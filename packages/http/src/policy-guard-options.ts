@@ -15,6 +15,9 @@ import type { SettlementOptions } from './settlement/settlement-options.ts'
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object
 
+/** What happens to CORS preflights: they pass uncounted, or count as any other request. */
+export type Preflights = 'pass' | 'count'
+
 /**
  * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with goes to the error handling of the
  * framework.
@@ -39,6 +42,12 @@ export interface PolicyGuardSettings<Native, Handler = never>
   penalty?: GuardPenalty<Native> | false
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
+  /**
+   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass uncounted, or count as other requests do. Any client
+   * can send requests of that shape: set `'count'` where a handler serves OPTIONS as it serves other methods, as with `app.use('/graphql', handler)`.
+   * @default 'pass', but 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`)
+   */
+  preflights?: Preflights
   /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
   admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */

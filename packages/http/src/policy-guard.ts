@@ -93,11 +93,15 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    if (isPreflight(exchange.request)) return untouched
+    if (isPreflight(exchange.request) && !countsPreflight(exchange.request)) return untouched
     if (!skip) return enter(exchange)
     return andThen(skip(exchange.native), (skipped) =>
       skipped ? leave(exchange) : enter(exchange),
     )
+  }
+
+  function countsPreflight({ isForAllMethods = false }: HttpRequest): boolean {
+    return setup.preflights === undefined ? isForAllMethods : setup.preflights === 'count'
   }
 
   /** What is shed is not counted. */

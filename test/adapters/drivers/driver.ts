@@ -25,7 +25,8 @@ export type Limits = GuardFields<NativeRequest> & {
 }
 
 export interface Route {
-  readonly method?: 'GET' | 'POST' | 'PUT'
+  /** ALL: one handler for every method. @default 'GET' */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'ALL'
   readonly path: string
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits

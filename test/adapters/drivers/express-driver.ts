@@ -51,7 +51,7 @@ async function start(
 
 function addRoute(app: express.Express, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
-  const verb = method.toLowerCase() as 'get' | 'post' | 'put'
+  const verb = method.toLowerCase() as 'get' | 'post' | 'put' | 'all'
   app[verb](path, ...(limits ? [middleware(limits)] : []), async (req, res, next) => {
     if (streams) res.write('first ')
     try {

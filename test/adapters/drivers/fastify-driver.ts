@@ -42,7 +42,7 @@ async function start(setup: AppSetup): Promise<RunningApp> {
 function addRoute(app: FastifyInstance, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
   app.route({
-    method,
+    method: method === 'ALL' ? app.supportedMethods : method,
     url: path,
     config: limits ? { rateLimit: pluginOptions(limits) } : {},
     handler: async (request, reply) => {

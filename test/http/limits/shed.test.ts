@@ -212,6 +212,6 @@ it.each<[object, RegExp, string?]>([
 
 it.each([null, true, 'batch'])('shed cannot be %s', (shed) => {
   expect(() => guardOf({ limit: 1, window: '1m', shed: shed as never })).toThrow(
-    /^shed must be an object/,
+    /^shed must be a plain object/,
   )
 })

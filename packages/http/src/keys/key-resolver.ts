@@ -13,12 +13,33 @@ export type KeyResolver<Native> = (
   request: HttpRequest,
 ) => MaybePromise<ResolvedKey>
 
+/**
+ * A ready-made resolver. It also tells the key of an identity that no request stands for.
+ * @typeParam Values what an identity is made of
+ */
+export interface IdentityResolver<Native, Values extends unknown[] = [value: string]>
+  extends KeyResolver<Native> {
+  /**
+   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it: `user(…).keyOf('ada')` is `'@user/ada'`.
+   * @throws SluiceError when the value is no identity
+   */
+  keyOf(...values: Values): string
+}
+
 const readyMade = new WeakSet<object>()
 
 /** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.add(resolver)
   return resolver
+}
+
+/** Marks a resolver, and gives it `keyOf`. */
+export function defineIdentity<Native, Values extends unknown[]>(
+  resolver: KeyResolver<Native>,
+  keyOf: (...values: Values) => string,
+): IdentityResolver<Native, Values> {
+  return Object.assign(defineKey(resolver), { keyOf })
 }
 
 /**
@@ -42,6 +63,19 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
     return undefined
   }
   return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
+}
+
+/**
+ * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`. Without `keyOf` (a user's function,
+ * `firstOf(…)`) it is what the resolver yields.
+ * @throws SluiceError when the value is no identity
+ */
+export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
+  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') {
+    return resolver.keyOf(...(Array.isArray(value) ? value : [value]))
+  }
+  if (typeof value === 'string' && value !== '') return accept(value, resolver) ?? value
+  throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
 }
 
 /** A number for a key is what many databases hold; all its users would share one address' quota unseen. */

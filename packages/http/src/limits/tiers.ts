@@ -61,7 +61,7 @@ export function tiers<Native>(
 
 function checkTable(table: unknown): void {
   if (!isOptions(table) || isLimitSource(table) || Object.keys(table).length === 0) {
-    throw invalid({ option: 'tiers(table)' }, table, 'an object of limits by tier')
+    throw invalid({ option: 'tiers(table)' }, table, 'a plain object of limits by tier')
   }
   for (const [tier, limit] of Object.entries(table)) {
     if (isLimitValue(limit) || typeof limit === 'function' || isLimitSource(limit)) continue

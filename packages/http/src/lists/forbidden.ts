@@ -11,8 +11,9 @@ const blocked: RequestDecision = {
   retryAfterMs: Number.POSITIVE_INFINITY,
   delayMs: 0,
   source: 'store',
-  // Nothing was asked, so there is nobody to charge.
+  // Nothing was asked, so there is nobody to charge, and nothing to forget.
   charge: () => undefined,
+  reset: async () => undefined,
 }
 
 /**

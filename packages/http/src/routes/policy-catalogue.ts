@@ -21,7 +21,7 @@ export class PolicyCatalogue<Native> {
     for (const policy of namedPolicies(options)) this.#policies.set(policy.name, policy)
     if (profiles === undefined) return
     if (!isOptions(profiles)) {
-      throw invalid({ option: 'profiles' }, profiles, 'an object of policies by name')
+      throw invalid({ option: 'profiles' }, profiles, 'a plain object of policies by name')
     }
     for (const [name, profile] of Object.entries(profiles)) this.#add(name, profile)
   }

@@ -11,6 +11,11 @@ export interface RequestDecision extends Decision {
    * @throws SluiceError when `units` is no such number, or the limiter has no such policy
    */
   charge(units: number, policy?: string): void
+  /**
+   * Forgets all that the identities of this request have taken of these policies, and lifts their blocks: after a login that was right, say.
+   * What this request took is forgotten too, so nothing of it is given back later. Rejects when the store failed.
+   */
+  reset(): Promise<void>
 }
 
 /**
@@ -48,5 +53,13 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   charge(units: number, policy?: string): void {
     this.#account ??= new RequestAccount(this.#place, this.#request)
     this.#account.charge(units, policy)
+  }
+
+  async reset(): Promise<void> {
+    const { checks } = this.#request
+    // A penalty may have been asked in a form that counts no strikes.
+    await this.#place.limiter.resetChecks(
+      checks.map((check) => ({ ...check, policy: check.rule.policy })),
+    )
   }
 }
