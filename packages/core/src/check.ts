@@ -13,6 +13,8 @@ export interface Check {
   readonly shadow?: boolean
   /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
   readonly receipt?: Receipt
+  /** For `refund`: units of the receipt that were given back before. @default 0 */
+  readonly refunded?: number
 }
 
 /** What a refund gives back. Opaque to users; a store reads only the receipts that it wrote itself. */

@@ -12,6 +12,7 @@ export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
+export type { RefundOptions } from './holdings.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export {
   checkTogether,

@@ -8,11 +8,14 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
  *   from a request that is allowed, and a strike from one that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
- * - `refund`: gives back what the receipts took, as far as it still counts
+ * - `refund`: gives back up to `cost` units of what the receipts took, as far as they still count
  * - `release`: ends the leases that the receipts hold, as far as they still run
- * - `renew`: prolongs those leases; an outcome is allowed while its lease still runs
+ * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
  * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were blocked for before
+ *
+ * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the store found anything to change: units that
+ * it gave back, a lease that still ran, units or a block that it forgot, a block that it replaced.
  */
 export type StoreOp =
   | 'consume'

@@ -87,7 +87,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       ttlMargin,
       incarnation,
     })
-    incarnation = (incarnation + 2 * encoded.keys.length) % u32
+    incarnation = (incarnation + 4 * encoded.keys.length) % u32
     const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
     const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
     if (unreadable > 0) {
