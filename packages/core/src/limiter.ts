@@ -1,4 +1,4 @@
-import type { Check } from './check.ts'
+import { type Check, maxKeyLength } from './check.ts'
 import { type Decision, withShadow } from './decision.ts'
 import type { Duration } from './duration.ts'
 import { divideChecks } from './enforcement.ts'
@@ -7,7 +7,7 @@ import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify } from './observers.ts'
-import { knownFields, show, wholeNumber } from './options.ts'
+import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
@@ -223,8 +223,15 @@ function costOf(options: CostOptions): number {
 }
 
 function checkKey(key: unknown): void {
-  if (typeof key === 'string' && key !== '') return
-  throw new SluiceError('SLUICE_KEY_INVALID', `key must be a non-empty string, but is ${show(key)}`)
+  const legal = `a non-empty string of at most ${maxKeyLength} characters`
+  if (typeof key !== 'string' || key === '') {
+    throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
+  }
+  if (key.length <= maxKeyLength) return
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    `key must be ${legal}, but has ${key.length}; give a digest of it instead`,
+  )
 }
 
 function penaltyMissing(): SluiceError {

@@ -63,6 +63,8 @@ export interface Store {
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
    */
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */
+  readonly maxLogLimit?: number
   /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
   readonly instances?: number
   /** Tells of what the store notices by itself, such as clocks that differ. */
