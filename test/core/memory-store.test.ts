@@ -1,4 +1,4 @@
-import { algorithmNames, memoryStore, Receipt } from '@sluice/core'
+import { algorithmNames, createLimiter, maxKeyLength, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
@@ -79,13 +79,29 @@ describe('a flood of keys', () => {
 })
 
 describe('keys', () => {
-  it('of a megabyte are told apart, and take no more room than their digest', async () => {
+  it('of the greatest length are told apart, and longer ones are refused before anything is computed', async () => {
     const store = memoryStore()
-    const limiter = limiterOf({ store, limit: 1, window: '1h' })
-    const long = 'k'.repeat(1_000_000)
+    const limiter = createLimiter({ store, limit: 1, window: '1h', penalty: { after: 'never' } })
+    const long = 'k'.repeat(maxKeyLength - 1)
     expect((await limiter.consume(`${long}a`)).allowed).toBe(true)
     expect((await limiter.consume(`${long}b`)).allowed).toBe(true)
     expect((await limiter.consume(`${long}a`)).allowed).toBe(false)
+    const apply = vi.spyOn(store, 'apply')
+    const tooLong = `${long}ab`
+    for (const refused of [
+      limiter.consume(tooLong),
+      limiter.peek(tooLong),
+      limiter.charge(tooLong),
+      limiter.reset(tooLong),
+      limiter.block(tooLong, '1h'),
+    ]) {
+      await expect(refused).rejects.toMatchObject({
+        code: 'SLUICE_KEY_INVALID',
+        message:
+          'key must be a non-empty string of at most 16384 characters, but has 16385; give a digest of it instead',
+      })
+    }
+    expect(apply).not.toHaveBeenCalled()
   })
 
   it('never meet, whatever their lengths around the bound', async () => {
@@ -159,7 +175,7 @@ describe('several checks in one request', () => {
     }
   })
 
-  it('give back what a trimmed log holds, and no more, when the clock is set back', () => {
+  it('give back what is theirs, and no more, when the clock is set back', () => {
     const store = memoryStore()
     const [policy] = policiesOf([{ name: 'p', limit: 5, window: '1m', resolution: '1m' }])
     if (!policy) throw new Error('one policy')
@@ -171,6 +187,6 @@ describe('several checks in one request', () => {
     if (charged?.receipt)
       store.apply('refund', [{ ...charged.receipt.check, receipt: charged.receipt }])
     vi.setSystemTime(Date.now() - 60_007)
-    expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(5)
+    expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(4)
   })
 })

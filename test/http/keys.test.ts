@@ -290,6 +290,22 @@ describe('all() and firstOf()', () => {
     minLength: 1,
   })
 
+  it('goes on where a resolver yields more text than a key may have', () => {
+    const given = { ip: '203.0.113.9' }
+    expect(
+      keyOf(
+        firstOf(() => 'k'.repeat(16_385), ip()),
+        given,
+      ),
+    ).toBe('@ip/203.0.113.9')
+    expect(
+      keyOf(
+        firstOf(() => 'k'.repeat(16_384), ip()),
+        given,
+      ),
+    ).toHaveLength(16_384)
+  })
+
   it('never joins two lists to one key', () => {
     const lists = fc.array(texts, { minLength: 1, maxLength: 4 })
     fc.assert(

@@ -1,3 +1,4 @@
+import { createLimiter, unlimited } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
@@ -61,6 +62,19 @@ describe('options of redisStore', () => {
     [null, 'redisStore must be a plain object'],
   ])('%j is refused', (options, message) => {
     expect(() => redisStore(client, options as RedisStoreOptions)).toThrow(message)
+  })
+
+  it('takes limits of 10,000 at most for logs in sorted sets', () => {
+    const store = redisStore(client, { encoding: 'sorted-set' })
+    const window = '1h'
+    expect(() => createLimiter({ store, limit: 10_001, window })).toThrow(
+      "limit of 'default' (10001) must be at most 10000 with algorithm 'sliding-log' on this store",
+    )
+    expect(() => createLimiter({ store, limit: 10_000, window })).not.toThrow()
+    expect(() => createLimiter({ store, limit: unlimited, window })).not.toThrow()
+    const algorithm = 'token-bucket'
+    expect(() => createLimiter({ store, limit: 10_001, window, algorithm })).not.toThrow()
+    expect(() => createLimiter({ store: redisStore(client), limit: 10_001, window })).not.toThrow()
   })
 
   it('never shows a secret in a message', () => {

@@ -140,6 +140,26 @@ describe('the script', () => {
     },
   )
 
+  it('writes a bounded number of members to a sorted set, whatever is asked', async () => {
+    const store = redisStore(client, { encoding: 'sorted-set', heartbeatMs: 0 })
+    const limiter = patientLimiter({ store, limit: 10_000, window: '1h' })
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('one policy')
+    for (let i = 0; i < 2; i += 1) await limiter.charge('k', { cost: Number.MAX_SAFE_INTEGER })
+    const [key = ''] = await client.keys('*')
+    expect(await client.zcard(key)).toBe(20_001)
+    const checks = [{ policy, key: 'tier', cost: 1_000_000, limit: 1_000_000 }]
+    const decision = await limiter.decide(checks)
+    expect(decision).toMatchObject({ allowed: false, source: 'store' })
+    expect(decision.outcomes[0]?.limit).toBe(10_000)
+    const slowest = Number(
+      /usec_per_call=([\d.]+)/.exec(
+        /cmdstat_evalsha:.*/.exec(String(await server.cli('INFO', 'commandstats')))?.[0] ?? '',
+      )?.[1],
+    )
+    expect(slowest).toBeLessThan(1_000_000)
+  })
+
   it('keeps a log of a limit beyond 2^24, and one whose limit is raised across it', async () => {
     const store = redisStore(client)
     const limiters = [5, 20_000_000].map((limit) =>

@@ -20,7 +20,7 @@ export const errorCodes = {
   SLUICE_ROUTE_DUPLICATE: 'two routes of the options that match the same requests',
   SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',
   SLUICE_ANSWER_INVALID: 'a function that had to answer true or false, and did not',
-  SLUICE_KEY_INVALID: 'a key that is not a non-empty string',
+  SLUICE_KEY_INVALID: 'a key that is no text, empty, or longer than 16,384 characters',
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',

@@ -4,7 +4,7 @@ export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window
 export { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithms } from './algorithms/table.ts'
-export { type Check, Receipt } from './check.ts'
+export { type Check, maxKeyLength, Receipt } from './check.ts'
 export type { Decision, DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
@@ -12,6 +12,7 @@ export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
+export type { RefundOptions } from './holdings.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
 export {
   checkTogether,

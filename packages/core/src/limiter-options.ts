@@ -90,6 +90,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
+  for (const policy of policies) checkLogLimit(policy, store)
   const failureMode = oneOf(
     given(options.failureMode, 'fallback'),
     { option: 'failureMode' },
@@ -184,6 +185,16 @@ export function policyList<P extends object>(
     )
   }
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
+}
+
+function checkLogLimit({ algorithm, limit, name }: Policy, { maxLogLimit }: Store): void {
+  if (algorithm !== 'sliding-log' || maxLogLimit === undefined) return
+  if (limit <= maxLogLimit || limit === Number.POSITIVE_INFINITY) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm 'sliding-log' on this store, which keeps a member for every ` +
+      `unit; use the encoding 'packed', or another algorithm`,
+  )
 }
 
 function storeOf(store: Store | undefined): Store {

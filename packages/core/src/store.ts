@@ -8,11 +8,14 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
  *   from a request that is allowed, and a strike from one that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
- * - `refund`: gives back what the receipts took, as far as it still counts
+ * - `refund`: gives back up to `cost` units of what the receipts took, as far as they still count
  * - `release`: ends the leases that the receipts hold, as far as they still run
- * - `renew`: prolongs those leases; an outcome is allowed while its lease still runs
+ * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
  * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were blocked for before
+ *
+ * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the store found anything to change: units that
+ * it gave back, a lease that still ran, units or a block that it forgot, a block that it replaced.
  */
 export type StoreOp =
   | 'consume'
@@ -60,6 +63,8 @@ export interface Store {
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
    */
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */
+  readonly maxLogLimit?: number
   /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
   readonly instances?: number
   /** Tells of what the store notices by itself, such as clocks that differ. */

@@ -14,11 +14,12 @@
 --   repeats      whether a key occurs more than once in the group
 --   costs        of each key of each row; left out where all are 1
 --   counts       how many equal requests each row stands for; left out where all are 1
---   receipts     of each key of each row: time, and incarnation
+--   receipts     of each key of each row: time, incarnation, and units that were given back before
 -- Returns  { number, now, values that could not be read,
 --            for each key of each row a report; after it, in some cases, ms to wait, or to be held,
 --            for each row of which not all requests are allowed: its number, from 1, and how many are,
 --            and how many such rows there are }
+-- For renew, refund, release, reset and block, the incarnation of a report is 1 where there was anything to settle, and 0 elsewhere.
 -- A report is one integer, x · 2^27 + y, of what the algorithm reports; or −1, x, y; or −2, x, y, incarnation.
 local policies = call.policies
 for _, policy in ipairs(policies) do
@@ -83,9 +84,9 @@ define.row = function()
     return cost > 0 and policy.limit > 0
   end
 
-  local function answer(cell, policy, more)
+  local function answer(cell, policy, more, flag)
     local x, y = policy.algorithm.report(cell, policy)
-    report(x, y, cell.incarnation)
+    report(x, y, flag or cell.incarnation)
     if more then
       size = size + 1
       reply[size] = more
@@ -119,23 +120,36 @@ define.row = function()
     end
   end
 
-  -- One key after the other, all allowed.
+  -- One key after the other. Where settle returns whether there was anything to settle, 1 or 0 stands for the incarnation.
   local function each(settle)
     return function(group, shape, at)
       for i = 1, #shape do
         local cell, policy = cells[i], shape[i]
-        settle(cell, policy, group.costs and group.costs[at + i] or 1, group.receipts, 2 * (at + i))
-        answer(cell, policy, policy.algorithm.delay and 0)
+        local found = settle(cell, policy, group.costs and group.costs[at + i] or 1, group.receipts, 3 * (at + i))
+        local flag = nil
+        if found ~= nil then flag = found and 1 or 0 end
+        answer(cell, policy, policy.algorithm.delay and 0, flag)
       end
     end
   end
 
   local give_back = each(function(cell, policy, cost, receipts, at)
-    local time, incarnation = receipts[at - 1], receipts[at]
+    local time, incarnation, refunded = receipts[at - 2], receipts[at - 1], receipts[at]
     if policy.algorithm.renew or cell.incarnation == incarnation then
-      policy.algorithm.give_back(cell, policy, cost, time)
+      local before = policy.algorithm.report(cell, policy)
+      policy.algorithm.give_back(cell, policy, cost, time, refunded)
+      return policy.algorithm.report(cell, policy) < before
     end
+    return false
   end)
+
+  -- Whether a key has taken anything that counts, or is blocked.
+  local nothing = { used = 0, current = 0, previous = 0, count = 0, level = 0, blocked_until = 0 }
+  local function holds(cell, policy)
+    local algorithm = policy.algorithm
+    if algorithm.fits(cell, policy) < algorithm.fits(nothing, policy) then return true end
+    return algorithm.counts_only_denials and algorithm.report(cell, policy) > 0 or false
+  end
 
   local operations = {
     consume = function(group, shape, at, row)
@@ -149,12 +163,18 @@ define.row = function()
     release = give_back,
     renew = each(function(cell, policy, cost, receipts, at)
       local renew = policy.algorithm.renew
-      local is_held = renew and renew(cell, policy, cost, receipts[at - 1])
-      cell.incarnation = is_held and 1 or 0
+      return renew and renew(cell, policy, cost, receipts[at - 2]) or false
     end),
-    reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
+    reset = each(function(cell, policy)
+      local held = holds(cell, policy)
+      policy.algorithm.clear(cell, policy)
+      return held
+    end),
     block = each(function(cell, policy, cost)
-      if policy.algorithm.block then policy.algorithm.block(cell, policy, cost) end
+      if not policy.algorithm.block then return false end
+      local _, blocked_ms = policy.algorithm.report(cell, policy)
+      policy.algorithm.block(cell, policy, cost)
+      return blocked_ms > 0
     end),
   }
 

@@ -1,4 +1,11 @@
-import { algorithms, type Check, type Outcome, type Policy, SluiceError } from '@sluice/core'
+import {
+  algorithms,
+  type Check,
+  type Outcome,
+  type Policy,
+  SluiceError,
+  type StoreOp,
+} from '@sluice/core'
 import { type Report, readOutcome } from './outcomes.ts'
 import { type Group, type MergedRow, type Row, RowGroups } from './row-groups.ts'
 
@@ -104,8 +111,8 @@ function list(name: string, numbers: readonly number[]): string {
   return `,"${name}":[${numbers.join()}]`
 }
 
-function receiptOf({ receipt }: Check): readonly number[] {
-  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0)]
+function receiptOf({ receipt, refunded = 0 }: Check): readonly number[] {
+  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
 }
 
 /**
@@ -172,14 +179,20 @@ function readRow({ row: { checks }, positions }: MergedRow, reading: Reading): v
     outcomes[positions[i] ?? 0] = checks.map((check, index) => {
       const report = reports[index] ?? nothing
       const outcome = readOutcome[check.policy.algorithm](check, report, answer)
-      return op === 'renew' && report.incarnation === 0 ? notHeld(outcome) : outcome
+      return settles(op) && report.incarnation === 0 ? notFound(op, outcome) : outcome
     })
   }
 }
 
-/** A lease that could not be renewed. */
-function notHeld(outcome: Outcome): Outcome {
-  return { ...outcome, allowed: false, retryAfterMs: outcome.policy.retryMs }
+/** Whether the script says in place of an incarnation if there was anything to settle. */
+function settles(op: StoreOp): boolean {
+  return op !== 'consume' && op !== 'peek' && op !== 'charge'
+}
+
+/** Where there was nothing to settle; a lease that could not be renewed has to be asked for again. */
+function notFound(op: StoreOp, outcome: Outcome): Outcome {
+  const retryAfterMs = op === 'renew' ? outcome.policy.retryMs : 0
+  return { ...outcome, allowed: false, retryAfterMs }
 }
 
 /** Where the two numbers of a report meet in one integer. */

@@ -19,7 +19,11 @@ import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
 import { overMovingSlots } from './moving-slots.ts'
-import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
+import {
+  maxSortedSetLimit,
+  type RedisStoreOptions,
+  setUpRedisStore,
+} from './redis-store-options.ts'
 import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
 import { storeFailure } from './store-failure.ts'
@@ -87,7 +91,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       ttlMargin,
       incarnation,
     })
-    incarnation = (incarnation + 2 * encoded.keys.length) % u32
+    incarnation = (incarnation + 4 * encoded.keys.length) % u32
     const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
     const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
     if (unreadable > 0) {
@@ -120,10 +124,18 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
   }
 
+  /** A limit of a function is known only when it is asked; a smaller one never opens the gate. */
+  function bounded(check: Check): Check {
+    const { policy, limit } = check
+    if (policy.algorithm !== 'sliding-log' || limit <= maxSortedSetLimit) return check
+    return { ...check, limit: maxSortedSetLimit }
+  }
+
   const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
 
   return {
     space,
+    ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
     observe(observer) {
       unobserve.push(fleet.observe(observer))
     },
@@ -131,7 +143,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       return fleet.instances ?? 1
     },
 
-    apply(op, checks, asker) {
+    apply(op, asked, asker) {
+      const checks = encoding === 'sorted-set' ? asked.map(bounded) : asked
       if (!hasJoined && !lanes.isClosed) {
         hasJoined = true
         fleet.join(heartbeatMs)

@@ -232,6 +232,19 @@ it('a refund reaches what a late answer has kept', async () => {
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
 })
 
+it.each(['before', 'after'])('parts are given back once, %s the store is told', async (when) => {
+  const limiter = limit()
+  await cutOff(limiter)
+  const [decision] = [await limiter.consume('k', { cost: 6 }), await limiter.consume('k')]
+  if (when === 'after') await comeBack(limiter)
+  expect(await limiter.refund(decision, { units: 2 })).toBe(true)
+  if (when === 'before') await comeBack(limiter)
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
+  expect(await limiter.refund(decision, { units: 100 })).toBe(true)
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
+  expect(await limiter.refund(decision, { units: 1 })).toBe(false)
+})
+
 it('a store that answers nonsense has failed', async () => {
   const limiter = limit({ store: { apply: () => Promise.resolve(undefined as never) } })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })

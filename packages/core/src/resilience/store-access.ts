@@ -111,15 +111,20 @@ export class StoreAccess {
   }
 
   /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was changed here either */
-  async overwrite(op: 'reset' | 'block', checks: readonly Check[], caller: Caller): Promise<void> {
+  async overwrite(
+    op: 'reset' | 'block',
+    checks: readonly Check[],
+    caller: Caller,
+  ): Promise<readonly Outcome[]> {
     if (this.#breaker.state !== 'closed') {
       throw new SluiceError(
         'SLUICE_STORE_FAILED',
         `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
-    await this.#inTime(op, checks, caller)
+    const outcomes = await this.#inTime(op, checks, caller)
     this.#fallback.overwrite(op, checks)
+    return outcomes
   }
 
   #giveBack(checks: readonly Check[], { store }: Caller): void {

@@ -1,4 +1,4 @@
-import { invalid, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
+import { invalid, isPromise, type MaybePromise, maxKeyLength, warnOnce } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -60,6 +60,13 @@ export function resolveKey<Native>(
 function accept(key: ResolvedKey, resolver: object): string | undefined {
   if (typeof key !== 'string' || key === '') {
     if (key !== undefined && key !== null && key !== '') warnAboutType(key)
+    return undefined
+  }
+  if (key.length > maxKeyLength) {
+    warnOnce(
+      `a key of more than ${maxKeyLength} characters counts as missing; yield a digest of it instead`,
+      'key length',
+    )
     return undefined
   }
   return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key

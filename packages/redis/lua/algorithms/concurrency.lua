@@ -67,6 +67,11 @@ if needed['concurrency'] then
         cell.is_foreign = false
       end
       local number = new_incarnation()
+      -- What could not be added up any more gets no lease.
+      if cell.used + min(units, policy.limit) > MAX_SAFE then
+        cell.incarnation = number
+        return
+      end
       while redis_call('ZSCORE', cell.key, lease_name(policy, number, units)) do number = new_incarnation() end
       redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
       cell.incarnation = number

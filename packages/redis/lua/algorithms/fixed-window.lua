@@ -64,7 +64,7 @@ if needed['fixed-window'] then
 
     function fixed_window.give_back(cell, policy, units, at)
       if cell.start ~= at then return end
-      cell.count = max(0, cell.count - units)
+      cell.count = units_left(cell.count, units, policy)
       write_count(cell)
     end
 

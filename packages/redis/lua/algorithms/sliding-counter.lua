@@ -71,7 +71,7 @@ if needed['sliding-counter'] then
 
     function sliding_counter.give_back(cell, policy, units, at)
       if not cell.is_current or policy.start ~= at then return end
-      cell.current = max(0, cell.current - units)
+      cell.current = units_left(cell.current, units, policy)
       write_current(cell)
     end
 

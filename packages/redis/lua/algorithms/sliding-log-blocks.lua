@@ -136,17 +136,18 @@ if needed['sliding-log'] then
       cell.last_time, cell.last_total = time, total % form.span
     end
 
-    local function begin(cell, policy)
+    -- Begins anew, for up to so many units.
+    local function begin(cell, most)
       if cell.exists then redis_call('DEL', cell.key) end
       cell.exists = true
-      cell.form = block_form.suiting(policy)
+      cell.form = block_form.suiting(most)
       cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
       cell.base, cell.last_total, cell.last_time = 0, 0, -1
     end
 
     -- Lets the log begin anew with the given entries: times and running totals.
-    function block_log.write_anew(cell, policy, entries)
-      begin(cell, policy)
+    function block_log.write_anew(cell, policy, entries, most)
+      begin(cell, most)
       for _, one in ipairs(entries) do append(cell, one.time, one.total) end
       redis_call('PEXPIRE', cell.key, policy.ttl)
       measure(cell, policy)
@@ -161,7 +162,7 @@ if needed['sliding-log'] then
       cell.block = 0
     end
 
-    -- Units beyond the limit, which only a charge without asking can take, matter no more: the log begins after the k oldest.
+    -- Makes room for units beyond what is recorded, which only a charge without asking can take: the log begins after the k oldest.
     local function drop_oldest(cell, policy, k)
       local index, i, block = search(cell, reaches, k + 1)
       local form = cell.form
@@ -178,19 +179,20 @@ if needed['sliding-log'] then
 
     function block_log.take(cell, policy, units, most)
       local stamp = policy.stamp
-      if cell.used == 0 then
-        begin(cell, policy)
+      local excess = cell.used + units - most
+      if cell.used == 0 or excess >= cell.used then
+        begin(cell, most)
         append(cell, stamp, units)
         redis_call('PEXPIRE', cell.key, policy.ttl)
         cell.used, cell.first = units, stamp
         return
       end
-      if policy.limit >= cell.form.span / 2 then block_log.write_anew(cell, policy, block_log.entries(cell)) end
+      if most >= cell.form.span then block_log.write_anew(cell, policy, block_log.entries(cell), most) end
       drop_dead(cell)
+      if excess > 0 then drop_oldest(cell, policy, excess) end
       local is_ttl_due = cell.last_time < policy.share_start
       append(cell, stamp, cell.last_total + units)
       cell.used = cell.used + units
-      if cell.used > most then drop_oldest(cell, policy, cell.used - most) end
       if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
     end
 
@@ -215,7 +217,7 @@ if needed['sliding-log'] then
       local index, i, block = search(cell, is_after, policy.stamp - 1)
       if index == 0 and i == 0 then
         local before = total_before(cell.form, block, 0)
-        begin(cell, policy)
+        begin(cell, cell.form.span - 1)
         cell.last_total = before
       else
         redis_call('LTRIM', key, '0', i > 0 and index or index - 1)

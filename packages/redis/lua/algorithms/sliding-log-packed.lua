@@ -16,7 +16,7 @@ if needed['sliding-log'] then
       time_of = short_log.time_of,
       take = function(cell, policy, units, most)
         cell.layout = block_log
-        block_log.write_anew(cell, policy, short_log.entries(cell))
+        block_log.write_anew(cell, policy, short_log.entries(cell), most)
         block_log.take(cell, policy, units, most)
       end,
     }

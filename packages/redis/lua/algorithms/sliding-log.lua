@@ -38,10 +38,14 @@ if needed['sliding-log'] then
       return policy.limit - cell.used
     end
 
+    -- The most units that a log records (core: maxRecorded).
+    local function max_recorded(policy)
+      return 2 * policy.limit + 1
+    end
+
     function sliding_log.take(cell, policy, units)
-      -- Units beyond the limit matter no more: the newest are kept. A smaller limit, as of a request of another tier, does not forget what was
-      -- taken under a larger one.
-      local most = max(policy.limit, cell.used)
+      -- The newest units are kept. A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+      local most = max(max_recorded(policy), cell.used)
       cell.layout.take(cell, policy, min(units, most), most)
     end
 
@@ -58,7 +62,7 @@ if needed['sliding-log'] then
     end
 
     function sliding_log.give_back(cell, policy, units, at)
-      if cell.used == 0 or at <= policy.cut then return end
+      if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.cut then return end
       cell.layout.give_back(cell, policy, units, at)
       -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
       if cell.used == 0 then sliding_log.clear(cell, policy) end

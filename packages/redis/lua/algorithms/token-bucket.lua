@@ -73,9 +73,15 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
     end
 
     function bucket.take(cell, policy, units)
-      cell.level = max(cell.level, min(cell.level + units * policy.window, policy.capacity))
+      local raised = cell.level + units * policy.window
+      cell.level = max(cell.level, min(raised, policy.capacity))
       cell.ends_at = now + ceil(cell.level / policy.limit)
-      if cell.ends_at <= cell.lives_until and call.isServerClock then
+      if raised > policy.capacity then
+        -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+        cell.incarnation = new_incarnation()
+        bucket.persist(cell, policy)
+        cell.incarnation = new_incarnation()
+      elseif cell.ends_at <= cell.lives_until and call.isServerClock then
         redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
       else
         bucket.persist(cell, policy)
@@ -83,8 +89,8 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
     end
 
     -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
-    function bucket.give_back(cell, policy, units, at)
-      local undrained = max(0, (at - now) * policy.limit)
+    function bucket.give_back(cell, policy, units, at, refunded)
+      local undrained = (at - now) * policy.limit - refunded * policy.window
       local given = min(units * policy.window, cell.level, undrained)
       if given <= 0 then return end
       if cell.level == given then return bucket.clear(cell, policy) end
