@@ -79,7 +79,7 @@ local function restore_string(key, before)
 end
 
 -- What whole algorithms need to read values and to tell one life of a key from another.
-local new_incarnation, leave_mark, read_mark, read_string
+local new_incarnation, leave_mark, read_mark, read_string, reject
 function define.values()
   -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
   -- incarnation that no other has, so that none of those receipts reaches it.
@@ -103,6 +103,12 @@ function define.values()
     return incarnation
   end
 
+  -- For a value that cannot be read: it counts as empty, and is reported.
+  function reject()
+    unreadable = unreadable + 1
+    return nil
+  end
+
   -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
   function read_string(cell, key, version, length, other_version)
     cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
@@ -118,8 +124,7 @@ function define.values()
         return nil
       end
     end
-    unreadable = unreadable + 1
-    return nil
+    return reject()
   end
 
   return true

@@ -6,12 +6,13 @@ import {
   type MaybePromise,
   notify,
   type Outcome,
+  SluiceError,
   type Store,
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
 import { Batcher } from './batcher.ts'
-import { decodeReply, encodeCall } from './call.ts'
+import { type Answer, decodeReply, encodeCall } from './call.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
@@ -74,7 +75,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   warnAboutGuessableKeys(options)
   listenForErrors(client)
 
-  async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+  async function call(rows: readonly Row[]): Promise<readonly Answer[]> {
     callNumber += 1
     const number = callNumber
     if (clock === 'client') await fleet.clockAsked()
@@ -89,24 +90,25 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
     incarnation = (incarnation + 2 * encoded.keys.length) % u32
     const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
-    const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
+    const { answers, unreadable } = decodeReply(reply, number, encoded.groups)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
-    return outcomes
+    return answers
   }
 
-  async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+  async function send(rows: readonly Row[]): Promise<readonly Answer[]> {
     const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows)
+    const answers = await call(rows)
     for (const [index, row] of rows.entries()) {
-      const answered = sent[index]
-      if (answered) denials.learn(row, outcomes[index] ?? [], answered)
+      const before = sent[index]
+      const answer = answers[index]
+      if (before && answer && !(answer instanceof SluiceError)) denials.learn(row, answer, before)
     }
-    return outcomes
+    return answers
   }
 
   function openLane(): Batcher<Row, readonly Outcome[]> {

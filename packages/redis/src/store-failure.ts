@@ -32,8 +32,13 @@ const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_BUSY',
     pattern:
-      /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)|max number of clients/,
+      /\b(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)\b|max number of clients/,
     fix: 'it answers again when it has loaded its data, ended its script, chosen a master or can write again',
+  },
+  {
+    code: 'SLUICE_STORE_CHECK',
+    pattern: /^WRONGTYPE|user_script/,
+    fix: 'other checks are decided',
   },
   {
     code: 'SLUICE_REDIS_CONNECTION',

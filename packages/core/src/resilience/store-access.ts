@@ -213,10 +213,17 @@ export class StoreAccess {
 
   /** @param isDoubtful whether the store may still do what was asked */
   #failed(error: unknown, ask: Ask, isDoubtful: boolean): Decision {
-    const nowMs = monotonicMs()
     ask.caller.onFailure(ask.op, error)
-    if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+    this.#noteFailure(ask.caller, error)
     return this.#without(ask, isDoubtful)
+  }
+
+  #noteFailure(caller: Caller, error: unknown): void {
+    const nowMs = monotonicMs()
+    // A store that cannot decide one check is there, and decides others.
+    if (error instanceof SluiceError && error.code === 'SLUICE_STORE_CHECK')
+      this.#succeeded(caller, nowMs)
+    else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
   }
 
   #leave(nowMs: number, error: unknown): void {
@@ -274,8 +281,7 @@ export class StoreAccess {
       this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
-      const nowMs = monotonicMs()
-      if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+      this.#noteFailure(caller, error)
       throw error
     } finally {
       asker.answered = true
