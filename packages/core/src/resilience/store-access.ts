@@ -22,6 +22,8 @@ import type { StoreHealth } from './store-health.ts'
  */
 export class StoreAccess {
   readonly #heard = new WeakSet<Store>()
+  /** Any of its stores: they share a connection. */
+  #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
@@ -53,6 +55,7 @@ export class StoreAccess {
   listenTo(store: Store): void {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
+    this.#store = store
     store.observe?.((event) => this.#bulletin.tell(event))
   }
 
@@ -291,7 +294,7 @@ export class StoreAccess {
   #deadlinesOf({ deadlineMs }: Caller): Deadlines {
     const known = this.#deadlines.get(deadlineMs)
     if (known) return known
-    const deadlines = new Deadlines(deadlineMs)
+    const deadlines = new Deadlines(deadlineMs, () => this.#store?.lastFailure)
     this.#deadlines.set(deadlineMs, deadlines)
     return deadlines
   }

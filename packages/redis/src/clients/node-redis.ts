@@ -1,3 +1,4 @@
+import { SluiceError } from '@sluice/core'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
 /** What Sluice uses of a node-redis client, version 4, 5 or 6. */
@@ -15,5 +16,20 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
 }
 
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
-  return { isCluster: false, send: (args) => client.sendCommand([...args]) }
+  return {
+    isCluster: false,
+    async send(args) {
+      checkOpen(client)
+      return client.sendCommand([...args])
+    },
+  }
+}
+
+/** @throws SluiceError for a client of node-redis that nobody has connected, or that was closed: other than ioredis it does not connect by itself */
+export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
+  if (isOpen) return
+  throw new SluiceError(
+    'SLUICE_REDIS_CONNECTION',
+    'Redis did not decide: the client is not connected; call `await client.connect()` before the first request',
+  )
 }
