@@ -1,4 +1,3 @@
-import { SluiceError } from '@sluice/core'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
 /** What Sluice uses of a node-redis client, version 4, 5 or 6. */
@@ -25,11 +24,10 @@ export function nodeRedisClient(client: NodeRedisLike): RedisClient {
   }
 }
 
-/** @throws SluiceError for a client of node-redis that nobody has connected, or that was closed: other than ioredis it does not connect by itself */
+/** @throws Error for a client of node-redis that nobody has connected, or that was closed: other than ioredis it does not connect by itself */
 export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
   if (isOpen) return
-  throw new SluiceError(
-    'SLUICE_REDIS_CONNECTION',
-    'Redis did not decide: the client is not connected; call `await client.connect()` before the first request',
+  throw new Error(
+    'the client is not connected; call `await client.connect()` before the first request',
   )
 }
