@@ -3,6 +3,7 @@ import type {
   Decision,
   InvalidEvent,
   LimiterOptions,
+  PolicyOptions,
   StoreErrorEvent,
 } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
@@ -47,8 +48,7 @@ const forms: readonly (readonly [
   [
     'penalty',
     {
-      limit: 1,
-      window: '1m',
+      policies: [{ limit: 1, window: '1m' }],
       penalty: { name: 'bans', after: 4, within: '1h', for: '1m', max: '2m' },
     },
     {},
@@ -59,10 +59,18 @@ function form(
   name: string,
   algorithm: AlgorithmName,
   limit: number,
-  more: Partial<LimiterOptions> = {},
+  more: { window?: '30d'; align?: 'clock' } = {},
   store: RedisStoreOptions = {},
 ): readonly [string, LimiterOptions, RedisStoreOptions] {
-  return [name, { ...algorithmPolicy(algorithm, { limit, window: windowMs }), ...more }, store]
+  const policy = algorithmPolicy(algorithm, { limit, window: windowMs, ...more })
+  const { window = windowMs, algorithm: _, ...rest } = policy
+  const options: PolicyOptions =
+    algorithm === 'concurrency' ? { ...rest, algorithm } : { ...rest, algorithm, window }
+  return [name, { policies: [options] }, store]
+}
+
+function limitOf({ policies }: LimiterOptions): number {
+  return Number(policies?.[0]?.limit)
 }
 
 interface Opened {
@@ -291,7 +299,7 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
         await limiter.reset('k')
         const fresh = await limiter.consume('k')
         expect(fresh.allowed).toBe(true)
-        expect(fresh.outcomes[0]?.remaining).toBe(((options.limit ?? 0) as number) - 1)
+        expect(fresh.outcomes[0]?.remaining).toBe(limitOf(options) - 1)
         expect(await client.pttl(await keyOf().catch(() => 'none'))).not.toBe(-1)
         expect(errors).toEqual([])
       }),
@@ -318,7 +326,7 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
       invalid.length = 0
       const decision = await limiter.consume('k')
       expect(decision).toMatchObject({ allowed: true, source: 'store' })
-      expect(decision.outcomes[0]?.remaining).toBe(Number(options.limit) - 1)
+      expect(decision.outcomes[0]?.remaining).toBe(limitOf(options) - 1)
       expect(
         invalid.map(({ code }) => code),
         type,

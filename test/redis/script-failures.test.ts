@@ -1,4 +1,4 @@
-import type { LimiterOptions, ResilienceEvent, StoreErrorEvent } from '@sluice/core'
+import type { PolicyOptions, ResilienceEvent, StoreErrorEvent } from '@sluice/core'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -34,14 +34,14 @@ function storeThatSays(reply: string): RedisStore {
   return storeThrough(() => ['EVAL', 'return redis.error_reply(ARGV[1])', '0', reply])
 }
 
-function observed(options: LimiterOptions) {
+function observed(store: RedisStore, policy: PolicyOptions = { limit: 10, window: '1m' }) {
   const errors: StoreErrorEvent[] = []
   const events: ResilienceEvent[] = []
   const limiter = patientLimiter({
-    ...(options.limit === undefined && { limit: 10, window: '1m' }),
+    store,
+    policies: [policy],
     onStoreError: (event) => void errors.push(event),
     onResilience: (event) => void events.push(event),
-    ...options,
   })
   return { limiter, errors, events }
 }
@@ -50,7 +50,7 @@ it.each([
   'WRONGTYPE Operation against a key holding the wrong kind of value',
   'ERR user_script:12: attempt to perform arithmetic on a nil value script: abc, on @user_script:12.',
 ])('stays with a store that says: %s', async (reply) => {
-  const { limiter, errors, events } = observed({ store: storeThatSays(reply) })
+  const { limiter, errors, events } = observed(storeThatSays(reply))
   for (let i = 0; i < 30; i += 1) {
     expect(await limiter.consume('k')).toMatchObject({ source: 'fallback' })
   }
@@ -86,14 +86,14 @@ it.each([
     'SLUICE_REDIS_PERMISSION',
   ],
 ])('leaves a store that says: %s', async (reply, code) => {
-  const { limiter, errors } = observed({ store: storeThatSays(reply) })
+  const { limiter, errors } = observed(storeThatSays(reply))
   for (let i = 0; i < 3; i += 1) await limiter.consume('k')
   expect(limiter.storeHealth()).toMatchObject({ breaker: 'open', isAway: true })
   expect(errors[0]).toMatchObject({ error: { code } })
 })
 
 it('leaves a store that refuses to write in the middle of the script', async () => {
-  const { limiter, errors } = observed({ store: storeThrough((args) => args) })
+  const { limiter, errors } = observed(storeThrough((args) => args))
   await limiter.consume('k')
   await server.cli('CONFIG', 'SET', 'min-replicas-to-write', '1')
   for (let i = 0; i < 3; i += 1) await limiter.consume('k')
@@ -110,11 +110,11 @@ it.each(['fixed-window', 'concurrency'] as const)(
     const spoil = (arg: unknown) =>
       typeof arg === 'string' ? arg.replace(/\b7\b(?=[,\]])/g, '"x"') : arg
     const store = storeThrough((args) => [...args.slice(0, -1), spoil(args.at(-1))])
-    const options: LimiterOptions =
+    const options: PolicyOptions =
       algorithm === 'concurrency'
         ? { algorithm, limit: 10 }
         : { algorithm, limit: 10, window: '1m' }
-    const { errors, events, limiter } = observed({ store, ...options })
+    const { errors, events, limiter } = observed(store, options)
     for (let round = 1; round <= 5; round += 1) {
       const costs = [1, 1, 7, 1, 1]
       const decisions = await Promise.all(

@@ -236,8 +236,8 @@ describe('a block', () => {
 
 describe('the denial that leads to a block', () => {
   it('says how long the block lasts, as in memory', async () => {
-    const penalised = { limit: 1, penalty: { name: 'bans', after: 3, within: '1m', for: '5m' } }
-    const limiter = processOf({}, penalised)
+    const penalty = { name: 'bans', after: 3, within: '1m', for: '5m' } as const
+    const limiter = processOf({}, { limit: 1, penalty })
     await limiter.consume('k')
     const waits: number[] = []
     for (let i = 0; i < 4; i += 1) waits.push((await limiter.consume('k')).retryAfterMs)
