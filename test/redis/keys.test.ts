@@ -66,6 +66,17 @@ describe('a key', () => {
     expect(key).toMatch(/^my\.app:\{\w+\}:p~log-3600000:user%003a%007b42%007d%002a%00e9$/)
   })
 
+  it('of a prefix with colons is no key of another prefix', async () => {
+    for (const prefix of ['app', 'app:', 'app:login', 'app:login:', ':', '::']) {
+      for (const name of ['p', 'login', 'login:p']) {
+        await keysOf(['a', ':a'], { prefix, digest: false }, { name, limit: 5, window: '1h' })
+      }
+    }
+    const keys = await client.keys('*')
+    expect(keys).toHaveLength(6 * 3 * 2)
+    expect(keys.filter((key) => /^app:login:\{\w+\}:/.test(key))).toHaveLength(3 * 2)
+  })
+
   it('escapes the name of a policy', async () => {
     const [key] = await keysOf(['a'], {}, { name: 'per user: {v2}', limit: 1, window: '1m' })
     expect(key).toContain(':per%20user%3a%20%7bv2%7d~log-60000:')

@@ -40,7 +40,8 @@ describe('redisStore(client)', () => {
 describe('options of redisStore', () => {
   it.each([
     [{ prefix: '' }, 'prefix must be'],
-    [{ prefix: 'a:b' }, "but is 'a:b'"],
+    [{ prefix: 'a b' }, "but is 'a b'"],
+    [{ prefix: '{app}:' }, 'no braces'],
     [{ prefix: 'x'.repeat(65) }, 'prefix must be'],
     [{ secret: '' }, 'secret must be'],
     [{ secret: 42 }, 'secret must be'],

@@ -1,4 +1,4 @@
-import type { InvalidEvent, StoreErrorEvent } from '@sluice/core'
+import type { StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -113,32 +113,6 @@ describe('the script', () => {
     expect((await limiter.consume('k')).source).toBe('store')
     expect(await calls('time')).toBe(1)
   })
-
-  it.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)(
-    'counts what it cannot read as empty, and reports it (%s)',
-    async (algorithm) => {
-      const events: InvalidEvent[] = []
-      for (const encoding of ['packed', 'sorted-set'] as const) {
-        for (const garbage of [['SET'], ['RPUSH'], ['ZADD', '1']]) {
-          await client.flushall()
-          events.length = 0
-          const onInvalid = (event: InvalidEvent): unknown => events.push(event)
-          const store = redisStore(client, { encoding, onInvalid, heartbeatMs: 0 })
-          const limiter = patientLimiter({ store, name: 'p', limit: 5, window: '1h', algorithm })
-          await limiter.consume('k')
-          const [key = ''] = await client.keys('*')
-          await client.del(key)
-          const [command = '', ...score] = garbage
-          await server.cli(command, key, ...score, 'garbage')
-          const decision = await limiter.consume('k')
-          expect(decision).toMatchObject({ allowed: true, source: 'store' })
-          expect(decision.outcomes[0]?.remaining).toBe(4)
-          expect(events.map(({ code }) => code)).toEqual(['SLUICE_STATE_UNREADABLE'])
-          expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(3)
-        }
-      }
-    },
-  )
 
   it('writes a bounded number of members to a sorted set, whatever is asked', async () => {
     const store = redisStore(client, { encoding: 'sorted-set', heartbeatMs: 0 })

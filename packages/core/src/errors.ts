@@ -25,6 +25,7 @@ export const errorCodes = {
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',
   SLUICE_STORE_DEADLINE: 'a store that did not answer in time',
+  SLUICE_STORE_CHECK: 'a check that the store answered, and could not decide',
   SLUICE_STORE_REPLY: 'a reply of the store that is not an answer to the call',
   SLUICE_STORE_CLOSED: 'a check after the store was closed',
   SLUICE_REDIS_CONNECTION: 'a Redis that cannot be reached',

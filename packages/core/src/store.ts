@@ -67,6 +67,8 @@ export interface Store {
   readonly maxLogLimit?: number
   /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
   readonly instances?: number
+  /** Why the store may not answer: the last failure of its connection, unless it has answered since. Its message goes to logs. */
+  readonly lastFailure?: Error | undefined
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */

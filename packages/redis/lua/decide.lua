@@ -18,7 +18,8 @@
 -- Returns  { number, now, values that could not be read,
 --            for each key of each row a report; after it, in some cases, ms to wait, or to be held,
 --            for each row of which not all requests are allowed: its number, from 1, and how many are,
---            and how many such rows there are }
+--            and how many such rows there are;
+--            where rows failed, which count as rows of which −1 are allowed, and have no reports: why the first of them did }
 -- For renew, refund, release, reset and block, the incarnation of a report is 1 where there was anything to settle, and 0 elsewhere.
 -- A report is one integer, x · 2^27 + y, of what the algorithm reports; or −1, x, y; or −2, x, y, incarnation.
 local policies = call.policies
@@ -64,9 +65,14 @@ define.row = function()
       if cell == pool[i] then
         local algorithm = policy.algorithm
         algorithm.load(cell, key, policy)
-        if cell.repaired and keep then algorithm.persist(cell, policy) end
       end
       cells[i] = cell
+    end
+    if not keep then return end
+    -- Nothing is written before all of the row has been read.
+    for i = 1, #shape do
+      local cell = cells[i]
+      if cell.repaired and cell == pool[i] then shape[i].algorithm.persist(cell, shape[i]) end
     end
   end
 
@@ -222,11 +228,35 @@ end
 -- The most values that are read at once: arguments have to fit the stack of Lua.
 local MOST_READ = 256
 
+local function decide_row(group, shape, plain, first_key, at, row, values, first_value)
+  local count = group.counts and group.counts[row] or 1
+  if plain and consume_plainly(shape, first_key, group.costs, at, count, values, first_value) then return end
+  whole('row')(group, shape, first_key, at, row)
+end
+
+-- What the server says when it takes no writes, or forbids a command: then it decides nothing, and the call fails as a whole.
+local REFUSALS = {
+  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
+  'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
+}
+
+-- A row that fails with anything else fails alone: the others have counted, or will.
+local failure
+local function fail_row(problem, size_before, refusals_before)
+  local reason = type(problem) == 'table' and problem.err or tostring(problem)
+  for _, refusal in ipairs(REFUSALS) do
+    if reason:find(refusal, 1, true) then error(problem, 0) end
+  end
+  failure = failure or reason
+  size, refusals = size_before, refusals_before + 2
+  refused[refusals - 1], refused[refusals] = row_number, -1
+end
+
 local first_key = 0
 for _, group in ipairs(call.groups) do
   local shape = {}
   for i, number in ipairs(group.shape) do shape[i] = policies[number] end
-  local width, at, costs, counts = #shape, 0, group.costs, group.counts
+  local width, at = #shape, 0
   local plain, is_readable = is_plain(group, shape)
   local values, first_value, rows_read = nil, 0, 0
   for row = 1, group.rows do
@@ -236,9 +266,9 @@ for _, group in ipairs(call.groups) do
       values, first_value = redis_call('MGET', unpack(KEYS, first_key + 1, first_key + rows * width)), 0
       rows_read = rows_read + rows
     end
-    if not (plain and consume_plainly(shape, first_key, costs, at, counts and counts[row] or 1, values, first_value)) then
-      whole('row')(group, shape, first_key, at, row)
-    end
+    local size_before, refusals_before = size, refusals
+    local is_decided, problem = pcall(decide_row, group, shape, plain, first_key, at, row, values, first_value)
+    if not is_decided then fail_row(problem, size_before, refusals_before) end
     first_key, first_value = first_key + width, first_value + width
     at = at + width
   end
@@ -247,4 +277,6 @@ end
 reply[3] = unreadable
 for i = 1, refusals do reply[size + i] = refused[i] end
 reply[size + refusals + 1] = refusals / 2
+for i = size + refusals + 2, #reply do reply[i] = nil end
+reply[size + refusals + 2] = failure
 return reply

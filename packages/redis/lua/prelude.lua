@@ -79,7 +79,7 @@ local function restore_string(key, before)
 end
 
 -- What whole algorithms need to read values and to tell one life of a key from another.
-local new_incarnation, leave_mark, read_mark, read_string, units_left
+local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
 function define.values()
   -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
   -- incarnation that no other has, so that none of those receipts reaches it.
@@ -108,6 +108,12 @@ function define.values()
     return count >= policy.most and count or max(0, count - units)
   end
 
+  -- For a value that cannot be read: it counts as empty, and is reported.
+  function reject()
+    unreadable = unreadable + 1
+    return nil
+  end
+
   -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
   function read_string(cell, key, version, length, other_version)
     cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
@@ -123,8 +129,7 @@ function define.values()
         return nil
       end
     end
-    unreadable = unreadable + 1
-    return nil
+    return reject()
   end
 
   return true

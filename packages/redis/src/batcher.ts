@@ -9,8 +9,8 @@ export interface BatcherOptions<Item, Result> {
   readonly maxInFlight: number
   /** Whether anybody still waits for an item: one that nobody does is dropped, and not sent. */
   isWanted(item: Item): boolean
-  /** Sends one batch; the results stand in the order of the items. A batch that fails fails its own items only. */
-  send(items: readonly Item[]): Promise<readonly Result[]>
+  /** Sends one batch; the results, or errors, stand in the order of the items. A batch that fails fails its own items only. */
+  send(items: readonly Item[]): Promise<readonly (Result | SluiceError)[]>
 }
 
 /** How long a batch counts as under way: one without an answer must not hold up the others for ever. Its answer still counts when it comes. */
@@ -168,6 +168,7 @@ export class Batcher<Item, Result> {
         const result = results[index]
         if (result === undefined)
           batch[index]?.reject(new SluiceError('SLUICE_STORE_REPLY', 'a check got no answer'))
+        else if (result instanceof SluiceError) batch[index]?.reject(result)
         else batch[index]?.resolve(result)
       }
     } catch (error) {

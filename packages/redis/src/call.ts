@@ -29,10 +29,13 @@ export interface EncodedCall {
   readonly json: string
 }
 
+/** What a row came to. */
+export type Answer = readonly Outcome[] | SluiceError
+
 /** What a call came to. */
 export interface CallReply {
-  /** In the order of the rows. */
-  readonly outcomes: readonly (readonly Outcome[])[]
+  /** In the order of the rows; an error for a row that the script could not decide. */
+  readonly answers: readonly Answer[]
   /** Stored values that could not be read, and counted as empty. */
   readonly unreadable: number
 }
@@ -125,18 +128,20 @@ export function decodeReply(
   groups: readonly Group[],
 ): CallReply {
   const reader = new ReplyReader(reply)
+  const reason = reader.takeReason()
   const number = reader.next()
   const now = reader.next()
   const unreadable = reader.next()
   const refused = reader.takeRefused()
-  const outcomes: (readonly Outcome[])[] = []
+  const answers: Answer[] = []
   let rowNumber = 0
   if (number === callNumber) {
     for (const { op, merged } of groups) {
       for (const row of merged) {
         rowNumber += 1
         const allowed = refused?.get(rowNumber) ?? row.positions.length
-        readRow(row, { op, now, allowed, reader, outcomes })
+        if (allowed < 0) for (const at of row.positions) answers[at] = failedRow(reason)
+        else readRow(row, { op, now, allowed, reader, answers })
       }
     }
   }
@@ -146,7 +151,15 @@ export function decodeReply(
       `call ${callNumber} got a reply that does not answer it`,
     )
   }
-  return { outcomes, unreadable }
+  return { answers, unreadable }
+}
+
+/** The store is there, and decides others: this is no reason to leave it. */
+function failedRow(reason: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_STORE_CHECK',
+    `Redis answered, and could not decide this check: ${reason}`,
+  )
 }
 
 interface Reading {
@@ -155,11 +168,11 @@ interface Reading {
   /** How many of the equal requests are allowed. */
   readonly allowed: number
   readonly reader: ReplyReader
-  readonly outcomes: (readonly Outcome[])[]
+  readonly answers: Answer[]
 }
 
 function readRow({ row: { checks }, positions }: MergedRow, reading: Reading): void {
-  const { op, now, allowed, reader, outcomes } = reading
+  const { op, now, allowed, reader, answers } = reading
   const isRefused = allowed < positions.length
   const takes = op === 'consume' || op === 'charge'
   const reports = checks.map(({ policy: { algorithm } }) =>
@@ -176,7 +189,7 @@ function readRow({ row: { checks }, positions }: MergedRow, reading: Reading): v
       isTaken: takes && isAllowed,
       later: isAllowed ? allowed - 1 - i : 0,
     }
-    outcomes[positions[i] ?? 0] = checks.map((check, index) => {
+    answers[positions[i] ?? 0] = checks.map((check, index) => {
       const report = reports[index] ?? nothing
       const outcome = readOutcome[check.policy.algorithm](check, report, answer)
       return settles(op) && report.incarnation === 0 ? notFound(op, outcome) : outcome
@@ -217,10 +230,18 @@ class ReplyReader {
     return this.#isSound && this.#at === this.#end
   }
 
+  /** From the end of the reply: why rows failed; empty where none did. */
+  takeReason(): string {
+    const last = this.#values[this.#end - 1]
+    if (typeof last !== 'string' || !Number.isNaN(Number(last))) return ''
+    this.#end -= 1
+    return last
+  }
+
   /** From the end of the reply: the rows of which not all requests are allowed, and how many are; `undefined` for none. */
   takeRefused(): ReadonlyMap<number, number> | undefined {
     const at = this.#at
-    this.#at = this.#values.length - 1
+    this.#at = this.#end - 1
     const length = this.next()
     if (length === 0) {
       this.#end -= 1

@@ -52,7 +52,14 @@ export class Denials {
 
   /** The outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
   answer(row: Row): readonly Outcome[] | undefined {
-    if (this.#ttlMs === 0 || row.op !== 'consume' || this.#denials.size === 0) return undefined
+    if (this.#ttlMs === 0 || (row.op !== 'consume' && row.op !== 'peek')) return undefined
+    const outcomes = row.op === 'consume' ? this.#answerHere(row) : undefined
+    if (!outcomes) this.#strikes.tell(row.keys)
+    return outcomes
+  }
+
+  #answerHere(row: Row): readonly Outcome[] | undefined {
+    if (this.#denials.size === 0) return undefined
     // A penalty stands last, and what it denies is no strike.
     for (let index = row.keys.length - 1; index >= 0; index -= 1) {
       const check = row.checks[index]
@@ -71,6 +78,7 @@ export class Denials {
 
   /** Makes a denial that holds a strike for the penalties of the row, if it has any. Returns false where the store has to be asked what they say. */
   #isStruck(denial: Denial, { keys, checks }: Row): boolean {
+    const struck: [string, Check][] = []
     for (let index = 0; index < keys.length; index += 1) {
       const check = checks[index]
       const key = keys[index] ?? ''
@@ -85,8 +93,10 @@ export class Denials {
         if (this.#covers(denial, key, check)) continue
         return false
       }
-      this.#strikes.add(key, check, outcome?.remaining ?? check.limit)
+      if (this.#strikes.isNextLast(key, check)) return false
+      struck.push([key, check])
     }
+    for (const [key, check] of struck) this.#strikes.add(key, check)
     return true
   }
 
@@ -108,10 +118,19 @@ export class Denials {
     if (this.#ttlMs === 0 || row.op !== 'consume') return
     const index = longestDenial(outcomes)
     if (index < 0) return
-    const key = row.keys[index] ?? ''
     const { at, settlements } = sent
+    this.#learnStrikes(row, outcomes, settlements)
+    const key = row.keys[index] ?? ''
     if (this.#isSettledSince(key, settlements)) return
     this.#denials.set(key, { row, outcomes, sentAt: at, answeredAt: this.#clock(), settlements })
+  }
+
+  #learnStrikes({ keys }: Row, outcomes: readonly Outcome[], settlements: number): void {
+    for (const [index, { policy, allowed, remaining }] of outcomes.entries()) {
+      const key = keys[index] ?? ''
+      if (policy.algorithm !== 'penalty' || !allowed || remaining === undefined) continue
+      if (!this.#isSettledSince(key, settlements)) this.#strikes.learn(key, remaining)
+    }
   }
 
   #isSettledSince(key: string, settlements: number): boolean {

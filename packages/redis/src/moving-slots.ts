@@ -1,8 +1,9 @@
-import type { Outcome } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import type { Answer } from './call.ts'
 import type { Row } from './row-groups.ts'
 import { applyByShard } from './shards.ts'
 
-type Answers = readonly (readonly Outcome[])[]
+type Answers = readonly Answer[]
 
 /** Sends the rows of one call, which all live in one slot. */
 type SendRows = (rows: readonly Row[]) => Promise<Answers>
@@ -33,7 +34,7 @@ export function overMovingSlots(send: SendRows): SendRows {
 }
 
 async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answers> {
-  const answers = rows.map((): readonly Outcome[] => [])
+  const answers = rows.map((): Answer => [])
   const calls: Promise<void>[] = []
   for (const positions of ofOneKey(rows)) {
     calls.push(
@@ -44,7 +45,11 @@ async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answe
   }
   for (const [at, row] of rows.entries()) {
     if (row.keys.length === 1) continue
-    const askKey = (part: Row) => send([part]).then(([outcomes = []]) => outcomes)
+    const askKey = async (part: Row) => {
+      const [answer = []] = await send([part])
+      if (answer instanceof SluiceError) throw answer
+      return answer
+    }
     const isWhole = (key: string) => key
     calls.push(
       applyByShard(row, isWhole, askKey).then((outcomes) => {

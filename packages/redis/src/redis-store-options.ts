@@ -17,7 +17,7 @@ import type { Encoding } from './script.ts'
 export type Clock = 'server' | 'client' | (() => number)
 
 export interface RedisStoreOptions {
-  /** What all keys begin with: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'sluice' */
+  /** What all keys begin with: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they would choose the node of all keys. @default 'sluice' */
   prefix?: string
   /** Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default none */
   secret?: string
@@ -91,8 +91,12 @@ const fields: readonly (keyof RedisStoreOptions)[] = [
 export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   knownFields(options, 'redisStore', fields)
   const { prefix = 'sluice', secret, clock = 'server', onInvalid } = options
-  if (typeof prefix !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(prefix)) {
-    throw invalid({ option: 'prefix' }, prefix, '1 to 64 characters of A-Z a-z 0-9 . _ -')
+  if (typeof prefix !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(prefix)) {
+    throw invalid(
+      { option: 'prefix' },
+      prefix,
+      '1 to 64 characters of A-Z a-z 0-9 . _ : - (no braces: Sluice sets the hash tags of a Cluster itself)',
+    )
   }
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     // Not shown: it may be most of a secret.

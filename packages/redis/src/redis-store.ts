@@ -1,17 +1,18 @@
 import { randomInt } from 'node:crypto'
-import type { EventEmitter } from 'node:events'
 import {
   type Asker,
   type Check,
   type MaybePromise,
   notify,
   type Outcome,
+  SluiceError,
   type Store,
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
 import { Batcher } from './batcher.ts'
-import { decodeReply, encodeCall } from './call.ts'
+import { type Answer, decodeReply, encodeCall } from './call.ts'
+import { clientErrors } from './client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
@@ -26,7 +27,7 @@ import {
 } from './redis-store-options.ts'
 import type { Row } from './row-groups.ts'
 import { loadScript, runScript } from './script.ts'
-import { storeFailure } from './store-failure.ts'
+import { lastFailure, storeFailure } from './store-failure.ts'
 import { tags } from './tags.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
@@ -76,9 +77,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   let incarnation = randomInt(u32)
   warnAboutGuessableKeys(options)
-  listenForErrors(client)
+  const errors = clientErrors(client)
 
-  async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+  async function call(rows: readonly Row[]): Promise<readonly Answer[]> {
     callNumber += 1
     const number = callNumber
     if (clock === 'client') await fleet.clockAsked()
@@ -93,24 +94,26 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     })
     incarnation = (incarnation + 4 * encoded.keys.length) % u32
     const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
-    const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
+    errors.clear()
+    const { answers, unreadable } = decodeReply(reply, number, encoded.groups)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
-    return outcomes
+    return answers
   }
 
-  async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+  async function send(rows: readonly Row[]): Promise<readonly Answer[]> {
     const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows)
+    const answers = await call(rows)
     for (const [index, row] of rows.entries()) {
-      const answered = sent[index]
-      if (answered) denials.learn(row, outcomes[index] ?? [], answered)
+      const before = sent[index]
+      const answer = answers[index]
+      if (before && answer && !(answer instanceof SluiceError)) denials.learn(row, answer, before)
     }
-    return outcomes
+    return answers
   }
 
   function openLane(): Batcher<Row, readonly Outcome[]> {
@@ -120,7 +123,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
       maxInFlight: batch.maxInFlight,
       isWanted: ({ asker }) => !asker?.answered,
-      send: (rows) => sendBatch(rows).catch(fail),
+      send: (rows) =>
+        sendBatch(rows).catch((error: unknown) => {
+          throw storeFailure(error, errors.last)
+        }),
     })
   }
 
@@ -138,6 +144,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
     observe(observer) {
       unobserve.push(fleet.observe(observer))
+    },
+    get lastFailure() {
+      return errors.last && lastFailure(errors.last)
     },
     get instances() {
       return fleet.instances ?? 1
@@ -181,25 +190,6 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const space = { fleet: new Fleet(redis, `${prefix}:{${tags[0]}}:instances`) }
   prefixes.set(prefix, space)
   return space
-}
-
-function fail(error: unknown): never {
-  throw storeFailure(error)
-}
-
-/**
- * Clients tell of a lost connection by an event that ends the process when nobody listens (node-redis), or fills the log (ioredis). Whatever the
- * store asks of them fails then too, and is reported.
- */
-function listenForErrors(client: UserClient): void {
-  if (tellsEvents(client) && client.listenerCount('error') === 0) {
-    client.on('error', () => undefined)
-  }
-}
-
-/** By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it. */
-function tellsEvents(client: object): client is Pick<EventEmitter, 'on' | 'listenerCount'> {
-  return 'on' in client && 'listenerCount' in client
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {

@@ -22,6 +22,8 @@ import type { StoreHealth } from './store-health.ts'
  */
 export class StoreAccess {
   readonly #heard = new WeakSet<Store>()
+  /** Any of its stores: they share a connection. */
+  #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
@@ -53,6 +55,7 @@ export class StoreAccess {
   listenTo(store: Store): void {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
+    this.#store = store
     store.observe?.((event) => this.#bulletin.tell(event))
   }
 
@@ -218,10 +221,17 @@ export class StoreAccess {
 
   /** @param isDoubtful whether the store may still do what was asked */
   #failed(error: unknown, ask: Ask, isDoubtful: boolean): Decision {
-    const nowMs = monotonicMs()
     ask.caller.onFailure(ask.op, error)
-    if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+    this.#noteFailure(ask.caller, error)
     return this.#without(ask, isDoubtful)
+  }
+
+  #noteFailure(caller: Caller, error: unknown): void {
+    const nowMs = monotonicMs()
+    // A store that cannot decide one check is there, and decides others.
+    if (error instanceof SluiceError && error.code === 'SLUICE_STORE_CHECK')
+      this.#succeeded(caller, nowMs)
+    else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
   }
 
   #leave(nowMs: number, error: unknown): void {
@@ -279,8 +289,7 @@ export class StoreAccess {
       this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
-      const nowMs = monotonicMs()
-      if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+      this.#noteFailure(caller, error)
       throw error
     } finally {
       asker.answered = true
@@ -290,7 +299,7 @@ export class StoreAccess {
   #deadlinesOf({ deadlineMs }: Caller): Deadlines {
     const known = this.#deadlines.get(deadlineMs)
     if (known) return known
-    const deadlines = new Deadlines(deadlineMs)
+    const deadlines = new Deadlines(deadlineMs, () => this.#store?.lastFailure)
     this.#deadlines.set(deadlineMs, deadlines)
     return deadlines
   }

@@ -32,6 +32,7 @@ if needed['fixed-window'] then
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, incarnation, start, count = unpack_struct(FORMAT, value)
+      if count > policy.most then return reject() end
       if start > now then
         start = policy.start
         cell.repaired = true

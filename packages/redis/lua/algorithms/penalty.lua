@@ -5,13 +5,20 @@
 if needed['penalty'] then
   local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 
+  -- No block is longer than ten years (core: longestWindowMs).
+  local LONGEST = 315360000000
+  local function is_sound(strikes, blocked_until, asked, last)
+    return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
+  end
+
   plain['penalty'] = function(policy)
     policy.reads_string = true
     return function(_, _, value)
       if not value then return 0, 0 end
       if #value ~= LENGTH then return nil end
-      local version, since, strikes, blocked_until = unpack_struct(FORMAT, value)
+      local version, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
       if version ~= VERSION or now < blocked_until or since > now then return nil end
+      if not is_sound(strikes, blocked_until, asked, last) then return nil end
       return now < since + policy.window and strikes or 0, 0
     end, function() end
   end
@@ -24,6 +31,7 @@ if needed['penalty'] then
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
+      if not is_sound(strikes, blocked_until, asked, last) then return reject() end
       cell.repaired = since > now or blocked_until > now + asked
       cell.since, cell.strikes = min(since, now), strikes
       cell.blocked_until, cell.asked, cell.last = min(blocked_until, now + asked), asked, last

@@ -35,6 +35,7 @@ if needed['sliding-counter'] then
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+      if current > policy.most or previous > policy.most then return reject() end
       if start > policy.start then
         start = policy.start
         cell.repaired = true

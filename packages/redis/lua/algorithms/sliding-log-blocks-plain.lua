@@ -9,12 +9,18 @@ if needed['sliding-log'] then
       return (time - cut - 1) % TIME_SPAN >= HALF_SPAN
     end
 
+    -- Whether a value is a block of that version, and of whole entries.
+    local function is_block(block, version, header_size, size)
+      local length = #block
+      return block:byte(1) == version and length > header_size and (length - header_size) % size == 0
+    end
+
     local function consume(key, units)
       local tail = redis_pcall('LINDEX', key, '-1')
       if type(tail) ~= 'string' then return nil end
       local HEADER, ENTRY, TWO, header_size, size, full_size, span = plain.block_layout(tail:byte(1))
       local length = #tail
-      if not HEADER or length == header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then return nil end
+      if not HEADER or limit >= span / 2 or not is_block(tail, tail:byte(1), header_size, size) then return nil end
       local version, incarnation = unpack_struct(HEADER, tail)
       local last, last_total = unpack_struct(ENTRY, tail, length - size + 1)
       -- As far after now as before the cut.
@@ -22,8 +28,10 @@ if needed['sliding-log'] then
       if incarnation > 0 or last_age >= stamp - cut then return nil end
 
       local head, dead = redis_call('LINDEX', key, '0'), false
+      if not is_block(head, version, header_size, size) then return nil end
       if is_dead((unpack_struct(ENTRY, head, #head - size + 1))) then
         head, dead = redis_call('LINDEX', key, '1'), true
+        if not head or not is_block(head, version, header_size, size) then return nil end
         if is_dead((unpack_struct(ENTRY, head, #head - size + 1))) then return nil end
       end
       -- The first live unit, its total, and the total before it.
@@ -53,7 +61,7 @@ if needed['sliding-log'] then
       end
       if dead then redis_call('LPOP', key) end
       if stamp - last_age < policy.share_start then redis_call('PEXPIRE', key, policy.ttl) end
-      return used, (first - cut) % TIME_SPAN + cut + policy.window - now, tail
+      return used, min((first - cut) % TIME_SPAN + cut, stamp) + policy.window - now, tail
     end
 
     -- The tail was replaced, or another block put behind it.

@@ -11,11 +11,15 @@ if needed['sliding-log'] then
       return cell.count
     end
 
-    -- Blocks are numbered from 0, as the list is.
+    -- Blocks are numbered from 0, as the list is. In place of one that cannot be read stands the tail, so that a search ends.
     local function block_at(cell, index)
       if index == 0 then return cell.head_block end
       if index == cell.count - 1 then return cell.tail_block end
-      return redis_call('LINDEX', cell.key, index)
+      local block = redis_call('LINDEX', cell.key, index)
+      if block and block_form.of(block) == cell.form then return block end
+      if not cell.is_broken then reject() end
+      cell.is_broken = true
+      return cell.tail_block
     end
 
     -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
@@ -73,6 +77,7 @@ if needed['sliding-log'] then
       local time, total = entry_in(form, block, i)
       cell.base = total_before(form, block, i)
       cell.used = (cell.last_total - cell.base) % form.span
+      if cell.is_broken then cell.used = 0 end
       if cell.used == 0 then return end
       -- An entry that all units of were given back says nothing.
       if total == cell.base then time = block_log.time_of(cell, policy, 1) end
@@ -81,7 +86,7 @@ if needed['sliding-log'] then
 
     -- Reads a list; nil where there is none, and false where it is no log.
     function block_log.read(cell, key, policy)
-      cell.layout = block_log
+      cell.layout, cell.is_broken = block_log, false
       local tail = redis_pcall('LINDEX', key, '-1')
       if not tail then
         cell.exists = false
@@ -139,7 +144,7 @@ if needed['sliding-log'] then
     -- Begins anew, for up to so many units.
     local function begin(cell, most)
       if cell.exists then redis_call('DEL', cell.key) end
-      cell.exists = true
+      cell.exists, cell.is_broken = true, false
       cell.form = block_form.suiting(most)
       cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
       cell.base, cell.last_total, cell.last_time = 0, 0, -1
@@ -193,6 +198,7 @@ if needed['sliding-log'] then
       local is_ttl_due = cell.last_time < policy.share_start
       append(cell, stamp, cell.last_total + units)
       cell.used = cell.used + units
+      if cell.is_broken then return block_log.write_anew(cell, policy, { { time = stamp, total = units } }, most) end
       if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
     end
 
@@ -215,15 +221,21 @@ if needed['sliding-log'] then
       local total, key = cell.last_total, cell.key
       cell.block, cell.entry = 0, 0
       local index, i, block = search(cell, is_after, policy.stamp - 1)
-      if index == 0 and i == 0 then
+      local tail = i > 0 and block:sub(1, cell.form.header_size + i * cell.form.entry_size) or index > 0 and block_at(cell, index - 1)
+      if cell.is_broken then
+        redis_call('DEL', key)
+        cell.used, cell.exists = 0, false
+        return
+      end
+      if not tail then
         local before = total_before(cell.form, block, 0)
         begin(cell, cell.form.span - 1)
         cell.last_total = before
       else
         redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
-        if i > 0 then redis_call('LSET', key, '-1', block:sub(1, cell.form.header_size + i * cell.form.entry_size)) end
-        cell.tail_block = redis_call('LINDEX', key, '-1')
-        cell.last_time, cell.last_total = last_of(cell.form, cell.tail_block)
+        if i > 0 then redis_call('LSET', key, '-1', tail) end
+        cell.tail_block = tail
+        cell.last_time, cell.last_total = last_of(cell.form, tail)
       end
       append(cell, policy.stamp, total)
       redis_call('PEXPIRE', key, policy.ttl)

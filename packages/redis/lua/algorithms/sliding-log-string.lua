@@ -5,6 +5,8 @@
 if needed['sliding-log'] then
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MOST_HINTED = 255
+  -- The most that lives, and what is dead beside it, with room to spare.
+  local MOST_UNITS = 256
   -- How the times of a policy are written hangs on the window alone, which is a part of every key: bases last for several windows.
   local LONGEST_SHORT = 4194304
 
@@ -58,7 +60,7 @@ if needed['sliding-log'] then
       if not value then return create(key, units) end
       local length = #value
       local count = (length - HEADER_SIZE) / SIZE
-      if count < 1 or count % 1 ~= 0 then return nil end
+      if count < 1 or count > MOST_UNITS or count % 1 ~= 0 then return nil end
       local version, incarnation, base = unpack_struct(HEADER, value)
       local last, hint = unpack_struct(ENTRY, value, length - SIZE + 1)
       local offset, cut = stamp - base, cutoff - base
@@ -75,7 +77,7 @@ if needed['sliding-log'] then
         redis_call('APPEND', key, suffix)
         if base + last < policy.share_start then redis_call('PEXPIRE', key, ttl) end
       end
-      return used, base + first + window - now, value
+      return used, min(base + first, stamp) + window - now, value
     end, restore_string
   end
 
@@ -132,7 +134,7 @@ if needed['sliding-log'] then
       local length, form = #value, form_of(policy)
       local count = (length - HEADER_SIZE) / form.size
       cell.layout, cell.form = short_log, form
-      if count < 1 or count % 1 ~= 0 then
+      if count < 1 or count > MOST_UNITS or count % 1 ~= 0 then
         cell.incarnation = read_mark(value) or 0
         return cell.incarnation > 0
       end

@@ -49,10 +49,14 @@ if needed['sliding-log'] then
       cell.layout.take(cell, policy, min(units, most), most)
     end
 
+    -- A live unit is neither dead, nor taken after now, whatever its value says.
+    local function ms_until(policy, time)
+      return min(max(time, policy.cut + 1), policy.stamp) + policy.window - now
+    end
+
     -- Until the k-th oldest unit has left.
     local function ms_until_gone(cell, policy, k)
-      local time = k == 1 and cell.first or cell.layout.time_of(cell, policy, k)
-      return time + policy.window - now
+      return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
     end
 
     function sliding_log.wait(cell, policy, cost)
@@ -77,7 +81,7 @@ if needed['sliding-log'] then
     function sliding_log.report(cell, policy)
       local used, limit = cell.used, policy.limit
       if used == 0 or limit == 0 then return used, 0 end
-      if used <= limit then return used, cell.first + policy.window - now end
+      if used <= limit then return used, ms_until(policy, cell.first) end
       return used, ms_until_gone(cell, policy, used - limit + 1)
     end
 

@@ -5,6 +5,11 @@
 if needed['token-bucket'] or needed['leaky-bucket'] then
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
+  -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key lives until then.
+  local function is_sound(at, level, ends_at, lives_until)
+    return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
+  end
+
   -- With another clock the time to live is set every time, which is left to the functions below.
   plain['token-bucket'] = function(policy)
     local limit, window, capacity = policy.limit, policy.window, policy.capacity
@@ -23,6 +28,7 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
       if #value ~= LENGTH then return nil end
       local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
       if version ~= PLAIN or incarnation > 0 or at > now or now >= ends_at then return nil end
+      if not is_sound(at, level, ends_at, lives_until) then return nil end
       level = max(0, level - (now - at) * limit) + raised
       ends_at = now + ceil(level / limit)
       if level > capacity or ends_at > lives_until then return nil end
@@ -39,6 +45,7 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
       local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
       if not value then return end
       local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+      if not is_sound(at, level, ends_at, lives_until) then return reject() end
       if at > now then
         at, ends_at, version = now, now + ends_at - at, SHIFTED
         cell.repaired = true
