@@ -12,6 +12,7 @@ import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { logging } from './behaviours/logging.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
 import { proxies } from './behaviours/proxies.ts'
@@ -35,6 +36,7 @@ const behaviours = {
   accessLists,
   proxies,
   refusals,
+  logging,
   responseHeaders,
   chains,
   routeRules,

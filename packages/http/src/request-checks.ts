@@ -88,6 +88,7 @@ export class RequestChecks<Native extends object> {
       return {
         policy,
         key: policy.named ? key.key : scopedKey(scope, key.key),
+        identity: key.key,
         cost: typeof cost === 'number' ? cost : 1,
         limit: policy.limit,
         rule,
@@ -120,6 +121,7 @@ export class RequestChecks<Native extends object> {
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
+            identity: key,
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
             limit,
             rule,

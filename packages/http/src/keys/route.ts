@@ -1,4 +1,4 @@
-import { routeScope } from '../routes/scope.ts'
+import { matchedRoute } from '../routes/scope.ts'
 import { defineKey, type KeyResolver } from './key-resolver.ts'
 
 /**
@@ -7,7 +7,5 @@ import { defineKey, type KeyResolver } from './key-resolver.ts'
  * requests share one key.
  */
 export function route(): KeyResolver<unknown> {
-  return defineKey((_native, { method, route: pattern, rule = 'unmatched' }) => {
-    return `@route/${pattern === undefined ? rule : routeScope(method, pattern)}`
-  })
+  return defineKey((_native, request) => `@route/${matchedRoute(request) ?? 'unmatched'}`)
 }
