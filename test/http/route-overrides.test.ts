@@ -104,11 +104,7 @@ const options: Record<
     (o, r) => last(o, r).decision?.policy?.algorithm,
   ],
   hidden: [{ hidden: true }, { hidden: false }, (o, r) => last(o, r).fields.size > 0],
-  mode: [
-    { mode: 'shadow' },
-    { mode: 'enforce' },
-    (o, r) => last(o, r).decision?.outcomes.length,
-  ],
+  mode: [{ mode: 'shadow' }, { mode: 'enforce' }, (o, r) => last(o, r).decision?.outcomes.length],
 }
 
 /** The units that are left when a response is over. */

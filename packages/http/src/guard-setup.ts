@@ -256,10 +256,7 @@ function checkName(name: string): void {
 function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
-    else
-      warnOnce(
-        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
-      )
+    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
   }
 }
 

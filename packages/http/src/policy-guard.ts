@@ -5,6 +5,7 @@ import {
   type Limiter,
   type MaybePromise,
   notifyDecided,
+  warnOnce,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './exchange.ts'
@@ -91,7 +92,20 @@ export function createPolicyGuard<Native extends object, Handler>(
     },
   }
 
+  // Guards of routes may be made on first use, and then are kept.
+  let isNew = !place.identifiedByScope
+  if (isNew) {
+    // Not a timer: what is done in one go with the making of the guard comes before this.
+    void Promise.resolve().then(() => {
+      isNew = false
+    })
+  }
+
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    if (isNew) {
+      isNew = false
+      warnIfMadePerRequest(place.where)
+    }
     if (isPreflight(exchange.request)) return untouched
     if (!skip) return enter(exchange)
     return andThen(skip(exchange.native), (skipped) =>
@@ -255,6 +269,19 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   return { setup, limiter, waitingRoom, shedder, check }
+}
+
+let madeAndUsedAtOnce = 0
+
+/** One guard that is used as soon as it is made may be kept for later requests; another one shows that they are made in a handler. */
+function warnIfMadePerRequest(where: string): void {
+  madeAndUsedAtOnce += 1
+  if (madeAndUsedAtOnce < 2) return
+  warnOnce(
+    `${where} was called while a request was handled: a limiter that is made for each request begins to count anew each time, and so limits ` +
+      `nothing. Make it once, outside of handlers, and use it in them`,
+    'limiter made per request',
+  )
 }
 
 const noRefusal = { rejected: false, retryAfter: undefined } as const
