@@ -23,7 +23,8 @@ async function ask(handlers: RequestHandler[], count: number): Promise<number[]>
 
 describe('a warning, once', () => {
   it('of a limiter that is made for each request', async () => {
-    const perRequest: RequestHandler = (req, res, next) => rateLimit({ limit: 2, window: '1m' })(req, res, next)
+    const perRequest: RequestHandler = (req, res, next) =>
+      rateLimit({ limit: 2, window: '1m' })(req, res, next)
 
     expect(await ask([perRequest], 4)).toEqual([200, 200, 200, 200])
     expect(warned()).toEqual([

@@ -109,11 +109,11 @@ const options: Record<
 
 /** The units that are left when a response is over. */
 function settled(around: Options, route: Override): number | undefined {
-  const store = memoryStore()
-  const [first] = asked({ ...around, name: 'n', store }, { ...route, name: 'n' })
+  const named = { ...around, name: 'n', store: memoryStore() } as Options
+  const [first] = asked(named, { ...route, name: 'n' } as Override)
   first?.hold?.finish(200)
-  return last({ ...around, name: 'n', store }, { ...route, name: 'n', cost: 0 }).decision
-    ?.outcomes[0]?.remaining
+  const { decision } = last(named, { ...route, name: 'n', cost: 0 } as Override)
+  return decision?.outcomes[0]?.remaining
 }
 
 describe('what a route leaves out is as around it', () => {

@@ -104,7 +104,8 @@ function completed<Native, Handler>(
     if (field === 'mode' || field === 'enforce') return !own.mode && !own.enforce
     return !isOther || !shorthandFields.includes(field) || generalFields.includes(field)
   })
-  return { ...withoutRivals(Object.fromEntries(taken), own), ...own }
+  const inherited = withoutRivals(Object.fromEntries(taken), own)
+  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
 }
 
 /** Of these only one is ever in force: what an override says takes the place of what the other says around it. */
