@@ -9,7 +9,7 @@ import type { Outcome, StoreOp } from './store.ts'
 import { warnOnce } from './warn.ts'
 
 /** The request that an event is about. */
-export interface EventSource<Request = unknown> {
+interface EventSource<Request = unknown> {
   /** The framework's request; `undefined` where code called a limiter itself. */
   readonly request: Request | undefined
   /** Method and pattern of its route, `GET /users/:id`, or its rule in `routes`; `undefined` while no route is matched. */

@@ -94,12 +94,10 @@ export function createPolicyGuard<Native extends object, Handler>(
 
   // Guards of routes may be made on first use, and then are kept.
   let isNew = !place.identifiedByScope
-  if (isNew) {
-    // Not a timer: what is done in one go with the making of the guard comes before this.
-    void Promise.resolve().then(() => {
-      isNew = false
-    })
-  }
+  // Not a timer: what is done in one go with the making of the guard comes before this.
+  void Promise.resolve().then(() => {
+    isNew = false
+  })
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (isNew) {
@@ -159,7 +157,6 @@ export function createPolicyGuard<Native extends object, Handler>(
     return forbidden(options, exchange.native)
   }
 
-  /** Answers, and tells observers. */
   function answered(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     observe(decided)
     return answer(decided)
