@@ -14,6 +14,7 @@ import { idempotentRetries } from './behaviours/idempotency.ts'
 import { identities } from './behaviours/identities.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { logging } from './behaviours/logging.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
 import { preflights } from './behaviours/preflights.ts'
@@ -40,6 +41,7 @@ const behaviours = {
   accessLists,
   proxies,
   refusals,
+  logging,
   responseHeaders,
   chains,
   routeRules,

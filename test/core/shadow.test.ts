@@ -63,7 +63,7 @@ describe('a policy in shadow', () => {
   })
 
   it('lets all pass where there is no other, synchronously in memory', () => {
-    const { limiter, told } = observed({ ...tight, limit: 0 })
+    const { limiter } = observed({ ...tight, limit: 0 })
     const checks = limiter.policies.map((policy) => ({ policy, key: 'ada', cost: 1, limit: 0 }))
 
     expect(limiter.decide(checks)).toMatchObject({
@@ -72,7 +72,6 @@ describe('a policy in shadow', () => {
       retryAfterMs: 0,
       delayMs: 0,
     })
-    expect(told()).toEqual([['tight denies']])
   })
 
   it('tells what was asked beside what it came to', async () => {
@@ -83,6 +82,8 @@ describe('a policy in shadow', () => {
       decision,
       outcomes: [expect.objectContaining({ allowed: true, remaining: 0, limit: 1 })],
       checks: [{ policy: limiter.policies[0], key: 'ada', cost: 1, limit: 1 }],
+      request: undefined,
+      route: undefined,
     })
     expect(JSON.stringify(decision)).not.toContain('ada')
   })

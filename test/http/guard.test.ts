@@ -202,7 +202,7 @@ describe('a guard', () => {
 })
 
 describe('continueWith', () => {
-  it.each([undefined, null, false, 0, '', 'route', 'router', { status: 418 }])(
+  it.each([undefined, null, false, 0, '', 'route', 'router'])(
     'hands on an Error when a step throws or rejects with %o, which a framework might take for leave',
     async (thrown) => {
       const next = vi.fn<(error?: Error) => void>()
@@ -220,13 +220,13 @@ describe('continueWith', () => {
     },
   )
 
-  it('keeps the status of an object that was thrown', () => {
+  it('hands on an object that was thrown as it is', () => {
     const next = vi.fn<(error?: Error) => void>()
     continueWith(next, () => {
       throw { status: 418 }
     })
 
-    expect(next.mock.calls[0]?.[0]).toMatchObject({ status: 418 })
+    expect(next.mock.calls[0]?.[0]).toEqual({ status: 418 })
   })
 })
 

@@ -8,6 +8,8 @@ export interface Check {
   readonly policy: Policy
   /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
+  /** The key as its resolver found it, where `key` says more, such as the place of a private policy. @default key */
+  readonly identity?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */

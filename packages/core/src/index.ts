@@ -5,7 +5,7 @@ export { type AlgorithmName, algorithmNames, type CountingName } from './algorit
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithms } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
-export type { Decision, DecisionSource } from './decision.ts'
+export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
@@ -33,6 +33,7 @@ export {
   type DecisionEvent,
   type InvalidEvent,
   notify,
+  notifyDecided,
   type Observers,
   type ShadowEvent,
   type StoreErrorEvent,

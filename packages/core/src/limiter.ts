@@ -6,7 +6,7 @@ import { SluiceError } from './errors.ts'
 import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
-import { notify } from './observers.ts'
+import { notify, notifyDecided } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
@@ -67,7 +67,8 @@ export interface Limiter {
   block(key: string, duration: Duration): Promise<boolean>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
-   * The checks are trusted: build them from `policies`.
+   * The checks are trusted: build them from `policies`. Neither `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does
+   * it by `notifyDecided`.
    * @param request for which it is asked, where other limiters of the store, or other calls, may be asked for it too: it waits for a store that
    * does not answer for one deadline in all
    */
@@ -120,11 +121,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
     const decision = ask('consume', enforced, request)
-    if (shadows.length === 0 && !options.onDecision) return decision
+    return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
+  }
+
+  function consumed(checks: readonly Check[]): MaybePromise<Decision> {
+    const decision = decide(checks)
+    if (!options.onDecision && !options.onShadow) return decision
     return andThen(decision, (known) => {
-      const decided = shadows.length === 0 ? known : followed(known, shadows)
-      notify(options.onDecision, { decision: decided, checks: enforced })
-      return decided
+      notifyDecided(options, { decision: known, checks, request: undefined, route: undefined })
+      return known
     })
   }
 
@@ -142,15 +147,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
   function followed(decision: Decision, shadows: readonly Check[]): Decision {
     if (!decision.allowed) return decision
-    const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
-    const decided = withShadow(decision, shadow)
-    if (!options.onShadow) return decided
-    void andThen(shadow.decisions, (decisions) => {
-      const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
-      if (told.length === 0) return
-      notify(options.onShadow, { decision: decided, outcomes: shadow.outcomes, checks: told })
-    })
-    return decided
+    return withShadow(decision, new ShadowRun(shadows.map((check) => ask('consume', [check]))))
   }
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
@@ -178,7 +175,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     policies,
     penalty,
     decide,
-    consume: (key, costs) => promised(() => decide(allChecksOf(key, costs))),
+    consume: (key, costs) => promised(() => consumed(allChecksOf(key, costs))),
     peek: (key, costs) =>
       promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
     charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),

@@ -52,6 +52,7 @@ export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './keys.ts'
 export { mount } from './mount.ts'
 export type {
   RateLimitHandler,
+  RateLimitHook,
   RateLimitPluginOptions,
   RouteRateLimitOptions,
 } from './options.ts'

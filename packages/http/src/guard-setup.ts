@@ -27,7 +27,6 @@ import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
 import type { PolicyGuardOptions, Preflights } from './policy-guard-options.ts'
-import { quietLimiter, unobserved } from './quiet-limiter.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
@@ -62,8 +61,6 @@ export interface RulesAround<Native> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
-  /** Decides in its place; where an admission overflows, it tells no observer. */
-  readonly decider: Limiter
   /** Whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** That of the penalty is the last. */
@@ -160,13 +157,9 @@ export function setUpGuard<Native extends object, Handler>(
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
-  const ownFields = limiterFieldsOf(options)
-  const isQuiet = admission?.overflows === true && options.onDecision !== undefined
-  const decider = isQuiet ? quietLimiter(ownFields) : limiter
   const idempotency = idempotencyOf(options)
   return {
     limiter,
-    decider,
     strikesLater: admission?.overflows === true && penalty !== undefined,
     rules,
     penalty,
@@ -183,9 +176,9 @@ export function setUpGuard<Native extends object, Handler>(
       idempotency &&
       new Replays({
         idempotency,
-        limiter: decider,
+        limiter,
         rules,
-        options: isQuiet ? unobserved(ownFields) : ownFields,
+        options: limiterFieldsOf(options),
       }),
     lists: accessLists(options),
     report: reporter(options),
@@ -270,10 +263,7 @@ function checkName(name: string): void {
 function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
-    else
-      warnOnce(
-        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
-      )
+    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
   }
 }
 

@@ -43,6 +43,11 @@ export interface Guard<Native extends object, Handler = never> {
     override: RouteOverride<Native, Handler> | string,
     where: string,
   ): PolicyGuard<Native, Handler>
+  /** A guard with limits of its own like those of a route, which is mounted by hand: made anew with each call. */
+  derive(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
 }
 
 /** What an adapter says of a guard beside the user's options. */
@@ -92,6 +97,7 @@ export function createGuard<Native extends object, Handler = never>(
       return isAsked ? everywhere.check(exchange) : untouched
     },
     ofRoute: (override, where) => guards.at(override, where),
+    derive: (override, where) => guards.create(override, { where }),
   }
 }
 

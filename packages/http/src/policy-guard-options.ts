@@ -1,4 +1,4 @@
-import type { LimiterSettings, MaybePromise } from '@sluice/core'
+import type { LimiterSettings, MaybePromise, Observers } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { Admission } from './admission.ts'
 import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
@@ -27,7 +27,8 @@ export type Preflights = 'pass' | 'count'
 export interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,
     IdempotencyOptions<Native>,
-    Omit<LimiterSettings, 'penalty'>,
+    Omit<LimiterSettings, 'penalty' | keyof Observers>,
+    Observers<Native>,
     ListOptions {
   /**
    * Who is counted: a resolver such as `apiKey()`, or a function of the request.

@@ -19,9 +19,8 @@ import type { RequestDecision } from './settlement/request-decision.ts'
 /** What of a guard is needed to have requests taken over. */
 export interface TakeOverSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
-  /** Decides without telling observers, where the admission overflows. */
   readonly limiter: Limiter
-  /** Tells observers what was decided, if nobody has told them. */
+  /** Tells observers what became of a request: once for each. */
   observe(decided: Decided<Native>): void
   /** Answers as without admission. */
   answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>

@@ -40,6 +40,10 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     expect(onDecision).toHaveBeenCalledExactlyOnceWith({
       decision: expect.objectContaining({ allowed: false, outcomes: [] }),
       checks: [],
+      policy: undefined,
+      key: undefined,
+      request: expect.objectContaining({ method: 'GET' }),
+      route: driver.name === 'Fastify 5' ? 'GET /' : undefined,
     })
     expect(reached).not.toHaveBeenCalled()
     expect(await app.statuses(2)).toEqual([200, 420])

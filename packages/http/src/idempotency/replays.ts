@@ -4,11 +4,9 @@ import {
   createLimiter,
   type Decision,
   definePolicy,
-  divideChecks,
   type Limiter,
   type LimiterSettings,
   type MaybePromise,
-  notify,
   type Outcome,
   type Policy,
   unlimited,
@@ -43,8 +41,8 @@ export class Replays<Native extends object> {
   constructor(guard: ReplayedGuard<Native>) {
     const { idempotency, rules, options } = guard
     this.#guard = guard
-    // What observers are told stays what the guard tells; an unlimited policy counts nothing.
-    const { onDecision: _decision, onResilience: _resilience, ...others } = options
+    // The guard's own limiter tells of the store; an unlimited policy counts nothing.
+    const { onResilience: _resilience, ...others } = options
     this.#marks = createLimiter({ ...others, limit: unlimited, window: '1s' })
     const mark = definePolicy(
       {
@@ -118,7 +116,7 @@ export class Replays<Native extends object> {
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
       const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
-      return { ...asked, checks, decision: this.#tell(told, checks) }
+      return { ...asked, checks, decision: told }
     })
   }
 
@@ -127,11 +125,6 @@ export class Replays<Native extends object> {
     // The store is told in this order, and nobody waits for the first.
     void this.#marks.refund(taken)
     return this.#marked(asked, mark)
-  }
-
-  #tell(decision: Decision, checks: readonly Check[]): Decision {
-    notify(this.#guard.options.onDecision, { decision, checks: divideChecks(checks).enforced })
-    return decision
   }
 
   #markOf({ exchange: { request }, checks }: Asked<Native>, key: string): Check {

@@ -1,4 +1,4 @@
-import { routeScope } from '../routes/scope.ts'
+import { matchedRoute } from '../routes/scope.ts'
 import { identityText } from './header.ts'
 import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
 
@@ -9,8 +9,7 @@ import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
  */
 export function route(): IdentityResolver<unknown> {
   return defineIdentity(
-    (_native, { method, route: pattern, rule = 'unmatched' }) =>
-      tag + (pattern === undefined ? rule : routeScope(method, pattern)),
+    (_native, request) => tag + (matchedRoute(request) ?? 'unmatched'),
     (matched) => tag + identityText(matched, 'route().keyOf(route)'),
   )
 }

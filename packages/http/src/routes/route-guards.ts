@@ -62,7 +62,7 @@ export class RouteGuards<Native extends object, Handler> {
       const rules = { addedTo, penalty, checksAdmission }
       return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
     } catch (error) {
-      if (!(error instanceof SluiceError)) throw error
+      if (!(error instanceof SluiceError) || error.message.startsWith(place.where)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
     }
   }

@@ -1,4 +1,5 @@
 import { fnv1a } from '@sluice/core'
+import type { HttpRequest } from '../http-request.ts'
 
 /**
  * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
@@ -10,6 +11,11 @@ export type Scope = string
 export function routeScope(method: string | undefined, pattern: string): Scope {
   if (method === undefined) return pattern
   return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
+}
+
+/** The route of a request: what the framework has matched, else its rule in `routes`; `undefined` while neither is known. */
+export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
+  return route === undefined ? rule : routeScope(method, route)
 }
 
 /** Injective: keys that users choose never begin with a single `@`, and a scope ends where its length says. */
