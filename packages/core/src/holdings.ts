@@ -3,11 +3,12 @@ import type { Decision } from './decision.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { invalid } from './options.ts'
 import type { Policy } from './policy.ts'
+import { processWide } from './process-wide.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreAccess } from './resilience/store-access.ts'
 
 /** What was taken is given back once, by whichever limiter, and whoever holds copies of the decision. */
-const spent = new WeakSet<Receipt>()
+const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakSet<Receipt>())
 
 /** Settles what decisions hold: their own policies', and those' in shadow, as soon as that is known. */
 export class Holdings {

@@ -8,7 +8,7 @@ export { type Check, Receipt } from './check.ts'
 export type { Decision, DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
-export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
+export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
@@ -60,6 +60,7 @@ export {
   type WindowForm,
   windowMsOf,
 } from './policy.ts'
+export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

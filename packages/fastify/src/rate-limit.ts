@@ -11,6 +11,7 @@ import {
   type MaybePromise,
   oneOf,
   type Passage,
+  processWide,
   type Reject,
   setFields,
   settleAfter,
@@ -37,7 +38,10 @@ interface Nearest {
   readonly hook: (typeof hooks)[number]
 }
 
-const nearest = new WeakMap<FastifyInstance, Nearest>()
+const nearest = processWide(
+  '@sluice/fastify/nearest/1',
+  () => new WeakMap<FastifyInstance, Nearest>(),
+)
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
   const { hook: wanted, global, ...limits } = options

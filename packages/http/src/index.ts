@@ -17,6 +17,7 @@ export {
   memoryStore,
   type Outcome,
   oneOf,
+  processWide,
   type ResilienceEvent,
   type ShadowEvent,
   SluiceError,

@@ -1,4 +1,4 @@
-import { type ErrorCode, SluiceError } from '@sluice/core'
+import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
@@ -45,7 +45,7 @@ const knownFailures: readonly KnownFailure[] = [
 
 /** The error of a client as one that says what to do. */
 export function storeFailure(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (isSluiceError(error)) return error
   const reason = error instanceof Error ? reasonOf(error) : 'no reason given'
   const known = knownFailures.find(({ pattern }) => pattern.test(reason))
   const message = `Redis did not decide: ${reason}${known ? `; ${known.fix}` : ''}`

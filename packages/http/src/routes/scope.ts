@@ -1,4 +1,4 @@
-import { fnv1a } from '@sluice/core'
+import { fnv1a, processWide } from '@sluice/core'
 
 /**
  * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
@@ -19,8 +19,8 @@ export function scopedKey(scope: Scope, key: string): string {
 
 const longestName = 64
 const mostNames = 1_000
-const namesByScope = new Map<string, string>()
-const takenNames = new Set<string>()
+const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<string, string>())
+const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
 /**
  * What a private policy is called in headers: `default` in `GET /search/:q` is `default-GET-search-q`. Two scopes never
