@@ -87,7 +87,7 @@ async function inlineLua(folder: string, work: string): Promise<void> {
 
 /** In CommonJS, since Jest cannot do `import()` without a flag of Node. */
 async function requireInsteadOfImport(dist: string): Promise<void> {
-  for (const file of await readdir(dist)) {
+  for (const file of await readdir(dist, { recursive: true })) {
     if (!file.endsWith('.cjs')) continue
     const text = await readFile(join(dist, file), 'utf8')
     const asked = text.replace(

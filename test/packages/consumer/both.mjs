@@ -99,7 +99,7 @@ const worker = queue.createWorker({
     throw new other.queue.PermanentError('gone')
   },
 })
-while ((await jobs.status(id, 'ada')).state !== 'dead') {
+while ((await jobs.status(id, 'ada')).state !== 'failed') {
   await new Promise((resolve) => setTimeout(resolve, 10))
 }
 assert.equal((await jobs.status(id, 'ada')).attempts, 1)
