@@ -60,8 +60,8 @@ describe('recordCalls', () => {
 })
 
 describe('layerOf', () => {
-  it('finds the layer by file, and in call.js by function', () => {
-    const call = 'file:///x/packages/redis/dist/call.js'
+  it('finds the layer by file, and in call.ts by function', () => {
+    const call = 'file:///x/packages/redis/src/call.ts'
     expect(layerOf({ functionName: 'decodeReply', url: call })).toBe('decoding')
     expect(layerOf({ functionName: 'encodeCall', url: call })).toBe('encoding')
     const ioredis = 'file:///x/node_modules/ioredis/built/DataHandler.js'
@@ -70,8 +70,8 @@ describe('layerOf', () => {
   })
 
   it('names a file that is in no layer, and leaves out waiting', () => {
-    const url = 'file:///x/packages/core/dist/new-thing.js'
-    expect(layerOf({ functionName: 'f', url })).toBe('core/dist/new-thing.js')
+    const url = 'file:///x/packages/core/src/new-thing.ts'
+    expect(layerOf({ functionName: 'f', url })).toBe('core/src/new-thing.ts')
     expect(layerOf({ functionName: '(idle)', url: '' })).toBeUndefined()
   })
 })

@@ -38,11 +38,20 @@ export const errorCodes = {
   SLUICE_PAYLOAD_INVALID: 'a payload of a job that JSON cannot carry',
   SLUICE_BROKER_FAILED: 'a broker that did not do what it was asked',
   SLUICE_BROKER_CLOSED: 'a call after the broker was closed',
+  SLUICE_JOB_PERMANENT: 'a job that would fail again, as its handler says',
+  SLUICE_LEASE_LOST: 'a run of a job that is run elsewhere by now',
   SLUICE_OUTBOUND_REFUSED: 'a call to a third party that was not made',
   SLUICE_OUTBOUND_TIMEOUT: 'a call to a third party that was not answered in time',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes
+
+/** Whether an error has this code, or any code of Sluice. Not by its class: the ESM and the CommonJS build have one each. */
+export function isSluiceError(error: unknown, code?: ErrorCode): error is SluiceError {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return false
+  if (code !== undefined) return error.code === code
+  return typeof error.code === 'string' && Object.hasOwn(errorCodes, error.code)
+}
 
 /** The one class of errors that Sluice throws; tell them apart by `code`. A denial is never an error. */
 export class SluiceError extends Error {

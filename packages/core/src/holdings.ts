@@ -3,6 +3,7 @@ import type { Decision } from './decision.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { invalid, knownFields, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
+import { processWide } from './process-wide.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreAccess } from './resilience/store-access.ts'
 
@@ -18,7 +19,7 @@ export interface RefundOptions {
 }
 
 /** Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the decision. */
-const spent = new WeakMap<Receipt, number>()
+const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
 /** What a decision took and has not given back. */
 type Held = Check & { readonly receipt: Receipt }

@@ -8,7 +8,7 @@ export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
-export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
+export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
@@ -62,6 +62,7 @@ export {
   type WindowForm,
   windowMsOf,
 } from './policy.ts'
+export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

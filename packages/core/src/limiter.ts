@@ -2,7 +2,7 @@ import { type Check, maxKeyLength } from './check.ts'
 import { type Decision, withShadow } from './decision.ts'
 import type { Duration } from './duration.ts'
 import { divideChecks } from './enforcement.ts'
-import { SluiceError } from './errors.ts'
+import { isSluiceError, SluiceError } from './errors.ts'
 import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
@@ -250,7 +250,7 @@ function isQuota({ policy }: Check): boolean {
 }
 
 function storeError(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (isSluiceError(error)) return error
   const reason = error instanceof Error ? error.message : show(error)
   return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${reason}`, {
     cause: error,

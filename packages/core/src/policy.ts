@@ -9,7 +9,7 @@ import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './o
 import { warnOnce } from './warn.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
-export const unlimited: unique symbol = Symbol('sluice.unlimited')
+export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 
 /** What a quota counts; the names of the draft's registry. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'

@@ -1,8 +1,9 @@
 import { onOneLine } from './options.ts'
+import { processWide } from './process-wide.ts'
 
 declare const console: { warn(message: string): void }
 
-const warned = new Set<string>()
+const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 
 /**
  * Writes a warning that the user should see once; every runtime has `console.warn`.

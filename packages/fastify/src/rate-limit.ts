@@ -14,6 +14,7 @@ import {
   type MaybePromise,
   oneOf,
   type Passage,
+  processWide,
   type Reject,
   setFields,
   settleAfter,
@@ -45,7 +46,10 @@ interface Nearest {
   readonly hook: (typeof hooks)[number]
 }
 
-const nearest = new WeakMap<FastifyInstance, Nearest>()
+const nearest = processWide(
+  '@sluice/fastify/nearest/1',
+  () => new WeakMap<FastifyInstance, Nearest>(),
+)
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
   if (!isOptions(options)) {

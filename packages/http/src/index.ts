@@ -18,6 +18,7 @@ export {
   memoryStore,
   type Outcome,
   oneOf,
+  processWide,
   type ResilienceEvent,
   type ShadowEvent,
   SluiceError,

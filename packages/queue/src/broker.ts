@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@sluice/core'
 import type { Job, JobStatus, NewJob } from './job.ts'
 
 /** What a job may be refused for. The bounds travel with it, so a broker needs no set-up. */
@@ -80,6 +81,7 @@ export interface Delivery {
 /** Why a run is stopped whose job is run elsewhere by now: it was not heard of for too long. Nothing is to become of it. */
 export class LeaseLost extends Error {
   override readonly name: string = 'LeaseLost'
+  readonly code: ErrorCode = 'SLUICE_LEASE_LOST'
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type MaybePromise,
   notify,
   type Outcome,
+  processWide,
   SluiceError,
   type Store,
   type StoreOp,
@@ -47,7 +48,10 @@ interface Space {
   readonly fleet: Fleet
 }
 
-const spaces = new WeakMap<object, Map<string, Space>>()
+const spaces = processWide(
+  '@sluice/redis/spaces/1',
+  () => new WeakMap<object, Map<string, Space>>(),
+)
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On a Cluster that holds for what one identity

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { RedisArgument, RedisClient } from './clients/redis-client.ts'
+import { readLua } from './read-lua.ts'
 
 /** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
 export type Encoding = 'packed' | 'sorted-set'
@@ -35,7 +35,7 @@ export function loadScript(encoding: Encoding): Script {
     'penalty',
   ]
   const text = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'decide']
-    .map((name) => readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8'))
+    .map(readLua)
     .join('\n')
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }

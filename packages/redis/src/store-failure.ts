@@ -1,4 +1,4 @@
-import { type ErrorCode, SluiceError } from '@sluice/core'
+import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
@@ -53,7 +53,7 @@ const knownFailures: readonly KnownFailure[] = [
  * @param last what the client last said of its connection: where that is lost, it says why
  */
 export function storeFailure(error: unknown, last?: Error): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (isSluiceError(error)) return error
   const failure = describe('Redis did not decide', error)
   if (!last || failure.code !== 'SLUICE_REDIS_CONNECTION') return failure
   const why = lastFailure(last)

@@ -17,25 +17,25 @@ interface Layer {
  * given a layer here.
  */
 const layers: readonly Layer[] = [
-  { name: 'key and digest', files: /redis\/dist\/(key-|keys|tags|shards)|lru-cache|node:.*crypto/ },
-  { name: 'queue', files: /redis\/dist\/(batcher|queue|lanes|moving-slots)/ },
+  { name: 'key and digest', files: /redis\/src\/(key-|keys|tags|shards)|lru-cache|node:.*crypto/ },
+  { name: 'queue', files: /redis\/src\/(batcher|queue|lanes|moving-slots)/ },
   {
     name: 'decoding',
-    files: /redis\/dist\/(call|decode|reply)/,
+    files: /redis\/src\/(call|decode|reply)/,
     functions: /^(decode|read|report|next|takeRefused|isRead|notHeld|ReplyReader)/i,
   },
-  { name: 'encoding', files: /redis\/dist\/(call|encode|row-groups|script)/ },
-  { name: 'outcome', files: /redis\/dist\/outcomes|core\/dist\/(algorithms\/|check|decision)/ },
-  { name: 'denials', files: /redis\/dist\/(denials|strikes)|core\/dist\/(denials|strikes)/ },
-  { name: 'store', files: /redis\/dist\/(redis-store|fleet)/ },
-  { name: 'deadline', files: /core\/dist\/resilience\/deadlines/ },
-  { name: 'pending ask', files: /core\/dist\/resilience\/pending-ask/ },
-  { name: 'breaker and store access', files: /core\/dist\/resilience\// },
-  { name: 'limiter', files: /core\/dist\/(limiter|enforcement|unlimited|maybe-promise|policy)/ },
+  { name: 'encoding', files: /redis\/src\/(call|encode|row-groups|script)/ },
+  { name: 'outcome', files: /redis\/src\/outcomes|core\/src\/(algorithms\/|check|decision)/ },
+  { name: 'denials', files: /redis\/src\/(denials|strikes)|core\/src\/(denials|strikes)/ },
+  { name: 'store', files: /redis\/src\/(redis-store|fleet)/ },
+  { name: 'deadline', files: /core\/src\/resilience\/deadlines/ },
+  { name: 'pending ask', files: /core\/src\/resilience\/pending-ask/ },
+  { name: 'breaker and store access', files: /core\/src\/resilience\// },
+  { name: 'limiter', files: /core\/src\/(limiter|enforcement|unlimited|maybe-promise|policy)/ },
   {
     name: 'client',
     files:
-      /redis\/dist\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|debug\/|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
+      /redis\/src\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|debug\/|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
   },
   { name: 'microtasks, ticks', files: /node:internal\/process\/(task_queues|promises)/ },
   { name: 'the benchmark itself', files: /bench\/|node:(internal\/)?(perf|perf_hooks)/ },

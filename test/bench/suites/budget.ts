@@ -19,7 +19,9 @@ export const budget: Suite = {
     const { log, withoutResilience, withoutDenials, withoutDigest } = contenders
     const isLeft = isChosen(bench, names.leavingOut)
     const list = isLeft ? [log, withoutResilience, withoutDenials, withoutDigest] : [log]
-    const workers = await startContenders(bench, pinning, list)
+    // The sources: a built package is one file, which tells no layers apart.
+    const execArgv = ['--conditions=@sluice/source']
+    const workers = await startContenders(bench, pinning, list, execArgv)
     const asked = list.map((contender): Variant => {
       const worker = workerOf(workers, contender)
       return { ...contender, worker, op: 'round' }

@@ -129,17 +129,21 @@ function chosenFields(bench: Bench): readonly Field[] {
     .filter(({ cases }) => cases.length > 0)
 }
 
-/** A process for each, pinned to the core of Node once it has begun. */
+/**
+ * A process for each, pinned to the core of Node once it has begun.
+ * @param execArgv for Node, besides those of this process
+ */
 export async function startContenders(
   { cleanups }: Bench,
   pinning: Pinning,
   list: readonly ConcurrencyContender[],
+  execArgv: readonly string[] = [],
 ): Promise<Workers> {
   const file = new URL('../concurrency/concurrency-worker.ts', import.meta.url)
   const workers = new Map(
     list.map((contender) => [
       contender,
-      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name] }),
+      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name], execArgv }),
     ]),
   )
   await Promise.all([...workers.values()].map((worker) => worker.ask('close', undefined)))

@@ -5,6 +5,7 @@ import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
 import { SluiceError } from '../errors.ts'
 import { given, knownFields, wholeNumber } from '../options.ts'
+import { processWide } from '../process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { Cells } from './cells.ts'
 
@@ -40,7 +41,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return store
 }
 
-const made = new WeakSet<object>()
+const made = processWide('@sluice/core/memory-stores/1', () => new WeakSet<object>())
 
 /** Whether a store was made here, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {

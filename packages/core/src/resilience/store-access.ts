@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { SluiceError } from '../errors.ts'
+import { isSluiceError, SluiceError } from '../errors.ts'
 import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
@@ -229,7 +229,7 @@ export class StoreAccess {
   #noteFailure(caller: Caller, error: unknown): void {
     const nowMs = monotonicMs()
     // A store that cannot decide one check is there, and decides others.
-    if (error instanceof SluiceError && error.code === 'SLUICE_STORE_CHECK')
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK'))
       this.#succeeded(caller, nowMs)
     else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
   }

@@ -1,4 +1,11 @@
-import { invalid, isPromise, type MaybePromise, maxKeyLength, warnOnce } from '@sluice/core'
+import {
+  invalid,
+  isPromise,
+  type MaybePromise,
+  maxKeyLength,
+  processWide,
+  warnOnce,
+} from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -26,7 +33,7 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
   keyOf(...values: Values): string
 }
 
-const readyMade = new WeakSet<object>()
+const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {

@@ -1,4 +1,4 @@
-import { fnv1a } from '@sluice/core'
+import { fnv1a, processWide } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /**
@@ -25,8 +25,8 @@ export function scopedKey(scope: Scope, key: string): string {
 
 const longestName = 64
 const mostNames = 1_000
-const namesByScope = new Map<string, string>()
-const takenNames = new Set<string>()
+const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<string, string>())
+const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
 /**
  * What a private policy is called in headers: `default` in `GET /search/:q` is `default-GET-search-q`. Two scopes never

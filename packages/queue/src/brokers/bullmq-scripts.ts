@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { IRedisClient, Queue } from 'bullmq'
+import { readLua } from '../read-lua.ts'
 
 const keyCounts = {
   begin: 2,
@@ -49,8 +49,4 @@ function commandOf(name: string): string {
 
 function luaOf(name: string): string {
   return ['flow', 'place', 'kept', name].map(readLua).join('\n')
-}
-
-function readLua(name: string): string {
-  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), 'utf8')
 }

@@ -1,3 +1,4 @@
+import { isSluiceError } from '@sluice/core'
 import type { Job as BullmqJob, Worker } from 'bullmq'
 import {
   type BrokerWorker,
@@ -161,7 +162,8 @@ export class BullmqWorker implements BrokerWorker {
   async #settle(run: Run, settlement: Settlement): Promise<Ending> {
     const { bullmq } = this.#work
     // BullMQ leaves a job alone that is said to be delayed.
-    if (run.controller.signal.reason instanceof LeaseLost) throw new bullmq.DelayedError()
+    if (isSluiceError(run.controller.signal.reason, 'SLUICE_LEASE_LOST'))
+      throw new bullmq.DelayedError()
     if (settlement.outcome === 'postponed') return this.#postpone(run, settlement.delayMs)
     if (settlement.outcome === 'returned') {
       await this.#unbegin(run)

@@ -1,5 +1,5 @@
-import type { MaybePromise } from '@sluice/core'
-import { LeaseLost, type Settlement } from '../broker.ts'
+import { type ErrorCode, isSluiceError, type MaybePromise } from '@sluice/core'
+import type { Settlement } from '../broker.ts'
 import { errorText } from '../error-text.ts'
 import type { Job } from '../job.ts'
 import { jsonText } from '../json-text.ts'
@@ -26,6 +26,7 @@ export type JobHandler<Payload = unknown, Result = unknown> = (
 /** Thrown by a handler for a job that would fail again: it is a dead letter at once. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
+  readonly code: ErrorCode = 'SLUICE_JOB_PERMANENT'
 }
 
 export interface RunSetup {
@@ -72,7 +73,7 @@ export async function runOnce(
     const done = { type: 'done', id, attempt, runMs: runMs() } as const
     return { outcome: 'done', result: JSON.parse(text), onSettled: () => tell(done) }
   } catch (error) {
-    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
+    if (isSluiceError(cancelled.reason, 'SLUICE_LEASE_LOST')) return { outcome: 'returned' }
     if (cancelled.aborted) {
       return { outcome: 'cancelled', onSettled: () => tell({ type: 'cancelled', id }) }
     }
@@ -106,7 +107,7 @@ function failed({ id, attempt, setup, error, runMs }: Failure): Settlement {
 
 function isPermanent(error: unknown): boolean {
   try {
-    return error instanceof PermanentError
+    return isSluiceError(error, 'SLUICE_JOB_PERMANENT')
   } catch {
     // A Proxy may throw when it is asked what it is.
     return false

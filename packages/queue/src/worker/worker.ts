@@ -2,11 +2,12 @@ import {
   createLimiter,
   type Duration,
   durationMs,
+  isSluiceError,
   type Limiter,
   type Store,
   type Without,
 } from '@sluice/core'
-import { type Broker, LeaseLost, type RunJob, type Settlement } from '../broker.ts'
+import type { Broker, RunJob, Settlement } from '../broker.ts'
 import type { Job } from '../job.ts'
 import { type QueueObserver, teller } from '../queue-event.ts'
 import { RateGate } from './rate-gate.ts'
@@ -126,7 +127,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   }
 
   function notBegun({ id }: Job, cancelled: AbortSignal): Settlement {
-    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
+    if (isSluiceError(cancelled.reason, 'SLUICE_LEASE_LOST')) return { outcome: 'returned' }
     const outcome = cancelled.aborted ? 'cancelled' : 'returned'
     return { outcome, onSettled: () => tell({ type: outcome, id }) }
   }
