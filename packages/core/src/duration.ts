@@ -1,5 +1,6 @@
 import ms, { type StringValue } from 'ms'
 import { invalid, isWholeNumber } from './options.ts'
+import { warnOnce } from './warn.ts'
 
 /**
  * Milliseconds as a whole number ≥ 1, or a whole number with its unit: `'500ms'`, `'10s'`, `'15m'`, `'1h'`, `'1d'`, `'2w'`. A text that only
@@ -20,4 +21,20 @@ export function durationMs(value: unknown, option: string): number {
     value,
     `whole milliseconds ≥ 1 or a text such as '500ms', '10s', '15m', '1h', '1d' (a whole number with its unit)`,
   )
+}
+
+/** Ten years: packed logs hold times within 17 years of now. */
+const longestWindowMs = 3_650 * 86_400_000
+
+/** The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most limiters would take it for seconds. */
+export function windowMsOf(value: unknown, option: string): number {
+  const windowMs = durationMs(value, option)
+  if (windowMs > longestWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
+  if (typeof value === 'number' && value < 1_000) {
+    warnOnce(
+      `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if milliseconds are meant`,
+      `short ${option}`,
+    )
+  }
+  return windowMs
 }

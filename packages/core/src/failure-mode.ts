@@ -1,3 +1,4 @@
+import { algorithmOf } from './algorithms/table.ts'
 import type { Check } from './check.ts'
 import type { Decision } from './decision.ts'
 
@@ -37,7 +38,7 @@ export const refuseAll: Decision = {
 export function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined
   for (const { policy } of checks) {
-    if (policy.algorithm === 'penalty') continue
+    if (algorithmOf(policy).counts === 'strikes') continue
     const mode = policy.failureMode ?? ofLimiter
     if (!found || strictness[mode] > strictness[found]) found = mode
   }

@@ -1,3 +1,4 @@
+import { algorithmOf } from './algorithms/table.ts'
 import type { Check, Receipt } from './check.ts'
 import type { Decision } from './decision.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -95,7 +96,7 @@ export class Holdings {
 }
 
 function isLease({ policy }: Check): boolean {
-  return policy.algorithm === 'concurrency'
+  return algorithmOf(policy).counts === 'leases'
 }
 
 function heldBy(decision: Decision): readonly Held[] {

@@ -1,12 +1,18 @@
 export type { Algorithm, Counted } from './algorithms/algorithm.ts'
 export { delayOf, leavesTrace, outcomeOf, waitMs } from './algorithms/counter.ts'
 export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
-export { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
+export { maxUnits } from './algorithms/max-units.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
-export { algorithms } from './algorithms/table.ts'
+export {
+  type AlgorithmName,
+  algorithmNames,
+  algorithmOf,
+  algorithms,
+  type CountingName,
+} from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { type Duration, durationMs } from './duration.ts'
+export { type Duration, durationMs, windowMsOf } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
 export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
@@ -52,7 +58,6 @@ export {
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './penalty.ts'
 export {
   definePolicy,
-  maxUnits,
   type Policy,
   type PolicyFields,
   type PolicyOptions,
@@ -60,7 +65,6 @@ export {
   type QuotaUnit,
   unlimited,
   type WindowForm,
-  windowMsOf,
 } from './policy.ts'
 export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'

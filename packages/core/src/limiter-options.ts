@@ -1,3 +1,4 @@
+import { algorithmOf } from './algorithms/table.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
@@ -145,12 +146,12 @@ export function checkTogether(policies: readonly Policy[]): void {
       `policies: the name '${name}' stands twice in one limiter; give each policy a name of its own`,
     )
   }
-  const queue = policies.find(({ algorithm }) => algorithm === 'leaky-bucket')
-  const leases = policies.find(({ algorithm }) => algorithm === 'concurrency')
+  const queue = policies.find((policy) => algorithmOf(policy).delayMs)
+  const leases = policies.find((policy) => algorithmOf(policy).counts === 'leases')
   if (!queue || !leases) return
   throw new SluiceError(
     'SLUICE_POLICY_COMBINATION',
-    `policies: '${queue.name}' (leaky-bucket) holds requests, which would occupy '${leases.name}' (concurrency) while they ` +
+    `policies: '${queue.name}' (${queue.algorithm}) holds requests, which would occupy '${leases.name}' (${leases.algorithm}) while they ` +
       `wait; put the queue into a limiter of its own, before the other one`,
   )
 }
@@ -187,12 +188,13 @@ export function policyList<P extends object>(
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
 }
 
-function checkLogLimit({ algorithm, limit, name }: Policy, { maxLogLimit }: Store): void {
-  if (algorithm !== 'sliding-log' || maxLogLimit === undefined) return
+function checkLogLimit(policy: Policy, { maxLogLimit }: Store): void {
+  const { algorithm, limit, name } = policy
+  if (!algorithmOf(policy).keepsEachUnit || maxLogLimit === undefined) return
   if (limit <= maxLogLimit || limit === Number.POSITIVE_INFINITY) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm 'sliding-log' on this store, which keeps a member for every ` +
+    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm '${algorithm}' on this store, which keeps a member for every ` +
       `unit; use the encoding 'packed', or another algorithm`,
   )
 }

@@ -1,6 +1,7 @@
+import { algorithmOf } from './algorithms/table.ts'
 import { type Check, maxKeyLength } from './check.ts'
 import { type Decision, withShadow } from './decision.ts'
-import type { Duration } from './duration.ts'
+import { type Duration, windowMsOf } from './duration.ts'
 import { divideChecks } from './enforcement.ts'
 import { isSluiceError, SluiceError } from './errors.ts'
 import { Holdings, type RefundOptions } from './holdings.ts'
@@ -8,7 +9,7 @@ import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify, notifyDecided } from './observers.ts'
 import { invalid, knownFields, show, wholeNumber } from './options.ts'
-import { type Policy, windowMsOf } from './policy.ts'
+import type { Policy } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
 import type { Caller } from './resilience/pending-ask.ts'
@@ -246,7 +247,7 @@ function penaltyMissing(): SluiceError {
 }
 
 function isQuota({ policy }: Check): boolean {
-  return policy.algorithm !== 'penalty'
+  return algorithmOf(policy).counts !== 'strikes'
 }
 
 function storeError(error: unknown): SluiceError {

@@ -1,7 +1,8 @@
-import type { AlgorithmSettings, PenaltySettings } from './algorithm-settings.ts'
-import type { Duration } from './duration.ts'
+import type { PenaltySettings } from './algorithms/penalty.ts'
+import { neutralSettings } from './algorithms/table.ts'
+import { type Duration, windowMsOf } from './duration.ts'
 import { flag, given, invalid, knownFields, wholeNumber } from './options.ts'
-import { escapeName, type Policy, policyName, windowMsOf } from './policy.ts'
+import { escapeName, type Policy, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**
@@ -55,7 +56,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
   const settings = after === 'never' ? nothing(options) : settingsOf(options)
   const name = options.name === undefined ? undefined : policyName(options.name, 'penalty.name')
   return {
-    ...neutral,
+    ...neutralSettings,
     penalty: settings,
     id: name === undefined ? `~penalty-${after}-${windowMs}` : escapeName(name),
     name: name ?? 'penalty',
@@ -70,16 +71,6 @@ export function definePenalty(options: PenaltyOptions): Policy {
     enforcedShare: 1,
     failureMode: undefined,
   }
-}
-
-const neutral: AlgorithmSettings = {
-  clockAligned: false,
-  resolutionMs: 1,
-  burst: undefined,
-  queue: Number.POSITIVE_INFINITY,
-  maxDelayMs: 0,
-  retryMs: 0,
-  penalty: undefined,
 }
 
 function nothing(options: ManualPenalty): undefined {

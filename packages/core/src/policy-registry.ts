@@ -1,16 +1,18 @@
+import { algorithmOf } from './algorithms/table.ts'
 import { SluiceError } from './errors.ts'
 import type { Policy } from './policy.ts'
 import { processWide } from './process-wide.ts'
 import type { Store } from './store.ts'
 
 interface Registered {
-  shape: string
+  /** What the name means, as far as is known. */
+  policy: Policy
   uses: number
 }
 
 /** By the space that stores count in: two stores of one Redis are one place. */
 const registries = processWide(
-  '@sluice/core/registries/1',
+  '@sluice/core/registries/2',
   () => new WeakMap<object, Map<string, Registered>>(),
 )
 
@@ -29,39 +31,33 @@ export function registerPolicies(store: Store, policies: readonly Policy[]): rea
 }
 
 function register(policy: Policy, registry: Map<string, Registered>): Policy {
-  const known = registry.get(policy.id) ?? { shape: shapeOf(policy), uses: 0 }
+  const known = registry.get(policy.id) ?? { policy, uses: 0 }
   registry.set(policy.id, known)
-  if (known.shape === manualPenalty) known.shape = shapeOf(policy)
+  // A penalty by hand leaves open what strikes lead to.
+  if (!known.policy.penalty) known.policy = policy
   known.uses += 1
   return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }
 }
 
 function checkName(policy: Policy, registry: Map<string, Registered>): void {
   const known = registry.get(policy.id)
-  if (known === undefined || areOne(known.shape, shapeOf(policy))) return
+  if (known === undefined || areOne(known.policy, policy)) return
   throw new SluiceError(
     'SLUICE_POLICY_CONFLICT',
-    `policies: the name '${policy.name}' is one quota on this store, but is defined as ${known.shape} and as ` +
-      `${shapeOf(policy)}; use two names, or the same algorithm, window, resolution and alignment`,
+    `policies: the name '${policy.name}' is one quota on this store, but is defined as ${describe(known.policy)} and as ` +
+      `${describe(policy)}; use two names, or the same algorithm, window, resolution and alignment`,
   )
 }
 
-const manualPenalty = 'penalty by hand'
-
-/** One process can block by hand what another one blocks by itself; but a shorter window would clear the strikes of a longer one. */
-function areOne(one: string, other: string): boolean {
-  const isByHand = one === manualPenalty || other === manualPenalty
-  return one === other || (isByHand && one.startsWith('penalty ') && other.startsWith('penalty '))
+/** Whether all agrees that must agree wherever a name is used. The limit may differ: it travels with every check. */
+function areOne(one: Policy, other: Policy): boolean {
+  const { agrees } = algorithmOf(one)
+  if (one.algorithm !== other.algorithm) return false
+  return agrees ? agrees(one, other) : describe(one) === describe(other)
 }
 
-/** All that must agree wherever a name is used. The limit may differ: it travels with every check. */
-function shapeOf({ algorithm, windowMs, resolutionMs, clockAligned, countDenied }: Policy): string {
-  if (algorithm === 'penalty') return countDenied ? `penalty within ${windowMs} ms` : manualPenalty
-  const details = [
-    resolutionMs > 1 ? ` at ${resolutionMs} ms` : '',
-    clockAligned ? ' aligned to the clock' : '',
-  ].join('')
-  return `${algorithm} over ${windowMs} ms${details}`
+function describe(policy: Policy): string {
+  return algorithmOf(policy).describe(policy)
 }
 
 /** Unnamed policies are all shown as `default`; in one response each item needs a name of its own. */

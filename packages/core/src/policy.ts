@@ -1,12 +1,20 @@
-import { type AlgorithmSettings, algorithmFields, algorithmSettings } from './algorithm-settings.ts'
-import { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
-import { type Duration, durationMs } from './duration.ts'
+import { checkUnits } from './algorithms/max-units.ts'
+import {
+  type AlgorithmName,
+  type AlgorithmOptions,
+  type AlgorithmSettings,
+  algorithmFields,
+  algorithmNames,
+  algorithmSettings,
+  algorithms,
+  type CountingName,
+} from './algorithms/table.ts'
+import { type Duration, windowMsOf } from './duration.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
 import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
-import { warnOnce } from './warn.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
@@ -15,7 +23,7 @@ export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
 /** The fields of a policy, whether or not they fit together. */
-export interface PolicyFields {
+export interface PolicyFields extends AlgorithmOptions {
   /**
    * The name of the quota, in headers, metrics and keys. A named policy is one quota wherever its name is used on
    * one store. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
@@ -34,23 +42,6 @@ export interface PolicyFields {
   window?: Duration
   /** How the units of a window are counted. @default 'sliding-log' */
   algorithm?: AlgorithmName
-  /** `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at the first request. */
-  align?: 'clock'
-  /**
-   * `sliding-log` only: times are recorded rounded up to whole multiples of this, which bounds a key to
-   * `window / resolution + 1` entries and never admits more. @default 1 ms: exact
-   */
-  resolution?: Duration
-  /** `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1. @default the limit */
-  burst?: number
-  /** `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0. @default as many as `maxDelay` lets */
-  queue?: number
-  /** `leaky-bucket` only: the longest that a request is held. @default '30s'; none beside `queue` */
-  maxDelay?: Duration
-  /** `concurrency` only: how long a lease runs that nobody renews, since its process died. @default '30s' */
-  lease?: Duration
-  /** `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request will end. @default '1s' */
-  retryAfter?: Duration
   /** Charges this policy for every denied request too, whichever policy denied it. @default false */
   countDenied?: boolean
   /** Enforced, and never listed, named or counted in a response. @default false */
@@ -129,11 +120,10 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     { option: at('algorithm') },
     algorithmNames,
   )
-  const windowMs = windowOf(options, algorithm, at)
+  const { counts, options: own } = algorithms[algorithm]
+  const windowMs = own.windowMs?.(options, at) ?? windowMsOf(options.window, at('window'))
+  checkUnits(limit, windowMs, at('limit'))
   const settings = algorithmSettings(options, { algorithm, windowMs }, at)
-  checkProduct(limit, windowMs, at('limit'))
-  checkProduct(settings.burst ?? 0, windowMs, at('burst'))
-  if (Number.isFinite(settings.queue)) checkProduct(settings.queue + 1, windowMs, at('queue'))
   const name = options.name === undefined ? undefined : policyName(options.name, at('name'))
   return {
     id: name === undefined ? `~${algorithm}-${limit}-${windowMs}` : escapeName(name),
@@ -147,7 +137,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
     unit: oneOf(
-      given(options.unit, algorithm === 'concurrency' ? 'concurrent-requests' : 'requests'),
+      given(options.unit, counts === 'leases' ? 'concurrent-requests' : 'requests'),
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
@@ -159,61 +149,16 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
   }
 }
 
-/**
- * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles lose whole units, and beyond
- * 2^47 − 1 units a packed log loses its totals, which have to tell twice the limit.
- */
-export function maxUnits(windowMs: number): number {
-  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 47 - 1)
-}
-
-/** Ten years: packed logs hold times within 17 years of now. */
-const longestWindowMs = 3_650 * 86_400_000
-
 function policyLimit(value: unknown, option: string): number {
   if (value === unlimited) return Number.POSITIVE_INFINITY
   return wholeNumber(value, { option, code: 'SLUICE_LIMIT_INVALID' }, { min: 0 })
 }
 
-/** A lease takes the place of the window where units come back when requests end. */
-function windowOf(
-  options: PolicyFields,
-  algorithm: AlgorithmName,
-  at: (field: string) => string,
-): number {
-  if (algorithm !== 'concurrency') return windowMsOf(options.window, at('window'))
-  if (options.window === undefined) return windowMsOf(given(options.lease, '30s'), at('lease'))
-  const legal = "left out with algorithm 'concurrency', which counts requests in flight"
-  throw invalid({ option: at('window') }, options.window, legal)
-}
-
-/** The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most limiters would take it for seconds. */
-export function windowMsOf(value: unknown, option: string): number {
-  const windowMs = durationMs(value, option)
-  if (windowMs > longestWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
-  if (typeof value === 'number' && value < 1_000) {
-    warnOnce(
-      `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if milliseconds are meant`,
-      `short ${option}`,
-    )
-  }
-  return windowMs
-}
-
-function checkProduct(units: number, windowMs: number, option: string): void {
-  if (units === Number.POSITIVE_INFINITY || units <= maxUnits(windowMs)) return
-  throw new SluiceError(
-    'SLUICE_POLICY_RANGE',
-    `${option} (${units}) times the window (${windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
-      `with this window it can be ${maxUnits(windowMs)} at most`,
-  )
-}
-
 /** The lease of a request that was refused would never be given back. */
 function countsDenied(options: PolicyFields, algorithm: AlgorithmName, option: string): boolean {
   const counts = flag(options.countDenied, { option }, false)
-  if (!counts || algorithm !== 'concurrency') return counts
-  throw invalid({ option }, counts, "left out with algorithm 'concurrency'")
+  if (!counts || algorithms[algorithm].counts !== 'leases') return counts
+  throw invalid({ option }, counts, `left out with algorithm '${algorithm}'`)
 }
 
 export function policyName(value: unknown, option: string): string {

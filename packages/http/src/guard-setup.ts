@@ -214,10 +214,9 @@ function limiterOptions<Native, Handler>(
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
+  const { penalty: _, ...others } = options
   const fields: readonly string[] = limiterFields
-  return Object.fromEntries(
-    Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),
-  )
+  return Object.fromEntries(Object.entries(others).filter(([field]) => fields.includes(field)))
 }
 
 function checkFunctions({

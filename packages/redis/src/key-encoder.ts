@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
-import type { Check, Policy } from '@sluice/core'
+import { algorithmOf, type Check, type Policy } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
 import type { Encoding } from './script.ts'
 import { tags } from './tags.ts'
@@ -23,17 +23,6 @@ interface Identity {
   readonly text: string
   /** Its keys so far, by what they say of their policy: whole texts, whose hash is known, cost less than new ones. */
   readonly keys: Map<string, string>
-}
-
-/** Algorithms as keys name them: short, since there are many. */
-const shortNames: { readonly [name in Policy['algorithm']]: string } = {
-  'sliding-log': 'log',
-  'sliding-counter': 'counter',
-  'fixed-window': 'window',
-  'token-bucket': 'bucket',
-  'leaky-bucket': 'queue',
-  concurrency: 'leases',
-  penalty: 'penalty',
 }
 
 /**
@@ -89,18 +78,10 @@ export class KeyEncoder {
   #policyPart(policy: Policy): string {
     const known = this.#policies.get(policy)
     if (known !== undefined) return known
-    const { id, algorithm, windowMs, resolutionMs, clockAligned } = policy
-    // Whatever its numbers are.
-    const isPenalty = algorithm === 'penalty'
-    const shape = [
-      algorithm === 'sliding-log' && this.#options.encoding === 'sorted-set'
-        ? 'zset'
-        : shortNames[algorithm],
-      isPenalty ? '' : String(windowMs),
-      resolutionMs > 1 ? `r${resolutionMs}` : '',
-      clockAligned ? 'clock' : '',
-    ]
-    const part = `${id}~${shape.filter(Boolean).join('-')}`
+    const { keyName, keyShape, keepsEachUnit } = algorithmOf(policy)
+    const isSet = keepsEachUnit && this.#options.encoding === 'sorted-set'
+    const shape = [isSet ? 'zset' : keyName, keyShape(policy)].filter(Boolean)
+    const part = `${policy.id}~${shape.join('-')}`
     this.#policies.set(policy, part)
     return part
   }

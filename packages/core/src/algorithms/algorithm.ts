@@ -1,9 +1,76 @@
-import type { Check } from '../check.ts'
-
 /** What every state says of itself. */
 export interface Counted {
   /** The limit of the last charge. */
   limit: number
+}
+
+/** What an algorithm needs to know of a policy. */
+export type Counting<Settings> = Settings & { readonly windowMs: number }
+
+/** What an algorithm needs to know of a check. */
+export interface CountingCheck<Settings> {
+  readonly policy: Counting<Settings>
+  readonly cost: number
+  readonly limit: number
+  /** For a refund: units of the receipt that were given back before. @default 0 */
+  readonly refunded?: number
+}
+
+/** The options that only one algorithm has. */
+export interface OwnOptions<Options, Settings> {
+  /** Their names; other algorithms refuse them. */
+  readonly fields: readonly (keyof Options & string)[]
+  /** The settings of a policy that counts in another way. */
+  readonly neutral: Settings
+  /** Milliseconds that take the place of the option `window`. Left out by algorithms that need a window. */
+  windowMs?(options: Options & { window?: unknown }, at: OptionPath): number
+  /**
+   * Checks the options.
+   * @throws SluiceError for an option that is out of range
+   */
+  read(options: Options, windowMs: number, at: OptionPath): Settings
+}
+
+/** Names a field in a message as the user writes it: `policies[1].burst`. */
+export type OptionPath = (field: string) => string
+
+/**
+ * All that is special about an algorithm beside how it counts. Other modules ask for these traits, and never for the name
+ * of an algorithm.
+ */
+interface Traits<State, Options, Settings extends object> {
+  /**
+   * - `units` come back with time
+   * - `leases` come back when their request ends; a denial says nothing of what comes next
+   * - `strikes` are taken by denials alone, and never come back
+   */
+  readonly counts: 'units' | 'leases' | 'strikes'
+  /** Whether each unit is kept with its time, so that a store may have to bound the limit. @default false */
+  readonly keepsEachUnit?: boolean
+  /** The name of the algorithm in the keys of a shared store: short, and unlike all others. A new name empties all counts. */
+  readonly keyName: string
+  /** What else a stored state depends on, as text for keys: `60000`. Two policies that cannot read each other's states must differ. */
+  keyShape(policy: Counting<Settings>): string
+  /** The same in words, for messages: all that must agree wherever a name is used. */
+  describe(policy: Counting<Settings>): string
+  /** Whether two policies of one name can share their states. @default when they are described alike */
+  agrees?(one: Counting<Settings>, other: Counting<Settings>): boolean
+  /** The longest that a unit counts, in ms. */
+  lifeMs(policy: Counting<Settings>): number
+  /**
+   * The settings that one of `instances` processes applies when it decides alone; undefined when they stay. The
+   * limit is divided elsewhere, except of strikes.
+   */
+  divide?(settings: Settings, instances: number): Partial<Settings> | undefined
+  readonly options: OwnOptions<Options, Settings>
+  /** Turns a state into whole numbers, and back, for stores that keep bytes. */
+  readonly codec: Codec<State>
+}
+
+export interface Codec<State> {
+  save(state: State): readonly number[]
+  /** Returns `undefined` for numbers that `save` did not write. */
+  load(numbers: readonly number[]): State | undefined
 }
 
 /**
@@ -11,45 +78,53 @@ export interface Counted {
  * functions know no clock, no randomness and no I/O; those that change the state they are given say so. Each
  * algorithm has a twin of the same name in `@sluice/redis`, in Lua.
  */
-export interface Algorithm<State extends Counted> {
+export interface Algorithm<
+  State extends Counted = Counted,
+  Settings extends object = object,
+  Options = object,
+> extends Traits<State, Options, Settings> {
   /** The state of a key that has taken nothing. */
   create(): State
   /** The most units that may count at once. */
-  capacity(check: Check): number
+  capacity(check: CountingCheck<Settings>): number
   /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
-  capacityLevel?(check: Check): number
+  capacityLevel?(check: CountingCheck<Settings>): number
   /**
    * The state with stored times that lie after `now` moved to now, since the clock was set back; the same object when there
    * are none.
    */
-  settle(state: State, check: Check, now: number): State
+  settle(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */
-  used(state: State, check: Check, now: number): number
+  used(state: State, check: CountingCheck<Settings>, now: number): number
   /**
    * Milliseconds until no more than `target` units count, if nothing else is taken; 0 when that holds at `now`. A hint where
    * units come back when requests end, and not with time.
    */
-  msUntil(state: State, check: Check, at: { now: number; target: number }): number
+  msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
   /** The effective window of what remains (see `effectiveWindowMs`); `undefined` where units do not come back with time. */
-  resetMs(state: State, check: Check, now: number): number | undefined
+  resetMs(state: State, check: CountingCheck<Settings>, now: number): number | undefined
   /** How long a request that is allowed at `now` has to be held. Left out where none ever is. */
-  delayMs?(state: State, check: Check, now: number): number
+  delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**
    * Records `check.cost` units, asked or not, and forgets what no longer counts. Changes the state.
    * @returns what a refund has to name: a time, or the number of a lease
    */
-  take(state: State, check: Check, now: number): number
+  take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
    * Whether taking `check` would lose units, since no more can count. Then nothing can be given back any more that was taken until then, or it
    * would be given back at the expense of others. Left out where `giveBack` can tell by itself.
    */
-  overflows?(state: State, check: Check, now: number): boolean
+  overflows?(state: State, check: CountingCheck<Settings>, now: number): boolean
   /** Gives back up to `check.cost` units that `take` named `at` and that still count; returns whether there were any. Changes the state. */
-  giveBack(state: State, check: Check, times: { now: number; at: number }): boolean
+  giveBack(
+    state: State,
+    check: CountingCheck<Settings>,
+    times: { now: number; at: number },
+  ): boolean
   /** Prolongs the lease that `take` named `at`, where it still runs; returns whether it does. Changes the state. */
-  renew?(state: State, check: Check, times: { now: number; at: number }): boolean
+  renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
   /** Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be blocked. Changes the state. */
-  block?(state: State, check: Check, now: number): void
+  block?(state: State, check: CountingCheck<Settings>, now: number): void
   /** The time from which the state is the same as none. */
-  endsAt(state: State, check: Check): number
+  endsAt(state: State, check: CountingCheck<Settings>): number
 }

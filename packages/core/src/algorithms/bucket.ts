@@ -1,6 +1,8 @@
-import type { Check } from '../check.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
+import { flatCodec, plainWindow } from './flat-codec.ts'
+
+type Check = CountingCheck<object>
 
 /**
  * `level` is in units · ms, as it was at `at`; it drains by the limit every millisecond. From `endsAt` on the bucket is empty: by the
@@ -15,13 +17,19 @@ export interface Bucket extends Counted {
 /**
  * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond: integers throughout, so that no part
  * of a unit is lost. Equal to a store of tokens that is refilled, and to GCRA.
- * @param capacityLevel the level that it may be filled to, in units · ms
+ * @param own with `capacityLevel`: the level that it may be filled to, in units · ms
  */
-export function bucket(capacityLevel: (check: Check) => number): Algorithm<Bucket> {
-  const self: Algorithm<Bucket> = {
-    create: () => ({ level: 0, at: 0, endsAt: 0, limit: 0 }),
+export function bucket<Settings extends object, Options>(
+  own: OwnTraits<Settings, Options>,
+): Algorithm<Bucket, Settings, Options> {
+  const { capacityLevel } = own
+  const self: Algorithm<Bucket, Settings, Options> = {
+    ...plainWindow,
+    ...own,
+    counts: 'units',
+    codec: flatCodec(newBucket, ['level', 'at', 'endsAt', 'limit']),
 
-    capacityLevel,
+    create: newBucket,
 
     capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
@@ -71,6 +79,21 @@ export function bucket(capacityLevel: (check: Check) => number): Algorithm<Bucke
     endsAt: ({ endsAt }) => endsAt,
   }
   return self
+}
+
+/** What sets one bucket apart from another. */
+type OwnTraits<Settings extends object, Options> = Pick<
+  Algorithm<Bucket, Settings, Options>,
+  'keyName' | 'describe' | 'divide' | 'options' | 'delayMs'
+> & { capacityLevel(check: CountingCheck<Settings>): number }
+
+function newBucket(): Bucket {
+  return { level: 0, at: 0, endsAt: 0, limit: 0 }
+}
+
+/** How many of the units that a bucket holds are one process' of several: 1 at least, where there are any. */
+export function shareOf(units: number, instances: number): number {
+  return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
 }
 
 /** The level at `now`, in units · ms. */

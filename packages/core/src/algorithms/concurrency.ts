@@ -1,4 +1,19 @@
+import { type Duration, durationMs, windowMsOf } from '../duration.ts'
+import { given, invalid } from '../options.ts'
 import type { Algorithm, Counted } from './algorithm.ts'
+import { plainWindow } from './flat-codec.ts'
+
+export interface ConcurrencyOptions {
+  /** `concurrency` only: how long a lease runs that nobody renews, since its process died. @default '30s' */
+  lease?: Duration
+  /** `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request will end. @default '1s' */
+  retryAfter?: Duration
+}
+
+export interface ConcurrencySettings {
+  /** `concurrency`: the wait that a refused client is told. */
+  readonly retryMs: number
+}
 
 interface Lease {
   readonly units: number
@@ -16,8 +31,26 @@ export interface Leases extends Counted {
 }
 
 /** Requests in flight: each holds a lease, which is given back when it ends, and expires when nobody renews it. */
-export const concurrency: Algorithm<Leases> = {
-  create: () => ({ running: new Map(), units: 0, endsAt: 0, nextNumber: 1, limit: 0 }),
+export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOptions> = {
+  ...plainWindow,
+  counts: 'leases',
+  keyName: 'leases',
+  describe: ({ windowMs }) => `concurrency over ${windowMs} ms`,
+  options: {
+    fields: ['lease', 'retryAfter'],
+    neutral: { retryMs: 1_000 },
+    windowMs({ lease, window }, at) {
+      if (window === undefined) return windowMsOf(given(lease, '30s'), at('lease'))
+      const legal = "left out with algorithm 'concurrency', which counts requests in flight"
+      throw invalid({ option: at('window') }, window, legal)
+    },
+    read: ({ retryAfter }, _windowMs, at) => ({
+      retryMs: durationMs(given(retryAfter, '1s'), at('retryAfter')),
+    }),
+  },
+  codec: { save, load },
+
+  create: newLeases,
 
   capacity: ({ limit }) => limit,
 
@@ -78,6 +111,28 @@ export const concurrency: Algorithm<Leases> = {
   },
 
   endsAt: ({ running, endsAt }) => (running.size === 0 ? 0 : endsAt),
+}
+
+function newLeases(): Leases {
+  return { running: new Map(), units: 0, endsAt: 0, nextNumber: 1, limit: 0 }
+}
+
+function save({ limit, endsAt, nextNumber, running }: Leases): readonly number[] {
+  const leases = [...running].flatMap(([number, lease]) => [number, lease.units, lease.endsAt])
+  return [limit, endsAt, nextNumber, ...leases]
+}
+
+function load(numbers: readonly number[]): Leases | undefined {
+  const [limit, endsAt, nextNumber, ...leases] = numbers
+  if (limit === undefined || endsAt === undefined || nextNumber === undefined) return undefined
+  if (leases.length % 3 > 0) return undefined
+  const state = { ...newLeases(), limit, endsAt, nextNumber }
+  for (let i = 0; i < leases.length; i += 3) {
+    const [number = 0, units = 0, leaseEndsAt = 0] = leases.slice(i, i + 3)
+    state.running.set(number, { units, endsAt: leaseEndsAt })
+    state.units += units
+  }
+  return state
 }
 
 function forgetExpired(state: Leases, now: number): void {

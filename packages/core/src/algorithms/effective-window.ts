@@ -1,5 +1,4 @@
-import type { Check } from '../check.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 
 /** What is known of a key in order to tell its effective window. */
 interface Usage {
@@ -17,7 +16,7 @@ interface Usage {
  * both definitions of `t` in the drafts (time to more quota in -10, effective window in -11).
  */
 export function effectiveWindowMs(
-  { policy, limit }: Check,
+  { policy, limit }: CountingCheck<object>,
   { used, capacity, msToNextUnit }: Usage,
 ): number {
   if (limit === 0 || used === 0) return policy.windowMs
@@ -31,10 +30,10 @@ export function remainingUnits(limit: number, capacity: number, used: number): n
 }
 
 /** The effective window of a state, by the questions that every algorithm answers. */
-export function resetMs<State extends Counted>(
-  { used, capacity, msUntil }: Pick<Algorithm<State>, 'used' | 'capacity' | 'msUntil'>,
+export function resetMs<State extends Counted, Settings extends object>(
+  { used, capacity, msUntil }: Pick<Algorithm<State, Settings>, 'used' | 'capacity' | 'msUntil'>,
   state: State,
-  { check, now }: { check: Check; now: number },
+  { check, now }: { check: CountingCheck<Settings>; now: number },
 ): number {
   const units = used(state, check, now)
   if (check.limit === 0 || units === 0) return check.policy.windowMs

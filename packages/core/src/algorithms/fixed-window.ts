@@ -1,6 +1,19 @@
-import type { Check } from '../check.ts'
-import { maxUnits } from '../policy.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import { oneOf } from '../options.ts'
+import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import { flatCodec, plainWindow } from './flat-codec.ts'
+import { maxUnits } from './max-units.ts'
+
+export interface FixedWindowOptions {
+  /** `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at the first request. */
+  align?: 'clock'
+}
+
+export interface FixedWindowSettings {
+  /** `fixed-window`: whether windows start at multiples of `windowMs` since the epoch. */
+  readonly clockAligned: boolean
+}
+
+type Check = CountingCheck<FixedWindowSettings>
 
 /** `startMs` is −1 when no window is open. */
 export interface FixedWindow extends Counted {
@@ -9,8 +22,24 @@ export interface FixedWindow extends Counted {
 }
 
 /** A count since the window's first charge, or since a multiple of the window when aligned to the clock. */
-export const fixedWindow: Algorithm<FixedWindow> = {
-  create: () => ({ startMs: -1, count: 0, limit: 0 }),
+export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
+  ...plainWindow,
+  counts: 'units',
+  keyName: 'window',
+  keyShape: ({ windowMs, clockAligned }) => `${windowMs}${clockAligned ? '-clock' : ''}`,
+  describe: ({ windowMs, clockAligned }) =>
+    `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
+  options: {
+    fields: ['align'],
+    neutral: { clockAligned: false },
+    read: ({ align }, _windowMs, at) => ({
+      clockAligned:
+        align !== undefined && oneOf(align, { option: at('align') }, ['clock']) === 'clock',
+    }),
+  },
+  codec: flatCodec(newWindow, ['startMs', 'count', 'limit']),
+
+  create: newWindow,
 
   capacity: ({ limit }) => limit,
 
@@ -51,8 +80,12 @@ export const fixedWindow: Algorithm<FixedWindow> = {
   endsAt: (state, check) => state.startMs + check.policy.windowMs,
 }
 
+function newWindow(): FixedWindow {
+  return { startMs: -1, count: 0, limit: 0 }
+}
+
 /** What is left of a count after a refund. One that can count no more has lost units, and gives nothing back. */
-export function unitsLeft({ cost, policy }: Check, count: number): number {
+export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
   return count >= maxUnits(policy.windowMs) ? count : Math.max(0, count - cost)
 }
 

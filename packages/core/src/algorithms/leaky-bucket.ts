@@ -1,22 +1,68 @@
-import type { Check } from '../check.ts'
-import type { Algorithm } from './algorithm.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import { invalid, wholeNumber } from '../options.ts'
+import type { Algorithm, CountingCheck, OptionPath } from './algorithm.ts'
 import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
+import { checkUnits } from './max-units.ts'
+
+export interface LeakyBucketOptions {
+  /** `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0. @default as many as `maxDelay` lets */
+  queue?: number
+  /** `leaky-bucket` only: the longest that a request is held. @default '30s'; none beside `queue` */
+  maxDelay?: Duration
+}
+
+export interface LeakyBucketSettings {
+  /** `leaky-bucket`: the most units that wait; `Infinity` where only `maxDelayMs` bounds them. */
+  readonly queue: number
+  /** `leaky-bucket`: the longest wait. */
+  readonly maxDelayMs: number
+}
+
+/** The longest that a timer of JavaScript can run. */
+const longestDelayMs = 2 ** 31 - 1
 
 /**
  * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and each is held until its turn. A request
  * of n units is as n requests of one, so its last unit has to find room too.
  */
-export const leakyBucket: Algorithm<Bucket> = {
-  ...bucket(queueLevel),
+export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
+  LeakyBucketSettings,
+  LeakyBucketOptions
+>({
+  keyName: 'queue',
+  describe: ({ windowMs }) => `leaky-bucket over ${windowMs} ms`,
+  capacityLevel: queueLevel,
+  divide: ({ queue }, instances) =>
+    Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,
+  options: {
+    fields: ['queue', 'maxDelay'],
+    neutral: { queue: Number.POSITIVE_INFINITY, maxDelayMs: 30_000 },
+    read(options, windowMs, at) {
+      const queue =
+        options.queue === undefined
+          ? Number.POSITIVE_INFINITY
+          : wholeNumber(options.queue, { option: at('queue') }, { min: 0 })
+      checkUnits(queue + 1, windowMs, at('queue'))
+      return { queue, maxDelayMs: maxDelayOf(options, at) }
+    },
+  },
 
   delayMs(state, check, now) {
     return check.cost === 0 ? 0 : msUntilLevel(state, check, { now, target: 0 })
   },
-}
+})
 
 /** The highest level: what may wait, by number and by time, and the unit that leaves at once. */
-function queueLevel({ policy, limit }: Check): number {
+function queueLevel({ policy, limit }: CountingCheck<LeakyBucketSettings>): number {
   const { windowMs, queue, maxDelayMs } = policy
   const waiting = Math.min(queue * windowMs, maxDelayMs * limit)
   return Math.min(waiting, Number.MAX_SAFE_INTEGER - windowMs) + windowMs
+}
+
+function maxDelayOf({ maxDelay: value, queue }: LeakyBucketOptions, at: OptionPath): number {
+  if (value === undefined) return queue === undefined ? 30_000 : longestDelayMs
+  const option = at('maxDelay')
+  const maxDelayMs = durationMs(value, option)
+  if (maxDelayMs <= longestDelayMs) return maxDelayMs
+  throw invalid({ option }, value, `at most ${longestDelayMs} ms (24 days), the longest timer`)
 }

@@ -1,5 +1,20 @@
-import type { Check } from '../check.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
+
+/** How long a key is blocked that has collected its strikes. */
+export interface PenaltySettings {
+  readonly forMs: number
+  /** What each further block is longer by. */
+  readonly factor: number
+  readonly maxMs: number
+}
+
+export interface PenaltyOwnSettings {
+  /** `penalty`: what strikes lead to; `undefined` where none are counted. */
+  readonly penalty: PenaltySettings | undefined
+}
+
+type Check = CountingCheck<PenaltyOwnSettings>
 
 /** Strikes of one key, and the block that they, or somebody by hand, have led to. */
 export interface Penalised extends Counted {
@@ -19,16 +34,28 @@ export interface Penalised extends Counted {
  * Blocks a key that has collected `limit` strikes in a window which begins with the first of them; each further time for longer, until it
  * has been quiet for as long as the last block, and a window at least. What is blocked collects nothing.
  */
-export const penalty: Algorithm<Penalised> = {
-  create: () => ({
-    strikes: 0,
-    sinceMs: 0,
-    blockedUntil: 0,
-    askedMs: 0,
-    penaltyMs: 0,
-    withinMs: 0,
-    limit: 0,
-  }),
+export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
+  ...plainWindow,
+  counts: 'strikes',
+  keyName: 'penalty',
+  // One state whatever its numbers are: whoever is blocked in one place is blocked in all.
+  keyShape: () => '',
+  describe: ({ windowMs, penalty: settings }) =>
+    settings ? `penalty within ${windowMs} ms` : 'penalty by hand',
+  // One process can block by hand what another one blocks by itself; but a shorter window would clear the strikes of a longer one.
+  agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
+  options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
+  codec: flatCodec(newPenalised, [
+    'strikes',
+    'sinceMs',
+    'blockedUntil',
+    'askedMs',
+    'penaltyMs',
+    'withinMs',
+    'limit',
+  ]),
+
+  create: newPenalised,
 
   capacity: ({ limit }) => limit,
 
@@ -83,6 +110,18 @@ export const penalty: Algorithm<Penalised> = {
     const strikesEndAt = strikes > 0 ? sinceMs + withinMs : 0
     return Math.max(strikesEndAt, forgottenAt(state, withinMs))
   },
+}
+
+function newPenalised(): Penalised {
+  return {
+    strikes: 0,
+    sinceMs: 0,
+    blockedUntil: 0,
+    askedMs: 0,
+    penaltyMs: 0,
+    withinMs: 0,
+    limit: 0,
+  }
 }
 
 function isOpen({ strikes, sinceMs }: Penalised, { policy }: Check, now: number): boolean {

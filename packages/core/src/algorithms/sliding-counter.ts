@@ -1,8 +1,10 @@
-import type { Check } from '../check.ts'
-import { maxUnits } from '../policy.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
+import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
+import { maxUnits } from './max-units.ts'
+
+type Check = CountingCheck<object>
 
 /** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
 export interface SlidingCounter extends Counted {
@@ -16,7 +18,15 @@ export interface SlidingCounter extends Counted {
  * `current + ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to rounding.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
-  create: () => ({ startMs: -1, current: 0, previous: 0, limit: 0 }),
+  ...plainWindow,
+  counts: 'units',
+  keyName: 'counter',
+  describe: ({ windowMs }) => `sliding-counter over ${windowMs} ms`,
+  lifeMs: ({ windowMs }) => 2 * windowMs,
+  options: noOptions,
+  codec: flatCodec(newCounter, ['startMs', 'current', 'previous', 'limit']),
+
+  create: newCounter,
 
   capacity: ({ limit }) => limit,
 
@@ -70,6 +80,10 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   },
 
   endsAt: (state, check) => state.startMs + 2 * check.policy.windowMs,
+}
+
+function newCounter(): SlidingCounter {
+  return { startMs: -1, current: 0, previous: 0, limit: 0 }
 }
 
 function windowStart(check: Check, now: number): number {

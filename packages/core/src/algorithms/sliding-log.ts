@@ -1,6 +1,23 @@
-import type { Check } from '../check.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import { invalid } from '../options.ts'
+import type { Algorithm, Counted, CountingCheck, OptionPath } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
+import { plainWindow } from './flat-codec.ts'
+
+export interface SlidingLogOptions {
+  /**
+   * `sliding-log` only: times are recorded rounded up to whole multiples of this, which bounds a key to
+   * `window / resolution + 1` entries and never admits more. @default 1 ms: exact
+   */
+  resolution?: Duration
+}
+
+export interface SlidingLogSettings {
+  /** `sliding-log`: recorded times are rounded up to multiples of this. */
+  readonly resolutionMs: number
+}
+
+type Check = CountingCheck<SlidingLogSettings>
 
 /**
  * Entry i says how many units were taken at its time: its running total less that of the entry before; times ascend strictly. The last
@@ -24,8 +41,25 @@ const none: number[] = []
  * Every unit with its time, exact over any rolling window (now − W, now]. Running totals answer any cost by a
  * binary search, and requests of one millisecond share an entry.
  */
-export const slidingLog: Algorithm<SlidingLog> = {
-  create: () => ({ lastMs: -1, lastTotal: 0, earlier: none, head: 0, base: 0, limit: 0 }),
+export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOptions> = {
+  ...plainWindow,
+  counts: 'units',
+  keepsEachUnit: true,
+  keyName: 'log',
+  keyShape: ({ windowMs, resolutionMs }) =>
+    `${windowMs}${resolutionMs > 1 ? `-r${resolutionMs}` : ''}`,
+  describe: ({ windowMs, resolutionMs }) =>
+    `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
+  options: {
+    fields: ['resolution'],
+    neutral: { resolutionMs: 1 },
+    read: ({ resolution }, windowMs, at) => ({
+      resolutionMs: resolutionOf(resolution, windowMs, at),
+    }),
+  },
+  codec: { save, load },
+
+  create: newLog,
 
   capacity: ({ limit }) => limit,
 
@@ -104,6 +138,31 @@ export const slidingLog: Algorithm<SlidingLog> = {
   endsAt(state, check) {
     return state.lastMs < 0 ? 0 : state.lastMs + check.policy.windowMs
   },
+}
+
+function newLog(): SlidingLog {
+  return { lastMs: -1, lastTotal: 0, earlier: none, head: 0, base: 0, limit: 0 }
+}
+
+function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number {
+  if (value === undefined) return 1
+  const option = at('resolution')
+  const resolutionMs = durationMs(value, option)
+  if (resolutionMs <= windowMs) return resolutionMs
+  throw invalid({ option }, value, `at most the window (${windowMs} ms)`)
+}
+
+/** Without the dead entries. */
+function save({ limit, base, lastMs, lastTotal, earlier, head }: SlidingLog): readonly number[] {
+  return [limit, base, lastMs, lastTotal, ...earlier.slice(2 * head)]
+}
+
+function load([limit, base, lastMs, lastTotal, ...earlier]: readonly number[]):
+  | SlidingLog
+  | undefined {
+  if (limit === undefined || base === undefined || lastMs === undefined) return undefined
+  if (lastTotal === undefined || earlier.length % 2 > 0) return undefined
+  return { ...newLog(), limit, base, lastMs, lastTotal, earlier }
 }
 
 /**

@@ -1,15 +1,52 @@
-import type { Algorithm, Counted } from './algorithm.ts'
-import { concurrency } from './concurrency.ts'
-import { fixedWindow } from './fixed-window.ts'
-import { leakyBucket } from './leaky-bucket.ts'
-import type { CountingName } from './names.ts'
-import { penalty } from './penalty.ts'
+import { invalid } from '../options.ts'
+import type { Algorithm, Counted, OptionPath, OwnOptions } from './algorithm.ts'
+import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
+import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
+import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
+import { type PenaltyOwnSettings, penalty } from './penalty.ts'
 import { slidingCounter } from './sliding-counter.ts'
-import { slidingLog } from './sliding-log.ts'
-import { tokenBucket } from './token-bucket.ts'
+import { type SlidingLogOptions, type SlidingLogSettings, slidingLog } from './sliding-log.ts'
+import { type TokenBucketOptions, type TokenBucketSettings, tokenBucket } from './token-bucket.ts'
+
+export const algorithmNames = [
+  'sliding-log',
+  'sliding-counter',
+  'fixed-window',
+  'token-bucket',
+  'leaky-bucket',
+  'concurrency',
+] as const
+
+/** What the policies of users count by. */
+export type AlgorithmName = (typeof algorithmNames)[number]
+
+/** With the one that only the option `penalty` brings. */
+export type CountingName = AlgorithmName | 'penalty'
+
+/** The options that belong to single algorithms. */
+export interface AlgorithmOptions
+  extends SlidingLogOptions,
+    FixedWindowOptions,
+    TokenBucketOptions,
+    LeakyBucketOptions,
+    ConcurrencyOptions {}
+
+/** What only some algorithms know, with neutral values for the others. */
+export interface AlgorithmSettings
+  extends SlidingLogSettings,
+    FixedWindowSettings,
+    TokenBucketSettings,
+    LeakyBucketSettings,
+    ConcurrencySettings,
+    PenaltyOwnSettings {}
+
+/** An algorithm as others see it: it counts for any policy, and its options are settings that it adds. */
+type AnyAlgorithm = Omit<Algorithm<Counted, AlgorithmSettings>, 'options'> & {
+  readonly options: OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>
+}
 
 /** The algorithm of each name. A state goes only to the algorithm that created it. */
-export const algorithms: { readonly [name in CountingName]: Algorithm<Counted> } = {
+export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
   'sliding-log': slidingLog,
   'sliding-counter': slidingCounter,
   'fixed-window': fixedWindow,
@@ -17,4 +54,38 @@ export const algorithms: { readonly [name in CountingName]: Algorithm<Counted> }
   'leaky-bucket': leakyBucket,
   concurrency,
   penalty,
+}
+
+/** How a policy counts: ask its traits, and never for its name. */
+export function algorithmOf({ algorithm }: { readonly algorithm: CountingName }): AnyAlgorithm {
+  return algorithms[algorithm]
+}
+
+export const algorithmFields: readonly (keyof AlgorithmOptions)[] = Object.values(
+  algorithms,
+).flatMap(({ options }) => options.fields)
+
+/** The settings of a policy that gives no options of single algorithms. */
+export const neutralSettings: AlgorithmSettings = Object.assign(
+  {},
+  ...Object.values(algorithms).map(({ options }) => options.neutral),
+)
+
+/** @throws SluiceError for an option that is out of range, or that the algorithm does not know */
+export function algorithmSettings(
+  options: AlgorithmOptions,
+  { algorithm, windowMs }: { algorithm: CountingName; windowMs: number },
+  at: OptionPath,
+): AlgorithmSettings {
+  for (const field of algorithmFields) {
+    if (options[field] === undefined || knows(algorithm, field)) continue
+    const owner = algorithmNames.find((name) => knows(name, field))
+    const legal = `left out with algorithm '${algorithm}': only '${owner}' has it`
+    throw invalid({ option: at(field) }, options[field], legal)
+  }
+  return { ...neutralSettings, ...algorithms[algorithm].options.read(options, windowMs, at) }
+}
+
+function knows(name: CountingName, field: keyof AlgorithmOptions): boolean {
+  return algorithms[name].options.fields.includes(field)
 }

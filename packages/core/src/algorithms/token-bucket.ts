@@ -1,8 +1,36 @@
-import type { Check } from '../check.ts'
+import { wholeNumber } from '../options.ts'
 import type { Algorithm } from './algorithm.ts'
-import { type Bucket, bucket } from './bucket.ts'
+import { type Bucket, bucket, shareOf } from './bucket.ts'
+import { checkUnits } from './max-units.ts'
+
+export interface TokenBucketOptions {
+  /** `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1. @default the limit */
+  burst?: number
+}
+
+export interface TokenBucketSettings {
+  /** `token-bucket`: the units that it holds; `undefined`: as many as the limit in force. */
+  readonly burst: number | undefined
+}
 
 /** A bucket that takes bursts of `burst` units, and after them `limit` units a window. */
-export const tokenBucket: Algorithm<Bucket> = bucket(
-  ({ policy, limit }: Check) => (policy.burst ?? limit) * policy.windowMs,
-)
+export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket<
+  TokenBucketSettings,
+  TokenBucketOptions
+>({
+  keyName: 'bucket',
+  describe: ({ windowMs }) => `token-bucket over ${windowMs} ms`,
+  capacityLevel: ({ policy, limit }) => (policy.burst ?? limit) * policy.windowMs,
+  divide: ({ burst }, instances) =>
+    burst === undefined ? undefined : { burst: shareOf(burst, instances) },
+  options: {
+    fields: ['burst'],
+    neutral: { burst: undefined },
+    read({ burst: value }, windowMs, at) {
+      if (value === undefined) return { burst: undefined }
+      const burst = wholeNumber(value, { option: at('burst') }, { min: 1 })
+      checkUnits(burst, windowMs, at('burst'))
+      return { burst }
+    },
+  },
+})

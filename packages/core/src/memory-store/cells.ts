@@ -1,5 +1,5 @@
 import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
-import { algorithms } from '../algorithms/table.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { fnv1a } from '../fnv1a.ts'
 import type { Policy } from '../policy.ts'
@@ -141,7 +141,7 @@ export class Cells {
     if (known) return known
     const table = {
       policy,
-      algorithm: algorithms[policy.algorithm],
+      algorithm: algorithmOf(policy),
       states: new ShardedMap<Counted>(),
     }
     this.#tables.set(policy.id, table)
@@ -169,7 +169,7 @@ function lastCheck({ table: { policy }, key, state }: Entry): Check {
 
 /** For the strikes of one key another one must not be blocked: where there is no room, they are not counted. */
 function sharesBuckets({ policy }: Check): boolean {
-  return policy.algorithm !== 'penalty'
+  return algorithmOf(policy).counts !== 'strikes'
 }
 
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */

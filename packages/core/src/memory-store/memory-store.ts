@@ -1,6 +1,6 @@
-import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
-import { delayOf, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.ts'
-import { algorithms } from '../algorithms/table.ts'
+import type { Counted } from '../algorithms/algorithm.ts'
+import { type Counter, delayOf, leavesTrace, outcomeOf, waitMs } from '../algorithms/counter.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
 import { SluiceError } from '../errors.ts'
@@ -97,18 +97,18 @@ function denied(cells: Cells, found: Found, wait: number): Outcome {
   }
   const state = take(cells, found).state
   // Where there is no room to count, nothing came of it.
-  const isKept = check.policy.algorithm !== 'penalty' || cells.get(check, now) === state
+  const isKept = algorithmOf(check.policy).counts !== 'strikes' || cells.get(check, now) === state
   if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
-  const counter = { algorithm: algorithmOf(check), state }
+  const counter = { algorithm: algorithmOf(check.policy), state }
   return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
 }
 
 function taken(cells: Cells, found: Found): Outcome {
   const { check, now, state } = found
-  if (check.policy.algorithm === 'penalty') {
+  if (algorithmOf(check.policy).counts === 'strikes') {
     return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
   }
-  const delayMs = state ? delayOf({ algorithm: algorithmOf(check), state }, check, now) : 0
+  const delayMs = state ? delayOf({ algorithm: algorithmOf(check.policy), state }, check, now) : 0
   return charge(cells, found, delayMs)
 }
 
@@ -116,16 +116,16 @@ function charge(cells: Cells, found: Found, delayMs = 0): Outcome {
   const { check, now } = found
   if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
   const { state, at, incarnation } = take(cells, found)
-  const counter = { algorithm: algorithmOf(check), state }
+  const counter = { algorithm: algorithmOf(check.policy), state }
   // Strikes are not given back.
-  const isStrike = check.policy.algorithm === 'penalty'
+  const isStrike = algorithmOf(check.policy).counts === 'strikes'
   const receipt = isStrike ? undefined : new Receipt(check, at, incarnation)
   return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
 }
 
 function peek(cells: Cells, checks: readonly Check[], now: number): readonly Outcome[] {
   const counters = checks.map((check) => {
-    const algorithm = algorithmOf(check)
+    const algorithm = algorithmOf(check.policy)
     const state = cells.get(check, now)
     return {
       algorithm,
@@ -146,7 +146,7 @@ function peek(cells: Cells, checks: readonly Check[], now: number): readonly Out
 
 function refund(cells: Cells, check: Check, now: number): Outcome {
   const state = settled(cells, check, now)
-  const algorithm = algorithmOf(check)
+  const algorithm = algorithmOf(check.policy)
   let isGivenBack = false
   if (state && check.receipt?.incarnation === state) {
     isGivenBack = algorithm.giveBack(state, check, { now, at: check.receipt.at })
@@ -169,20 +169,20 @@ function renew(cells: Cells, check: Check, now: number): Outcome {
   const isHeld =
     state !== undefined &&
     receipt?.incarnation === state &&
-    algorithmOf(check).renew?.(state, check, { now, at: receipt.at }) === true
+    algorithmOf(check.policy).renew?.(state, check, { now, at: receipt.at }) === true
   const retryAfterMs = isHeld ? 0 : policy.retryMs
   return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs })
 }
 
 function reset(cells: Cells, check: Check, now: number): Outcome {
   const state = settled(cells, check, now)
-  const used = state ? algorithmOf(check).used(state, check, now) : 0
+  const used = state ? algorithmOf(check.policy).used(state, check, now) : 0
   const isFound = cells.delete(check) && used > 0
   return settledOutcome({ check, now, state: undefined }, isFound)
 }
 
 function block(cells: Cells, check: Check, now: number): Outcome {
-  const algorithm = algorithmOf(check)
+  const algorithm = algorithmOf(check.policy)
   const state = living({ check, now, state: settled(cells, check, now) }, cells)
   const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
   algorithm.block?.(state, check, now)
@@ -197,7 +197,7 @@ function block(cells: Cells, check: Check, now: number): Outcome {
 function settled(cells: Cells, check: Check, now: number): Counted | undefined {
   const state = cells.get(check, now)
   if (!state) return undefined
-  const repaired = algorithmOf(check).settle(state, check, now)
+  const repaired = algorithmOf(check.policy).settle(state, check, now)
   return repaired === state ? state : Object.assign(state, repaired)
 }
 
@@ -210,7 +210,7 @@ interface Taken {
 
 function take(cells: Cells, found: Found): Taken {
   const { check, now } = found
-  const algorithm = algorithmOf(check)
+  const algorithm = algorithmOf(check.policy)
   const state = living(found, cells)
   if (!algorithm.overflows?.(state, check, now)) {
     return { state, at: algorithm.take(state, check, now), incarnation: state }
@@ -222,7 +222,7 @@ function take(cells: Cells, found: Found): Taken {
 
 /** The state to write to: that which was found, or a new one where all of it has expired. */
 function living({ check, now, state }: Found, cells: Cells): Counted {
-  const lives = state !== undefined && algorithmOf(check).endsAt(state, check) > now
+  const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
   return lives ? state : cells.begin(check, now)
 }
 
@@ -230,14 +230,7 @@ function waitOf(found: Found): number {
   return waitMs(counterOf(found), found.check, found.now)
 }
 
-function counterOf({ check, state }: Pick<Found, 'check' | 'state'> & { now?: number }): {
-  algorithm: Algorithm<Counted>
-  state: Counted
-} {
-  const algorithm = algorithmOf(check)
+function counterOf({ check, state }: Pick<Found, 'check' | 'state'> & { now?: number }): Counter {
+  const algorithm = algorithmOf(check.policy)
   return { algorithm, state: state ?? algorithm.create() }
-}
-
-function algorithmOf({ policy }: Check): Algorithm<Counted> {
-  return algorithms[policy.algorithm]
 }

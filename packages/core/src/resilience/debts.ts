@@ -1,3 +1,4 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { monotonicMs } from './monotonic-clock.ts'
@@ -51,9 +52,8 @@ export class Debts {
 
   /** Adds to what is owed. Leases end by themselves, and are not owed. */
   owe({ check, local, units, receipts, isDoubtful }: Owed): void {
-    const { algorithm } = check.policy
     // A penalty takes nothing from what is admitted.
-    if (units === 0 || algorithm === 'concurrency' || algorithm === 'penalty') return
+    if (units === 0 || algorithmOf(check.policy).counts !== 'units') return
     const nowMs = monotonicMs()
     const debt = this.#debtOf(check, local)
     // With a smaller one the store, or the memory here, would hold less than was admitted under a larger one.
@@ -156,7 +156,9 @@ export class Debts {
     const known = this.#debts.get(id)
     if (known) return known
     const size = bucketSize(check, local)
-    const units = size ? new DrainingUnits(size) : new RecentUnits(lifeMs(check))
+    const units = size
+      ? new DrainingUnits(size)
+      : new RecentUnits(algorithmOf(check.policy).lifeMs(check.policy))
     const debt = {
       check,
       local,
@@ -179,9 +181,4 @@ export class Debts {
 /** A key of a policy. */
 export function keyId({ policy, key }: Check): string {
   return `${policy.id}\0${key}`
-}
-
-/** How long a unit counts at most. */
-function lifeMs({ policy: { algorithm, windowMs } }: Check): number {
-  return algorithm === 'sliding-counter' ? 2 * windowMs : windowMs
 }

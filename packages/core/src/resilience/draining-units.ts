@@ -1,4 +1,4 @@
-import { algorithms } from '../algorithms/table.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 
 /** What a bucket may hold, and how fast it drains. */
@@ -56,8 +56,8 @@ export class DrainingUnits {
 
 /** The bucket of a check as the store has it, which drains as one decided here; `undefined` for what is no bucket, or never drains. */
 export function bucketSize(check: Check, local: Check): Size | undefined {
-  const { algorithm, windowMs } = check.policy
-  const capacityLevel = algorithms[algorithm].capacityLevel?.(check)
+  const { windowMs } = check.policy
+  const capacityLevel = algorithmOf(check.policy).capacityLevel?.(check)
   if (capacityLevel === undefined || local.limit === 0) return undefined
   return { capacityLevel, drain: local.limit, windowMs }
 }

@@ -1,5 +1,5 @@
 import type { Counted } from '../algorithms/algorithm.ts'
-import { algorithms } from '../algorithms/table.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
@@ -112,7 +112,7 @@ export class Fallback {
   remember(checks: readonly Check[], outcomes: readonly Outcome[]): void {
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
-      if (check.policy.algorithm !== 'penalty') continue
+      if (algorithmOf(check.policy).counts !== 'strikes') continue
       const id = keyId(check)
       if (!allowed) {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
@@ -167,7 +167,7 @@ export class Fallback {
 
   /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
   unitsOwed({ check, local, units }: Due): number {
-    const algorithm = algorithms[check.policy.algorithm]
+    const algorithm = algorithmOf(check.policy)
     const most = Math.min(units, algorithm.capacity(check))
     // What is owed of a bucket has drained meanwhile.
     if (algorithm.capacityLevel) return most
@@ -184,7 +184,7 @@ const mostBlocked = 100_000
 function unitsNow({ receipt }: Check): number {
   if (!receipt) return 0
   const { check, incarnation } = receipt
-  const algorithm = algorithms[check.policy.algorithm]
+  const algorithm = algorithmOf(check.policy)
   const now = Date.now()
   return algorithm.used(algorithm.settle(incarnation as Counted, check, now), check, now)
 }

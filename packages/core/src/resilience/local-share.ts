@@ -1,3 +1,5 @@
+import { shareOf } from '../algorithms/bucket.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Policy } from '../policy.ts'
 import type { Outcome } from '../store.ts'
@@ -15,7 +17,7 @@ const shares = new WeakMap<Policy, Share>()
  */
 export function localCheck(check: Check, instances: number): Check {
   // Strikes are counted where they happen, and a client that stays below their number must not be blocked.
-  if (instances === 1 || check.policy.algorithm === 'penalty') return check
+  if (instances === 1 || algorithmOf(check.policy).counts === 'strikes') return check
   return {
     ...check,
     policy: localPolicy(check.policy, instances),
@@ -28,21 +30,13 @@ export function localOutcome(outcome: Outcome, { policy }: Check): Outcome {
   return outcome.policy === policy ? outcome : { ...outcome, policy }
 }
 
-function shareOf(units: number, instances: number): number {
-  return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
-}
-
 /** What a bucket holds is shared too. */
 function localPolicy(policy: Policy, instances: number): Policy {
-  const { burst, queue } = policy
-  if (burst === undefined && !Number.isFinite(queue)) return policy
   const known = shares.get(policy)
   if (known?.instances === instances) return known.policy
-  const local = {
-    ...policy,
-    burst: burst === undefined ? undefined : shareOf(burst, instances),
-    queue: Number.isFinite(queue) ? Math.floor(queue / instances) : queue,
-  }
+  const divided = algorithmOf(policy).divide?.(policy, instances)
+  if (!divided) return policy
+  const local = { ...policy, ...divided }
   shares.set(policy, { instances, policy: local })
   return local
 }

@@ -1,3 +1,4 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
@@ -74,7 +75,7 @@ export class Reconciliation {
   ): boolean {
     if (!meanwhile.allowed && !isCharge) return false
     // A lease that runs was given meanwhile; where none was, nobody would end this one.
-    if (check.policy.algorithm === 'concurrency') return false
+    if (algorithmOf(check.policy).counts === 'leases') return false
     if (meanwhile.source !== 'fallback') return true
     // What was given back meanwhile, or paid, is owed no more, and must not be paid twice.
     return local?.receipt !== undefined && this.#fallback.debts.strikeDoubtful(local.receipt)

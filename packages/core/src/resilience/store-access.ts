@@ -229,8 +229,7 @@ export class StoreAccess {
   #noteFailure(caller: Caller, error: unknown): void {
     const nowMs = monotonicMs()
     // A store that cannot decide one check is there, and decides others.
-    if (isSluiceError(error, 'SLUICE_STORE_CHECK'))
-      this.#succeeded(caller, nowMs)
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.#succeeded(caller, nowMs)
     else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
   }
 

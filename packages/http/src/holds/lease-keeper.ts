@@ -1,4 +1,4 @@
-import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
+import { algorithmOf, type Decision, type Limiter, type Outcome, type Policy } from '@sluice/core'
 import type { Hold } from './hold.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */
@@ -50,7 +50,7 @@ export class LeaseKeeper {
 }
 
 function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
-  const leases = policies.filter(isConcurrency).map(({ windowMs }) => windowMs)
+  const leases = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
   if (leases.length === 0) return undefined
   const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
   return Math.min(Math.max(1, periodMs), longestTimerMs)
@@ -62,9 +62,9 @@ function lends({ outcomes, shadow }: Decision): boolean {
 }
 
 function isLent({ policy, receipt }: Outcome): boolean {
-  return receipt !== undefined && isConcurrency(policy)
+  return receipt !== undefined && countsLeases(policy)
 }
 
-function isConcurrency({ algorithm }: Policy): boolean {
-  return algorithm === 'concurrency'
+function countsLeases(policy: Policy): boolean {
+  return algorithmOf(policy).counts === 'leases'
 }

@@ -1,4 +1,5 @@
 import {
+  algorithmOf,
   andThen,
   type Check,
   createLimiter,
@@ -143,12 +144,13 @@ type Asked<Native extends object> = Pick<Decided<Native>, 'exchange' | 'checks'>
  * stays blocked.
  */
 function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
-  if (check.policy.algorithm === 'penalty') return withoutStrike(check)
+  if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)
   return keepsPace(check) ? check : { ...check, cost: 0 }
 }
 
-function keepsPace({ policy: { algorithm } }: Check): boolean {
-  return algorithm === 'concurrency' || algorithm === 'leaky-bucket'
+function keepsPace({ policy }: Check): boolean {
+  const { counts, delayMs } = algorithmOf(policy)
+  return counts === 'leases' || delayMs !== undefined
 }
 
 function isFirst(seen: Outcome | undefined): boolean {

@@ -1,4 +1,4 @@
-import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
+import { algorithmOf, type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
 import type { Dialect, PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../routes/scope.ts'
 
@@ -134,7 +134,7 @@ function giveNames(entries: readonly Entry[]): void {
 }
 
 function isPenalty({ policy }: Pick<Entry, 'policy'>): boolean {
-  return policy.algorithm === 'penalty'
+  return algorithmOf(policy).counts === 'strikes'
 }
 
 function isPrivate({ policy }: Entry): boolean {
@@ -160,7 +160,7 @@ function entryOf(
     // Its strikes are nothing that a client could use up.
     limit: isPenalty({ policy }) ? Number.POSITIVE_INFINITY : limit,
     // Of leases it is how long they run, which is nothing that a client could count in.
-    windowMs: policy.algorithm === 'concurrency' ? undefined : policy.windowMs,
+    windowMs: algorithmOf(policy).counts === 'leases' ? undefined : policy.windowMs,
     remaining,
     resetMs,
     retryAfterMs,

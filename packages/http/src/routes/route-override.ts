@@ -1,4 +1,12 @@
-import { given, invalid, oneOf, SluiceError, type Without } from '@sluice/core'
+import {
+  type AlgorithmName,
+  algorithms,
+  given,
+  invalid,
+  oneOf,
+  SluiceError,
+  type Without,
+} from '@sluice/core'
 import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from '../http-policy.ts'
 import type { PolicyGuardOptions, PolicyGuardSettings } from '../policy-guard-options.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
@@ -86,7 +94,7 @@ function completed<Native, Handler>(
 ): RouteOverride<Native, Handler> {
   const { policies, limit, window, algorithm } = own
   if (policies !== undefined || !bringsPolicies(own)) return own
-  if (limit !== undefined && (window !== undefined || algorithm === 'concurrency')) return own
+  if (limit !== undefined && (window !== undefined || hasNoWindow(algorithm))) return own
   const others = around.policies ?? (bringsPolicies(around) ? [around] : [])
   const [other] = others
   if (!other) return own
@@ -100,12 +108,17 @@ function completed<Native, Handler>(
   const taken = Object.entries(other).filter(([field]) => {
     if (field === 'name' || field === 'policies') return false
     if (field === 'defaultLimit' && limit !== undefined) return false
-    if (field === 'window' && algorithm === 'concurrency') return false
+    if (field === 'window' && hasNoWindow(algorithm)) return false
     if (field === 'mode' || field === 'enforce') return !own.mode && !own.enforce
     return !isOther || !shorthandFields.includes(field) || generalFields.includes(field)
   })
   const inherited = withoutRivals(Object.fromEntries(taken), own)
   return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
+}
+
+/** Leases take the place of a window. */
+function hasNoWindow(name: AlgorithmName | undefined): boolean {
+  return name !== undefined && algorithms[name]?.counts === 'leases'
 }
 
 /** Of these only one is ever in force: what an override says takes the place of what the other says around it. */

@@ -1,4 +1,5 @@
 import {
+  algorithmOf,
   andThen,
   type Decision,
   invalid,
@@ -136,8 +137,8 @@ export class RequestAccount<Native extends object> implements Hold {
 }
 
 /** Leases end, and a penalty counts denials: neither has units that could be charged. */
-function hasUnits({ algorithm }: Policy): boolean {
-  return algorithm !== 'concurrency' && algorithm !== 'penalty'
+function hasUnits(policy: Policy): boolean {
+  return algorithmOf(policy).counts === 'units'
 }
 
 /** Whether something of a request may be given back when its response is over. */

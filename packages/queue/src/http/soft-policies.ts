@@ -1,4 +1,4 @@
-import { type Decision, invalid, type Policy } from '@sluice/core'
+import { algorithmOf, type Decision, invalid, type Policy } from '@sluice/core'
 
 /** Whether a request is denied by soft policies alone. */
 export function isSoft(
@@ -25,6 +25,6 @@ export function checkSoft(
 }
 
 /** Whom a penalty blocks is refused. */
-function mayBeSoft({ algorithm }: Policy): boolean {
-  return algorithm !== 'penalty'
+function mayBeSoft(policy: Policy): boolean {
+  return algorithmOf(policy).counts !== 'strikes'
 }

@@ -1,0 +1,37 @@
+import type { Codec } from './algorithm.ts'
+
+type Flat<State> = { readonly [field in keyof State]: number }
+
+/** The codec of a state whose fields are all whole numbers, which are written in the order given. */
+export function flatCodec<State extends Flat<State>>(
+  create: () => State,
+  fields: readonly (keyof State & string)[],
+): Codec<State> {
+  return {
+    save: (state) => fields.map((field) => state[field]),
+    load(numbers) {
+      if (numbers.length !== fields.length) return undefined
+      return Object.assign(
+        create(),
+        Object.fromEntries(fields.map((field, index) => [field, numbers[index]])),
+      )
+    },
+  }
+}
+
+/** The traits that most windows share. */
+export const plainWindow: {
+  keyShape(policy: { windowMs: number }): string
+  lifeMs(policy: { windowMs: number }): number
+} = {
+  keyShape: ({ windowMs }) => String(windowMs),
+  lifeMs: ({ windowMs }) => windowMs,
+}
+
+/** For an algorithm without options of its own. */
+export const noOptions: OwnNone = { fields: [], neutral: {}, read: () => ({}) }
+interface OwnNone {
+  readonly fields: readonly never[]
+  readonly neutral: object
+  read(): object
+}

@@ -1,0 +1,19 @@
+import { SluiceError } from '../errors.ts'
+
+/**
+ * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles lose whole units, and beyond
+ * 2^47 − 1 units a packed log loses its totals, which have to tell twice the limit.
+ */
+export function maxUnits(windowMs: number): number {
+  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 47 - 1)
+}
+
+/** Throws when a window cannot count `units` exactly; `Infinity` stands for no bound. */
+export function checkUnits(units: number, windowMs: number, option: string): void {
+  if (units === Number.POSITIVE_INFINITY || units <= maxUnits(windowMs)) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `${option} (${units}) times the window (${windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
+      `with this window it can be ${maxUnits(windowMs)} at most`,
+  )
+}

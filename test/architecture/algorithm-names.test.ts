@@ -1,0 +1,37 @@
+import { algorithmNames } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { filesUnder, readText } from '../support/workspace.ts'
+
+/** Where the names of algorithms are at home. */
+const home = 'packages/core/src/algorithms/'
+
+/** Files that still compare names, until the way to Redis is written in terms of traits. */
+const pending: ReadonlySet<string> = new Set(
+  ['call', 'denials', 'redis-store', 'row-groups', 'shards'].map(
+    (name) => `packages/redis/src/${name}.ts`,
+  ),
+)
+
+const name = `['"](?:${[...algorithmNames, 'penalty'].join('|')})['"]`
+const comparison = new RegExp(`(?:[=!]==?|\\bcase)\\s*${name}|${name}\\s*[=!]==?`)
+
+describe('the name of an algorithm', () => {
+  it('is compared by no other module: what is special about an algorithm is a trait', () => {
+    const found = filesUnder('packages', '.ts')
+      .filter((file) => file.includes('/src/') && !file.startsWith(home) && !pending.has(file))
+      .flatMap((file) =>
+        readText(file)
+          .split('\n')
+          .flatMap((line, index) => (comparison.test(line) ? [`${file}:${index + 1}`] : [])),
+      )
+    expect(found).toEqual([])
+  })
+
+  it.each([
+    "if (policy.algorithm === 'penalty') return",
+    "'concurrency' !== algorithm",
+    "    case 'leaky-bucket':",
+  ])('would be found in %s', (line) => {
+    expect(comparison.test(line)).toBe(true)
+  })
+})

@@ -1,0 +1,74 @@
+import {
+  algorithmNames,
+  algorithms,
+  createLimiter,
+  memoryStore,
+  type Policy,
+  type PolicyFields,
+} from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { limiterOf } from '../support/patient-limiter.ts'
+
+function policyOf(options: PolicyFields): Policy {
+  const [policy] = limiterOf({ policies: [options] }).policies
+  if (!policy) throw new Error('one policy')
+  return policy
+}
+
+describe('the names of algorithms in keys', () => {
+  // A key that changes empties all counts of a rolling deploy.
+  it.each([
+    ['log', '60000', { algorithm: 'sliding-log', window: '1m' }],
+    ['log', '60000-r500', { algorithm: 'sliding-log', window: '1m', resolution: 500 }],
+    ['counter', '60000', { algorithm: 'sliding-counter', window: '1m' }],
+    ['window', '60000', { algorithm: 'fixed-window', window: '1m' }],
+    ['window', '60000-clock', { algorithm: 'fixed-window', window: '1m', align: 'clock' }],
+    ['bucket', '60000', { algorithm: 'token-bucket', window: '1m', burst: 7 }],
+    ['queue', '60000', { algorithm: 'leaky-bucket', window: '1m', queue: 7 }],
+    ['leases', '30000', { algorithm: 'concurrency' }],
+  ] as const)('stay as they are: %s, %s', (keyName, shape, options) => {
+    const policy = policyOf({ limit: 10, ...options })
+    expect(algorithms[policy.algorithm].keyName).toBe(keyName)
+    expect(algorithms[policy.algorithm].keyShape(policy)).toBe(shape)
+  })
+
+  it('say nothing of the numbers of a penalty', () => {
+    const { penalty } = createLimiter({
+      penalty: { after: 3, within: '1m', for: '1m' },
+      store: memoryStore(),
+    })
+    if (!penalty) throw new Error('a penalty')
+    expect(algorithms.penalty.keyName).toBe('penalty')
+    expect(algorithms.penalty.keyShape(penalty)).toBe('')
+  })
+
+  it('are unlike each other', () => {
+    const names = Object.values(algorithms).map(({ keyName }) => keyName)
+    expect(new Set(names).size).toBe(names.length)
+  })
+})
+
+describe.each(algorithmNames)('the state of %s', (name) => {
+  const policy = policyOf({
+    algorithm: name,
+    limit: 5,
+    ...(name !== 'concurrency' && { window: '1m' }),
+  })
+  const { codec, create, take, used, endsAt } = algorithms[name]
+  const check = { policy, cost: 2, limit: 5 }
+
+  it('survives the codec', () => {
+    const state = create()
+    for (const now of [1_000, 1_001, 61_500]) take(state, check, now)
+    const copy = codec.load(codec.save(state))
+    if (!copy) throw new Error('a state')
+    expect(codec.save(copy)).toEqual(codec.save(state))
+    expect(used(copy, check, 61_500)).toBe(used(state, check, 61_500))
+    expect(endsAt(copy, check)).toBe(endsAt(state, check))
+  })
+
+  it('is not read from other numbers', () => {
+    expect(codec.load([])).toBeUndefined()
+    expect(codec.load([1, 2])).toBeUndefined()
+  })
+})
