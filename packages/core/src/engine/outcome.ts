@@ -1,7 +1,7 @@
+import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
+import { remainingUnits } from '../algorithms/effective-window.ts'
 import type { Check, Receipt } from '../check.ts'
 import type { Outcome } from '../store.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
-import { remainingUnits } from './effective-window.ts'
 
 /** What one key of one policy has taken: a state, and the algorithm that understands it. */
 export interface Counter<State extends Counted = Counted> {

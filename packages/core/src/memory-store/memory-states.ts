@@ -1,6 +1,7 @@
 import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
+import type { States } from '../engine/states.ts'
 import { fnv1a } from '../fnv1a.ts'
 import type { Policy } from '../policy.ts'
 import { boundedKey } from './bounded-key.ts'
@@ -27,7 +28,7 @@ const sweptPerAdd = 2
 const overflowBuckets = 64
 
 /** What the keys of a memory store have taken: found by policy and key, bounded in number. */
-export class Cells {
+export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, Counted>()
@@ -45,7 +46,7 @@ export class Cells {
     return this.#size
   }
 
-  /** Changes with every key that is dropped or begins: what was found before may be another now. */
+  /** Changes with every key that is dropped or begins. */
   get changes(): number {
     return this.#changes
   }
@@ -87,6 +88,11 @@ export class Cells {
     if (!table || !state) return false
     this.#drop({ table, key, state })
     return true
+  }
+
+  /** The state itself, so that a generation costs no bytes. */
+  generationOf(state: Counted): Counted {
+    return state
   }
 
   /** Looks at two keys for every new one, so that what has expired goes without a timer and without a pause. */

@@ -1,0 +1,6 @@
+export { algorithmOf } from './algorithms/table.ts'
+export type { Check } from './check.ts'
+export { engine } from './engine/engine.ts'
+export type { States } from './engine/states.ts'
+export { type ChangedState, stateKey, WorkingSet } from './engine/working-set.ts'
+export type { Outcome, Store, StoreOp } from './store.ts'

@@ -1,0 +1,202 @@
+import type { Counted } from '../algorithms/algorithm.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import { Receipt } from '../check.ts'
+import { SluiceError } from '../errors.ts'
+import type { Outcome, StoreOp } from '../store.ts'
+import { type Counter, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
+import type { States } from './states.ts'
+
+type Operation = (states: States, checks: readonly Check[], now: number) => readonly Outcome[]
+
+/**
+ * The decision over the checks of one request, for any backend: one synchronous step that reads and changes the states. `now` is in ms
+ * since the epoch, by the clock of the store. Outcomes stand in the order of the checks.
+ */
+export const engine: { readonly [op in StoreOp]: Operation } = {
+  consume,
+  peek,
+  charge: (states, checks, now) =>
+    checks.map((check) => charge(states, { check, now, state: settled(states, check, now) })),
+  refund: (states, checks, now) => checks.map((check) => refund(states, check, now)),
+  release: (states, checks, now) => checks.map((check) => refund(states, check, now)),
+  renew: (states, checks, now) => checks.map((check) => renew(states, check, now)),
+  reset: (states, checks, now) => checks.map((check) => reset(states, check, now)),
+  block: (states, checks, now) => checks.map((check) => block(states, check, now)),
+}
+
+/** One check, and what its key had taken when it was looked up: `undefined` for nothing. */
+interface Found {
+  readonly check: Check
+  readonly now: number
+  readonly state: Counted | undefined
+}
+
+function consume(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
+  const [only] = checks
+  // Most requests have one check, which needs no lists.
+  if (only && checks.length === 1) {
+    const found = { check: only, now, state: settled(states, only, now) }
+    const wait = waitOf(found)
+    return [wait === 0 ? taken(states, found) : denied(states, found, wait)]
+  }
+  const found = checks.map((check) => ({ check, now, state: settled(states, check, now) }))
+  const waits = found.map(waitOf)
+  if (waits.some((wait) => wait > 0)) {
+    return found.map((one, index) => denied(states, one, waits[index] ?? 0))
+  }
+  const { changes } = states
+  return found.map((one) =>
+    // What makes room for one check may have dropped the key of another.
+    taken(states, states.changes === changes ? one : { ...one, state: states.get(one.check, now) }),
+  )
+}
+
+/** What a check comes to when its request is denied: charged only where denials count. */
+function denied(states: States, found: Found, wait: number): Outcome {
+  const { check, now } = found
+  if (!check.policy.countDenied || !leavesTrace(check)) {
+    return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
+  }
+  const state = take(states, found).state
+  // Where there is no room to count, nothing came of it.
+  const isKept = algorithmOf(check.policy).counts !== 'strikes' || states.get(check, now) === state
+  if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
+  const counter = { algorithm: algorithmOf(check.policy), state }
+  return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
+}
+
+function taken(states: States, found: Found): Outcome {
+  const { check, now, state } = found
+  if (algorithmOf(check.policy).counts === 'strikes') {
+    return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  }
+  const delayMs = state ? delayOf({ algorithm: algorithmOf(check.policy), state }, check, now) : 0
+  return charge(states, found, delayMs)
+}
+
+function charge(states: States, found: Found, delayMs = 0): Outcome {
+  const { check, now } = found
+  if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  const { state, at, incarnation } = take(states, found)
+  const counter = { algorithm: algorithmOf(check.policy), state }
+  // Strikes are not given back.
+  const isStrike = algorithmOf(check.policy).counts === 'strikes'
+  const receipt = isStrike ? undefined : new Receipt(check, at, incarnation)
+  return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
+}
+
+function peek(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
+  const counters = checks.map((check) => {
+    const algorithm = algorithmOf(check.policy)
+    const state = states.get(check, now)
+    return {
+      algorithm,
+      check,
+      state: state ? algorithm.settle(state, check, now) : algorithm.create(),
+    }
+  })
+  const waits = counters.map((counter) => waitMs(counter, counter.check, now))
+  const isAllowed = waits.every((wait) => wait === 0)
+  return counters.map((counter, index) =>
+    outcomeOf(counter, counter.check, {
+      now,
+      retryAfterMs: waits[index] ?? 0,
+      delayMs: isAllowed ? delayOf(counter, counter.check, now) : 0,
+    }),
+  )
+}
+
+function refund(states: States, check: Check, now: number): Outcome {
+  const state = settled(states, check, now)
+  const algorithm = algorithmOf(check.policy)
+  const { receipt } = check
+  let isGivenBack = false
+  if (state && receipt && receipt.incarnation === states.generationOf(state)) {
+    isGivenBack = algorithm.giveBack(state, check, { now, at: receipt.at })
+    // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    if (algorithm.endsAt(state, check) <= now) states.delete(check)
+  }
+  return settledOutcome({ check, now, state }, isGivenBack)
+}
+
+/** @param isFound whether there was anything to settle */
+function settledOutcome(found: Found, isFound: boolean): Outcome {
+  const { check, now } = found
+  const outcome = outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  return isFound ? outcome : { ...outcome, allowed: false }
+}
+
+function renew(states: States, check: Check, now: number): Outcome {
+  const state = settled(states, check, now)
+  const { receipt, policy } = check
+  const isHeld =
+    state !== undefined &&
+    receipt !== undefined &&
+    receipt.incarnation === states.generationOf(state) &&
+    algorithmOf(policy).renew?.(state, check, { now, at: receipt.at }) === true
+  const retryAfterMs = isHeld ? 0 : policy.retryMs
+  return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs })
+}
+
+function reset(states: States, check: Check, now: number): Outcome {
+  const state = settled(states, check, now)
+  const used = state ? algorithmOf(check.policy).used(state, check, now) : 0
+  const isFound = states.delete(check) && used > 0
+  return settledOutcome({ check, now, state: undefined }, isFound)
+}
+
+function block(states: States, check: Check, now: number): Outcome {
+  const algorithm = algorithmOf(check.policy)
+  const state = living({ check, now, state: settled(states, check, now) }, states)
+  const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
+  algorithm.block?.(state, check, now)
+  if (states.get(check, now) === state) return settledOutcome({ check, now, state }, isFound)
+  throw new SluiceError(
+    'SLUICE_STORE_FAILED',
+    'the store is full of keys that are exhausted, so nothing was blocked; raise the maxKeys of memoryStore()',
+  )
+}
+
+/** What a key has taken, with no time in it later than `now`; it stays the same object, since receipts know it. */
+function settled(states: States, check: Check, now: number): Counted | undefined {
+  const state = states.get(check, now)
+  if (!state) return undefined
+  const repaired = algorithmOf(check.policy).settle(state, check, now)
+  return repaired === state ? state : Object.assign(state, repaired)
+}
+
+interface Taken {
+  readonly state: Counted
+  /** What a refund has to name. */
+  readonly at: number
+  readonly incarnation: unknown
+}
+
+function take(states: States, found: Found): Taken {
+  const { check, now } = found
+  const algorithm = algorithmOf(check.policy)
+  const state = living(found, states)
+  const incarnation = states.generationOf(state)
+  if (!algorithm.overflows?.(state, check, now)) {
+    return { state, at: algorithm.take(state, check, now), incarnation }
+  }
+  // Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+  const next = Object.assign(states.begin(check, now), state)
+  return { state: next, at: algorithm.take(next, check, now), incarnation }
+}
+
+/** The state to write to: that which was found, or a new one where all of it has expired. */
+function living({ check, now, state }: Found, states: States): Counted {
+  const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
+  return lives ? state : states.begin(check, now)
+}
+
+function waitOf(found: Found): number {
+  return waitMs(counterOf(found), found.check, found.now)
+}
+
+function counterOf({ check, state }: Pick<Found, 'check' | 'state'> & { now?: number }): Counter {
+  const algorithm = algorithmOf(check.policy)
+  return { algorithm, state: state ?? algorithm.create() }
+}

@@ -1,0 +1,107 @@
+import type { Counted } from '../algorithms/algorithm.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import type { Policy } from '../policy.ts'
+import { warnOnce } from '../warn.ts'
+import type { States } from './states.ts'
+
+/** Format of stored states. Raise it together with a name in keys, never alone: processes of a rolling deploy read both. */
+const version = 1
+
+interface Entry {
+  readonly check: Check
+  readonly stored: string | undefined
+  state: Counted | undefined
+}
+
+/** A state to be written. */
+export interface ChangedState {
+  /** As `stateKey` gives it. */
+  readonly key: string
+  /** What to store; `undefined`: delete the key. */
+  readonly text: string | undefined
+  /** From when the state is the same as none, in ms since the epoch. */
+  readonly endsAt: number
+}
+
+/**
+ * The states that an asynchronous backend has loaded for one batch: it locks the keys in sorted order, loads them, lets the engine decide,
+ * writes what `changed` returns, and commits.
+ */
+export class WorkingSet implements States {
+  changes = 0
+  readonly #stored: ReadonlyMap<string, string>
+  readonly #entries = new Map<string, Entry>()
+  readonly #generations = new WeakMap<Counted, number>()
+
+  /** @param stored the texts of the keys that exist, by `stateKey` */
+  constructor(stored: ReadonlyMap<string, string>) {
+    this.#stored = stored
+  }
+
+  get(check: Check): Counted | undefined {
+    return this.#entry(check).state
+  }
+
+  begin(check: Check): Counted {
+    const state = algorithmOf(check.policy).create()
+    this.#generations.set(state, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER))
+    this.#entry(check).state = state
+    this.changes += 1
+    return state
+  }
+
+  delete(check: Check): boolean {
+    const entry = this.#entry(check)
+    const isFound = entry.state !== undefined
+    entry.state = undefined
+    return isFound
+  }
+
+  generationOf(state: Counted): number | undefined {
+    return this.#generations.get(state)
+  }
+
+  /** The states that differ from what is stored. */
+  changed(now: number): readonly ChangedState[] {
+    const changed: ChangedState[] = []
+    for (const [key, { check, stored, state }] of this.#entries) {
+      const { policy } = check
+      const { codec, endsAt } = algorithmOf(policy)
+      const ends = state ? endsAt(state, { ...check, limit: state.limit }) : 0
+      const lives = state !== undefined && ends > now
+      const text = lives
+        ? [version, this.#generations.get(state), ...codec.save(state)].join(' ')
+        : undefined
+      if (text !== stored) changed.push({ key, text, endsAt: ends })
+    }
+    return changed
+  }
+
+  #entry(check: Check): Entry {
+    const key = stateKey(check)
+    const known = this.#entries.get(key)
+    if (known) return known
+    const stored = this.#stored.get(key)
+    const state = stored === undefined ? undefined : this.#read(check.policy, stored)
+    const entry = { check, stored, state }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  #read(policy: Policy, text: string): Counted | undefined {
+    const numbers = text.split(' ').map(Number)
+    const [format, generation, ...saved] = numbers
+    const isSound = format === version && numbers.every(Number.isSafeInteger)
+    const state = isSound ? algorithmOf(policy).codec.load(saved) : undefined
+    if (state && generation !== undefined) this.#generations.set(state, generation)
+    else warnOnce(`a stored state of '${policy.name}' cannot be read, and counts as empty`)
+    return state
+  }
+}
+
+/** All that tells one state from another, as text: the policy, what its states depend on, and the key. It contains the identity. */
+export function stateKey({ policy, key }: Check): string {
+  const { keyName, keyShape } = algorithmOf(policy)
+  return `${policy.id}~${keyName}-${keyShape(policy)}:${key}`
+}
