@@ -1,27 +1,23 @@
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { memoryDriver, type OpenedStore, packedDriver } from './store-drivers.ts'
-
-let redis: RedisServer
-
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
-})
+import {
+  memoryDriver,
+  type OpenedStore,
+  packedDriver,
+  postgresDriver,
+  serverOf,
+} from './store-drivers.ts'
 
 describe.each([memoryDriver, packedDriver])('$name', (driver) => {
+  const server = serverOf(driver)
   const start = 1_795_195_800_000
   let now: number
   let opened: OpenedStore
 
   beforeEach(async () => {
     now = start
-    opened = await driver.open(redis.url, () => now)
+    opened = await server.open(() => now)
   })
 
   afterEach(() => opened.close())
@@ -228,7 +224,7 @@ describe.each([memoryDriver, packedDriver])('$name', (driver) => {
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
       for (const decision of decisions) await limiter.release(decision)
       expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
-      if (opened.prefix) expect(await redis.cli('KEYS', `${opened.prefix}:*`)).toEqual([])
+      expect((await opened.storedKeys?.()) ?? []).toEqual([])
     })
   })
 

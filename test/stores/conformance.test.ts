@@ -1,21 +1,11 @@
 import { algorithmNames, type Limiter, type PolicyFields } from '@sluice/core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { algorithmPolicy } from './algorithm-policy.ts'
-import { type OpenedStore, type StoreDriver, storeDrivers } from './store-drivers.ts'
-
-let redis: RedisServer
-
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
-})
+import { type OpenedStore, type StoreDriver, serverOf, storeDrivers } from './store-drivers.ts'
 
 describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
+  const server = serverOf(driver)
   describe.each(algorithmNames)('%s', (algorithm) => {
     // A multiple of the window, so that no test crosses the edge of an aligned one by chance.
     const start = 1_795_195_800_000
@@ -24,7 +14,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
 
     beforeEach(async () => {
       now = start
-      opened = await driver.open(redis.url, () => now)
+      opened = await server.open(() => now)
     })
 
     afterEach(() => opened.close())

@@ -1,21 +1,18 @@
 import type { Check, Outcome, Receipt } from '@sluice/core'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { describe, expect, it } from 'vitest'
 import type { Expected } from './oracle/life.ts'
 import { Oracle, type OracleReceipt } from './oracle/oracle.ts'
-import { memoryDriver, packedDriver, type StoreDriver, sortedSetDriver } from './store-drivers.ts'
+import {
+  memoryDriver,
+  packedDriver,
+  postgresDriver,
+  runsOf,
+  type StoreServer,
+  serverOf,
+  sortedSetDriver,
+} from './store-drivers.ts'
 import { hugeTraces, type Request, type Trace, traces } from './traces.ts'
-
-let redis: RedisServer
-
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
-})
 
 /** One decision that a refund may name: the receipts of the store and of the oracle. */
 interface Taken {
@@ -25,18 +22,20 @@ interface Taken {
   readonly refunded: number[]
 }
 
-const runs = { memory: 3_000, redis: 300 }
-
 describe.each([
-  { driver: memoryDriver, numRuns: runs.memory },
-  { driver: packedDriver, numRuns: runs.redis },
-  { driver: sortedSetDriver, numRuns: runs.redis },
-])('$driver.name', ({ driver, numRuns }) => {
+  { driver: memoryDriver, server: 0 },
+  { driver: postgresDriver, server: 30 },
+  { driver: packedDriver, server: 300 },
+  { driver: sortedSetDriver, server: 300 },
+])('$driver.name', ({ driver, server: runs }) => {
+  const server = serverOf(driver)
+  const numRuns = runsOf(driver, { memory: 3_000, server: runs })
+
   it('gives the answers of the oracle on random traces', {
     timeout: 120_000,
   }, async () => {
     await fc.assert(
-      fc.asyncProperty(traces, (trace) => compare(driver, trace)),
+      fc.asyncProperty(traces, (trace) => compare(server, trace)),
       { numRuns },
     )
   })
@@ -49,16 +48,19 @@ describe.each([
     },
     async () => {
       await fc.assert(
-        fc.asyncProperty(hugeTraces, (trace) => compare(driver, trace)),
+        fc.asyncProperty(hugeTraces, (trace) => compare(server, trace)),
         { numRuns: numRuns / 3 },
       )
     },
   )
 })
 
-async function compare(driver: StoreDriver, { startMs, steps }: Trace): Promise<void> {
+async function compare(
+  server: Pick<StoreServer, 'open'>,
+  { startMs, steps }: Trace,
+): Promise<void> {
   let now = startMs
-  const { store, close } = await driver.open(redis.url, () => now)
+  const { store, close } = await server.open(() => now)
   const oracle = new Oracle()
   const taken: Taken[] = []
   try {

@@ -1,29 +1,19 @@
 import type { Limiter } from '@sluice/core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { type OpenedStore, type StoreDriver, storeDrivers } from './store-drivers.ts'
-
-let redis: RedisServer
-
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
-})
+import { type OpenedStore, type StoreDriver, serverOf, storeDrivers } from './store-drivers.ts'
 
 const minute = 60_000
 const penalty = { after: 3, within: '1m', for: '5m' } as const
 
 describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
+  const server = serverOf(driver)
   let now: number
   let opened: OpenedStore
 
   beforeEach(async () => {
     now = 1_795_195_800_000
-    opened = await driver.open(redis.url, () => now)
+    opened = await server.open(() => now)
   })
 
   afterEach(() => opened.close())

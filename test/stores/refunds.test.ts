@@ -1,26 +1,24 @@
 import { type AlgorithmName, algorithmNames, type Decision, type Limiter } from '@sluice/core'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { algorithmPolicy } from './algorithm-policy.ts'
-import { memoryDriver, type OpenedStore, packedDriver, sortedSetDriver } from './store-drivers.ts'
+import {
+  memoryDriver,
+  type OpenedStore,
+  packedDriver,
+  postgresDriver,
+  runsOf,
+  serverOf,
+  sortedSetDriver,
+} from './store-drivers.ts'
 
 /** A multiple of the window. */
 const start = 1_795_195_800_000
 const maxCost = Number.MAX_SAFE_INTEGER
 
-let redis: RedisServer
 let now: number
 let opened: OpenedStore
-
-beforeAll(async () => {
-  redis = await startRedis()
-})
-
-afterAll(async () => {
-  await redis.stop()
-})
 
 interface Step {
   readonly op: 'consume' | 'charge' | 'refund'
@@ -57,10 +55,12 @@ const cases: fc.Arbitrary<Case> = fc.constantFrom(1, 2, 5, 10, 200).chain((limit
   }),
 )
 
-describe.each([memoryDriver, packedDriver, sortedSetDriver])('$name', (driver) => {
+describe.each([memoryDriver, postgresDriver, packedDriver, sortedSetDriver])('$name', (driver) => {
+  const server = serverOf(driver)
+
   beforeEach(async () => {
     now = start
-    opened = await driver.open(redis.url, () => now)
+    opened = await server.open(() => now)
   })
 
   afterEach(() => opened.close())
@@ -83,7 +83,7 @@ describe.each([memoryDriver, packedDriver, sortedSetDriver])('$name', (driver) =
           now = start
           await play(algorithm, one, limiterOf(one.limit, optionsOf(algorithm, one)))
         }),
-        { numRuns: driver === memoryDriver ? 300 : 30 },
+        { numRuns: runsOf(driver, { memory: 300, server: driver === postgresDriver ? 5 : 30 }) },
       )
     })
 

@@ -2,31 +2,56 @@ import { memoryStore, type Store } from '@sluice/core'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
+import { Pool } from 'pg'
 import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { createClient as createClient5 } from 'redis5'
-import { vi } from 'vitest'
+import { afterAll, beforeAll, vi } from 'vitest'
+import { createStatesTable, postgresStore } from '../../examples/postgres-store/postgres-store.ts'
+import { startPostgres } from '../support/postgres-server.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 /** A store under test, with its clock in the test's hand. */
 export interface OpenedStore {
   readonly store: Store
-  /** Whether its keys are in Redis. */
-  readonly prefix: string | undefined
+  /** The keys that are stored; `undefined` where they are in this process. */
+  readonly storedKeys: (() => Promise<readonly StoredKey[]>) | undefined
   close(): Promise<void>
+}
+
+export interface StoredKey {
+  /** The key as far as it says of which policy it is: `p~log-60000`. `undefined` where it is a digest. */
+  readonly policyPart: string | undefined
+  /** How much longer it is kept. */
+  readonly ttlMs: number
 }
 
 export interface StoreDriver {
   readonly name: string
-  /** @param url of an empty Redis @param now the only clock */
-  open(url: string, now: () => number): Promise<OpenedStore>
+  /** Starts the server that the stores need. */
+  start(): Promise<StoreServer>
+}
+
+export interface StoreServer {
+  /** Opens an empty store. @param now the only clock */
+  open(now: () => number): Promise<OpenedStore>
+  stop(): Promise<void>
+}
+
+/** Starts what a driver needs before the tests of the enclosing block, and stops it after them. */
+export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
+  let server: StoreServer
+  beforeAll(async () => {
+    server = await driver.start()
+  })
+  afterAll(() => server.stop())
+  return { open: (now) => server.open(now) }
 }
 
 interface Connected {
   client: UserClient
   close(): Promise<void>
 }
-
-let opened = 0
 
 function redisDriver(
   name: string,
@@ -35,37 +60,99 @@ function redisDriver(
 ): StoreDriver {
   return {
     name,
-    async open(url, now) {
-      const { client, close } = await connect(url)
-      opened += 1
-      const prefix = `test${opened}`
-      // Every answer is Redis' own, so that it can be compared; denials that stay local have tests of their own.
-      const store = redisStore(client, {
-        prefix,
-        clock: now,
-        denialTtlMs: 0,
-        heartbeatMs: 0,
-        ...options,
-      })
+    async start() {
+      const redis = await startRedis()
+      let opened = 0
       return {
-        store,
-        prefix,
-        close: () => store.close().then(close),
+        async open(now) {
+          const { client, close } = await connect(redis.url)
+          opened += 1
+          const prefix = `test${opened}`
+          // Every answer is Redis' own, so that it can be compared; denials that stay local have tests of their own.
+          const store = redisStore(client, {
+            prefix,
+            clock: now,
+            denialTtlMs: 0,
+            heartbeatMs: 0,
+            ...options,
+          })
+          return {
+            store,
+            storedKeys: () => storedKeys(redis, prefix),
+            close: () => store.close().then(close),
+          }
+        },
+        stop: () => redis.stop(),
       }
     },
   }
 }
 
+async function storedKeys(redis: RedisServer, prefix: string): Promise<readonly StoredKey[]> {
+  const found = await redis.cli('KEYS', `${prefix}:*`)
+  const keys = Array.isArray(found) ? found.map(String) : []
+  return Promise.all(
+    keys.map(async (key) => ({
+      policyPart: key.split(':')[2],
+      ttlMs: Number(await redis.cli('PTTL', key)),
+    })),
+  )
+}
+
 export const memoryDriver: StoreDriver = {
   name: 'memory',
-  async open(_url, now) {
-    const clock = vi.spyOn(Date, 'now').mockImplementation(now)
+  start: async () => ({
+    async open(now) {
+      const clock = vi.spyOn(Date, 'now').mockImplementation(now)
+      return {
+        store: memoryStore(),
+        storedKeys: undefined,
+        close: async () => void clock.mockRestore(),
+      }
+    },
+    stop: async () => undefined,
+  }),
+}
+
+/** The example of a backend that is written with `@sluice/core/backend`. */
+export const postgresDriver: StoreDriver = {
+  name: 'Postgres',
+  async start() {
+    const postgres = await startPostgres()
+    const pool = new Pool({ connectionString: postgres.url })
+    await createStatesTable(pool)
     return {
-      store: memoryStore(),
-      prefix: undefined,
-      close: async () => void clock.mockRestore(),
+      async open(now) {
+        await pool.query('DELETE FROM sluice_states')
+        const store = postgresStore(pool, { clock: now })
+        return {
+          store,
+          async storedKeys() {
+            const { rows } = await pool.query<{ ends_at: string }>(
+              'SELECT ends_at FROM sluice_states',
+            )
+            return rows.map((row) => ({
+              policyPart: undefined,
+              ttlMs: Number(row.ends_at) - now(),
+            }))
+          },
+          close: async () => store.close?.(),
+        }
+      },
+      async stop() {
+        await pool.end()
+        await postgres.stop()
+      },
     }
   },
+}
+
+/** How often random traces are tried on stores beyond this process; `npm run test:stores` multiplies them. */
+export function runsOf(
+  driver: StoreDriver,
+  { memory, server }: { memory: number; server: number },
+): number {
+  return driver === memoryDriver ? memory : server * Number(process.env.STORE_RUNS ?? 1)
 }
 
 async function ioredis(url: string): Promise<Connected> {
@@ -81,6 +168,7 @@ export const sortedSetDriver: StoreDriver = redisDriver('Redis, sorted sets', io
 /** Every store that must behave alike. */
 export const storeDrivers: readonly StoreDriver[] = [
   memoryDriver,
+  postgresDriver,
   packedDriver,
   sortedSetDriver,
   redisDriver('Redis, ioredis 5', async (url) => {
