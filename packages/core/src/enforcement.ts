@@ -1,8 +1,5 @@
-import type { Check } from './check.ts'
 import { SluiceError } from './errors.ts'
-import { placeOf } from './fnv1a.ts'
 import { given, invalid, knownFields, oneOf } from './options.ts'
-import type { Policy } from './policy.ts'
 
 /** Whether a policy refuses, or only tells what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
@@ -42,38 +39,4 @@ export function enforcedShare(
     share,
     'a number from 0 (for no key) to 1 (for all)',
   )
-}
-
-/** Whether a check is only evaluated: as the check says itself, or by the place of its key, which is another for each policy. */
-function isInShadow({ policy, key, shadow }: Check): boolean {
-  return shadow ?? isKeyInShadow(policy, key)
-}
-
-function isKeyInShadow({ id, enforcedShare: share }: Policy, key: string): boolean {
-  if (share === 1) return false
-  return share === 0 || placeOf(`${id} ${key}`) >= share
-}
-
-/** The checks of a request by what they are for. */
-export interface DividedChecks<C extends Check> {
-  readonly enforced: readonly C[]
-  readonly shadows: readonly C[]
-}
-
-const none: readonly never[] = []
-
-/** Nearly always all are enforced: then nothing is computed. */
-export function divideChecks<C extends Check>(checks: readonly C[]): DividedChecks<C> {
-  if (!checks.some(isOnTrial)) return { enforced: checks, shadows: none }
-  const enforced: C[] = []
-  const shadows: C[] = []
-  for (const check of checks) {
-    if (isInShadow(check)) shadows.push(check)
-    else enforced.push(check)
-  }
-  return { enforced, shadows }
-}
-
-function isOnTrial({ policy, shadow }: Check): boolean {
-  return shadow === true || policy.enforcedShare < 1
 }

@@ -1,6 +1,6 @@
 import type { Check } from './check.ts'
 import { bindingIndex, type Decision } from './decision.ts'
-import { divideChecks } from './enforcement.ts'
+import { divideChecks } from './divide-checks.ts'
 import type { ErrorCode, SluiceError } from './errors.ts'
 import { andThen, isPromise } from './maybe-promise.ts'
 import type { Policy } from './policy.ts'

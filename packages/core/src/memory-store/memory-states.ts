@@ -1,10 +1,11 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { States } from '../engine/states.ts'
-import { fnv1a } from '../fnv1a.ts'
+import { fnv1a } from '../hash.ts'
 import type { Policy } from '../policy.ts'
-import { boundedKey } from './bounded-key.ts'
 import { ShardedMap } from './sharded-map.ts'
 
 /**
@@ -23,6 +24,7 @@ interface Entry {
   readonly state: Counted
 }
 
+const longestKey = 256
 const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
@@ -181,4 +183,13 @@ function sharesBuckets({ policy }: Check): boolean {
 /** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */
 function overflowKey({ policy, key }: Check): string {
   return `${policy.id} ${fnv1a(key) % overflowBuckets}`
+}
+
+/**
+ * The key itself up to 256 characters; else its SHA-256, padded to 257, so that a long key takes no more room and meets
+ * no short one.
+ */
+export function boundedKey(key: string): string {
+  if (key.length <= longestKey) return key
+  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(longestKey + 1, '#')
 }

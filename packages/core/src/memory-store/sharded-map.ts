@@ -1,3 +1,5 @@
+import { fnv1a } from '../hash.ts'
+
 const shards = 64
 /** Characters from the end that choose the shard: what tells addresses, numbers and digests apart. */
 const significant = 8
@@ -49,11 +51,8 @@ export class ShardedMap<Value> {
   }
 }
 
-/** FNV-1a of the end of a key. */
+/** By the hash of the end of a key. */
 function shardOf(key: string): number {
-  let hash = 0x811c9dc5
-  for (let i = Math.max(0, key.length - significant); i < key.length; i += 1) {
-    hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
-  }
+  const hash = fnv1a(key, Math.max(0, key.length - significant))
   return (hash ^ (hash >>> 15)) & (shards - 1)
 }

@@ -1,7 +1,11 @@
-/** The FNV-1a hash of a text: 32 bits, the same in every process. For spreading, never where somebody gains by a collision. */
-export function fnv1a(text: string): number {
+/**
+ * The FNV-1a hash of a text: 32 bits, the same in every process. For spreading, never where somebody gains by a collision.
+ * @param from the first character that counts
+ */
+export function fnv1a(text: string, from = 0): number {
   let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  for (let i = from; i < text.length; i += 1)
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return hash >>> 0
 }
 

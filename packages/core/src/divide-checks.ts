@@ -1,0 +1,37 @@
+import type { Check } from './check.ts'
+import { placeOf } from './hash.ts'
+import type { Policy } from './policy.ts'
+
+/** Whether a check is only evaluated: as the check says itself, or by the place of its key, which is another for each policy. */
+function isInShadow({ policy, key, shadow }: Check): boolean {
+  return shadow ?? isKeyInShadow(policy, key)
+}
+
+function isKeyInShadow({ id, enforcedShare: share }: Policy, key: string): boolean {
+  if (share === 1) return false
+  return share === 0 || placeOf(`${id} ${key}`) >= share
+}
+
+/** The checks of a request by what they are for. */
+export interface DividedChecks<C extends Check> {
+  readonly enforced: readonly C[]
+  readonly shadows: readonly C[]
+}
+
+const none: readonly never[] = []
+
+/** Nearly always all are enforced: then nothing is computed. */
+export function divideChecks<C extends Check>(checks: readonly C[]): DividedChecks<C> {
+  if (!checks.some(isOnTrial)) return { enforced: checks, shadows: none }
+  const enforced: C[] = []
+  const shadows: C[] = []
+  for (const check of checks) {
+    if (isInShadow(check)) shadows.push(check)
+    else enforced.push(check)
+  }
+  return { enforced, shadows }
+}
+
+function isOnTrial({ policy, shadow }: Check): boolean {
+  return shadow === true || policy.enforcedShare < 1
+}

@@ -1,0 +1,39 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import type { Decision } from '../decision.ts'
+import type { FailureMode } from '../failure-mode.ts'
+
+const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
+
+/** The hint for clients that were refused because the store failed: nobody knows when it comes back. */
+const unavailableRetryMs = 5_000
+
+export const passAll: Decision = {
+  allowed: true,
+  outcomes: [],
+  retryAfterMs: 0,
+  delayMs: 0,
+  source: 'open',
+}
+
+export const refuseAll: Decision = {
+  allowed: false,
+  outcomes: [],
+  retryAfterMs: unavailableRetryMs,
+  delayMs: 0,
+  source: 'closed',
+}
+
+/**
+ * The mode that counts for a request: the strictest of its policies', which without one of their own have the limiter's. A penalty goes with
+ * the others.
+ */
+export function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
+  let found: FailureMode | undefined
+  for (const { policy } of checks) {
+    if (algorithmOf(policy).counts === 'strikes') continue
+    const mode = policy.failureMode ?? ofLimiter
+    if (!found || strictness[mode] > strictness[found]) found = mode
+  }
+  return found ?? ofLimiter
+}
