@@ -1,4 +1,4 @@
-import type { Policy } from './policy.ts'
+import type { Policy } from './policy/policy.ts'
 
 /** The longest key, in characters: a request must not be able to hold the process up with the digest of one. Headers of Node end there too. */
 export const maxKeyLength = 16_384

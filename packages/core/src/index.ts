@@ -11,16 +11,11 @@ export {
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { divideChecks } from './divide-checks.ts'
-export { type Duration, durationMs, windowMsOf } from './duration.ts'
-export type { EnforcedShare, PolicyMode } from './enforcement.ts'
 export { delayOf, leavesTrace, outcomeOf, waitMs } from './engine/outcome.ts'
-export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
-export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './hash.ts'
-export { withoutHeadroom } from './headroom.ts'
-export type { RefundOptions } from './holdings.ts'
-export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
+export { divideChecks } from './limiter/divide-checks.ts'
+export type { RefundOptions } from './limiter/holdings.ts'
+export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
   type LimiterOptions,
@@ -28,14 +23,7 @@ export {
   limiterFields,
   policyList,
   type Without,
-} from './limiter-options.ts'
-export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
-export {
-  isMemoryStore,
-  type MemoryStore,
-  type MemoryStoreOptions,
-  memoryStore,
-} from './memory-store/memory-store.ts'
+} from './limiter/limiter-options.ts'
 export {
   type DecisionEvent,
   type InvalidEvent,
@@ -44,7 +32,16 @@ export {
   type Observers,
   type ShadowEvent,
   type StoreErrorEvent,
-} from './observers.ts'
+} from './limiter/observers.ts'
+export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
+export {
+  isMemoryStore,
+  type MemoryStore,
+  type MemoryStoreOptions,
+  memoryStore,
+} from './memory-store/memory-store.ts'
+export { type Duration, durationMs, windowMsOf } from './options/duration.ts'
+export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './options/errors.ts'
 export {
   flag,
   given,
@@ -55,8 +52,12 @@ export {
   oneOf,
   show,
   wholeNumber,
-} from './options.ts'
-export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './penalty.ts'
+} from './options/options.ts'
+export { warnOnce } from './options/warn.ts'
+export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
+export type { FailureMode } from './policy/failure-mode.ts'
+export { withoutHeadroom } from './policy/headroom.ts'
+export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'
 export {
   definePolicy,
   type Policy,
@@ -66,7 +67,7 @@ export {
   type QuotaUnit,
   unlimited,
   type WindowForm,
-} from './policy.ts'
+} from './policy/policy.ts'
 export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
@@ -81,4 +82,3 @@ export type {
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
 export type { Asker, Outcome, Store, StoreOp } from './store.ts'
-export { warnOnce } from './warn.ts'

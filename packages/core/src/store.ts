@@ -1,6 +1,6 @@
 import type { Check, Receipt } from './check.ts'
 import type { MaybePromise } from './maybe-promise.ts'
-import type { Policy } from './policy.ts'
+import type { Policy } from './policy/policy.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { type Duration, durationMs, windowMsOf } from '../duration.ts'
-import { given, invalid } from '../options.ts'
+import { type Duration, durationMs, windowMsOf } from '../options/duration.ts'
+import { given, invalid } from '../options/options.ts'
 import type { Algorithm, Counted } from './algorithm.ts'
 import { plainWindow } from './flat-codec.ts'
 

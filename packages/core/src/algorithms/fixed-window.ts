@@ -1,4 +1,4 @@
-import { oneOf } from '../options.ts'
+import { oneOf } from '../options/options.ts'
 import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'

@@ -1,5 +1,5 @@
-import { type Duration, durationMs } from '../duration.ts'
-import { invalid, wholeNumber } from '../options.ts'
+import { type Duration, durationMs } from '../options/duration.ts'
+import { invalid, wholeNumber } from '../options/options.ts'
 import type { Algorithm, CountingCheck, OptionPath } from './algorithm.ts'
 import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
 import { checkUnits } from './max-units.ts'

@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors.ts'
+import { SluiceError } from '../options/errors.ts'
 
 /**
  * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles lose whole units, and beyond

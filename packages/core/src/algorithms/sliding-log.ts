@@ -1,5 +1,5 @@
-import { type Duration, durationMs } from '../duration.ts'
-import { invalid } from '../options.ts'
+import { type Duration, durationMs } from '../options/duration.ts'
+import { invalid } from '../options/options.ts'
 import type { Algorithm, Counted, CountingCheck, OptionPath } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'

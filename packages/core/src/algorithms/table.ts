@@ -1,4 +1,4 @@
-import { invalid } from '../options.ts'
+import { invalid } from '../options/options.ts'
 import type { Algorithm, Counted, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'

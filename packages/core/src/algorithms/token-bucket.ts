@@ -1,4 +1,4 @@
-import { wholeNumber } from '../options.ts'
+import { wholeNumber } from '../options/options.ts'
 import type { Algorithm } from './algorithm.ts'
 import { type Bucket, bucket, shareOf } from './bucket.ts'
 import { checkUnits } from './max-units.ts'

@@ -1,8 +1,8 @@
 import type { Counted } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
-import type { Policy } from '../policy.ts'
-import { warnOnce } from '../warn.ts'
+import { warnOnce } from '../options/warn.ts'
+import type { Policy } from '../policy/policy.ts'
 import type { States } from './states.ts'
 
 /** Format of stored states. Raise it together with a name in keys, never alone: processes of a rolling deploy read both. */

@@ -5,7 +5,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { States } from '../engine/states.ts'
 import { fnv1a } from '../hash.ts'
-import type { Policy } from '../policy.ts'
+import type { Policy } from '../policy/policy.ts'
 import { ShardedMap } from './sharded-map.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { engine } from '../engine/engine.ts'
-import { given, knownFields, wholeNumber } from '../options.ts'
+import { given, knownFields, wholeNumber } from '../options/options.ts'
 import { processWide } from '../process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { MemoryStates } from './memory-states.ts'

@@ -1,5 +1,5 @@
-import { SluiceError } from '../errors.ts'
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../process-wide.ts'
 import type { Store } from '../store.ts'
 import { StoreAccess } from './store-access.ts'

@@ -1,4 +1,4 @@
-import { notify } from '../observers.ts'
+import { notify } from '../limiter/observers.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 import { count, noCounts, type ResilienceCounters } from './store-health.ts'
 

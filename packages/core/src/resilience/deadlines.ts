@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors.ts'
+import { SluiceError } from '../options/errors.ts'
 import { monotonicMs } from './monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */

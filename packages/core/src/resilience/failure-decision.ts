@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import type { FailureMode } from '../failure-mode.ts'
+import type { FailureMode } from '../policy/failure-mode.ts'
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 

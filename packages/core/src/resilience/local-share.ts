@@ -1,7 +1,7 @@
 import { shareOf } from '../algorithms/bucket.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
-import type { Policy } from '../policy.ts'
+import type { Policy } from '../policy/policy.ts'
 import type { Outcome } from '../store.ts'
 
 interface Share {

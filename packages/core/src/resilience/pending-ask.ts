@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import type { FailureMode } from '../failure-mode.ts'
+import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Asker, Store, StoreOp } from '../store.ts'
 import { Waiting } from './deadlines.ts'
 import type { AskOp } from './fallback.ts'

@@ -1,7 +1,7 @@
-import type { Check } from './check.ts'
-import { type Decision, decisionOf } from './decision.ts'
-import { andThen, type MaybePromise } from './maybe-promise.ts'
-import type { Outcome } from './store.ts'
+import type { Check } from '../check.ts'
+import { type Decision, decisionOf } from '../decision.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import type { Outcome } from '../store.ts'
 
 /** Asks about the checks that have a limit, and puts those of unlimited policies, about which no store is asked, in their places. */
 export function askLimited(

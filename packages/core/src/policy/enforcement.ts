@@ -1,5 +1,5 @@
-import { SluiceError } from './errors.ts'
-import { given, invalid, knownFields, oneOf } from './options.ts'
+import { SluiceError } from '../options/errors.ts'
+import { given, invalid, knownFields, oneOf } from '../options/options.ts'
 
 /** Whether a policy refuses, or only tells what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'

@@ -1,19 +1,19 @@
-import { algorithmOf } from './algorithms/table.ts'
-import { SluiceError } from './errors.ts'
-import { type FailureMode, failureModes } from './failure-mode.ts'
-import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/memory-store.ts'
-import { type Observers, observerFields } from './observers.ts'
-import { given, invalid, knownFields, oneOf, wholeNumber } from './options.ts'
-import { definePenalty, type PenaltyOptions } from './penalty.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import { SluiceError } from '../options/errors.ts'
+import { given, invalid, knownFields, oneOf, wholeNumber } from '../options/options.ts'
+import { type FailureMode, failureModes } from '../policy/failure-mode.ts'
+import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
 import {
   definePolicy,
   type Policy,
   type PolicyFields,
   type PolicyOptions,
   policyFields,
-} from './policy.ts'
-import { registerPolicies } from './policy-registry.ts'
-import type { Store } from './store.ts'
+} from '../policy/policy.ts'
+import { registerPolicies } from '../policy/policy-registry.ts'
+import type { Store } from '../store.ts'
+import { type Observers, observerFields } from './observers.ts'
 
 /** The options of a limiter beside its policies. */
 export interface LimiterSettings extends Observers {

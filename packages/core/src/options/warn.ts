@@ -1,5 +1,5 @@
+import { processWide } from '../process-wide.ts'
 import { onOneLine } from './options.ts'
-import { processWide } from './process-wide.ts'
 
 declare const console: { warn(message: string): void }
 

@@ -1,4 +1,4 @@
-import { given, invalid } from './options.ts'
+import { given, invalid } from '../options/options.ts'
 
 /** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
 const whole = 1_000_000

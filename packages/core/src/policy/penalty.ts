@@ -1,7 +1,7 @@
-import type { PenaltySettings } from './algorithms/penalty.ts'
-import { neutralSettings } from './algorithms/table.ts'
-import { type Duration, windowMsOf } from './duration.ts'
-import { flag, given, invalid, knownFields, wholeNumber } from './options.ts'
+import type { PenaltySettings } from '../algorithms/penalty.ts'
+import { neutralSettings } from '../algorithms/table.ts'
+import { type Duration, windowMsOf } from '../options/duration.ts'
+import { flag, given, invalid, knownFields, wholeNumber } from '../options/options.ts'
 import { escapeName, type Policy, policyName } from './policy.ts'
 
 interface NamedPenalty {

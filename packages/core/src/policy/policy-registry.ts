@@ -1,8 +1,8 @@
-import { algorithmOf } from './algorithms/table.ts'
-import { SluiceError } from './errors.ts'
+import { algorithmOf } from '../algorithms/table.ts'
+import { SluiceError } from '../options/errors.ts'
+import { processWide } from '../process-wide.ts'
+import type { Store } from '../store.ts'
 import type { Policy } from './policy.ts'
-import { processWide } from './process-wide.ts'
-import type { Store } from './store.ts'
 
 interface Registered {
   /** What the name means, as far as is known. */

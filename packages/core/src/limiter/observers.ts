@@ -1,12 +1,12 @@
-import type { Check } from './check.ts'
-import { bindingIndex, type Decision } from './decision.ts'
+import type { Check } from '../check.ts'
+import { bindingIndex, type Decision } from '../decision.ts'
+import { andThen, isPromise } from '../maybe-promise.ts'
+import type { ErrorCode, SluiceError } from '../options/errors.ts'
+import { warnOnce } from '../options/warn.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { ResilienceEvent } from '../resilience/resilience-event.ts'
+import type { Outcome, StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
-import type { ErrorCode, SluiceError } from './errors.ts'
-import { andThen, isPromise } from './maybe-promise.ts'
-import type { Policy } from './policy.ts'
-import type { ResilienceEvent } from './resilience/resilience-event.ts'
-import type { Outcome, StoreOp } from './store.ts'
-import { warnOnce } from './warn.ts'
 
 /** The request that an event is about. */
 interface EventSource<Request = unknown> {

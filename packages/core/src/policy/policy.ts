@@ -1,4 +1,4 @@
-import { checkUnits } from './algorithms/max-units.ts'
+import { checkUnits } from '../algorithms/max-units.ts'
 import {
   type AlgorithmName,
   type AlgorithmOptions,
@@ -8,13 +8,13 @@ import {
   algorithmSettings,
   algorithms,
   type CountingName,
-} from './algorithms/table.ts'
-import { type Duration, windowMsOf } from './duration.ts'
+} from '../algorithms/table.ts'
+import { type Duration, windowMsOf } from '../options/duration.ts'
+import { SluiceError } from '../options/errors.ts'
+import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from '../options/options.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
-import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
-import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
