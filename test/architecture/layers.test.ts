@@ -47,6 +47,7 @@ describe('judgeImport', () => {
 
   it.each([
     ['packages/http/src/guard.ts', '@sluice/core'],
+    ['packages/http/src/guard.ts', '@sluice/core/backend'],
     ['packages/http/src/guard.ts', './verdict.ts'],
     ['packages/http/src/keys/ip.ts', '../guard.ts'],
     ['packages/http/src/guard.ts', 'ipaddr.js'],
@@ -61,7 +62,7 @@ describe('judgeImport', () => {
     ['sideways', 'packages/express/src/index.ts', '@sluice/fastify', /express may import http/],
     ['itself', 'packages/http/src/guard.ts', '@sluice/http', /may import core, headers/],
     ['over a layer', 'packages/express/src/index.ts', '@sluice/core', /may import http/],
-    ['a deep path', 'packages/http/src/guard.ts', '@sluice/core/src/key.ts', /through its entry/],
+    ['a deep path', 'packages/http/src/guard.ts', '@sluice/core/src/key.ts', /through its entries/],
     ['a foreign file', 'packages/http/src/guard.ts', '../../core/src/key.ts', /leaves packages/],
     ['a file beside src', 'packages/http/src/guard.ts', '../test/a.ts', /leaves packages/],
     ['no extension', 'packages/http/src/guard.ts', './verdict', /carry \.ts/],

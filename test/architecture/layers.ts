@@ -75,8 +75,8 @@ function judgeRelative(file: string, specifier: string, refuse: (reason: string)
 }
 
 function judgeInternal(name: string, specifier: string, refuse: (reason: string) => string) {
-  const target = specifier.slice(SCOPE.length)
-  if (target.includes('/')) return refuse('a package is used through its entry only')
+  const target = specifier.slice(SCOPE.length).replace(/^core\/backend$/, 'core')
+  if (target.includes('/')) return refuse('a package is used through its entries only')
   const allowed = arrows[name] ?? []
   if (allowed.includes(target)) return undefined
   return refuse(`${name} may import ${allowed.join(', ') || 'no package of ours'}`)
