@@ -5,7 +5,7 @@ export interface Counted {
 }
 
 /** What an algorithm needs to know of a policy. */
-export type Counting<Settings> = Settings & { readonly windowMs: number }
+type Counting<Settings> = Settings & { readonly windowMs: number }
 
 /** What an algorithm needs to know of a check. */
 export interface CountingCheck<Settings> {

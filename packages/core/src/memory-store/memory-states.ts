@@ -189,7 +189,7 @@ function overflowKey({ policy, key }: Check): string {
  * The key itself up to 256 characters; else its SHA-256, padded to 257, so that a long key takes no more room and meets
  * no short one.
  */
-export function boundedKey(key: string): string {
+function boundedKey(key: string): string {
   if (key.length <= longestKey) return key
   return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(longestKey + 1, '#')
 }
