@@ -62,5 +62,5 @@ export type {
   ResilienceEvent,
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
-export type { Asker, Outcome, Store, StoreOp } from './store.ts'
+export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
 export { warnOnce } from './warn.ts'

@@ -1,11 +1,12 @@
 import type { Outcome } from '@sluice/core'
-import type { Row } from './row-groups.ts'
+import type { Plan } from './plans.ts'
+import type { Row } from './row.ts'
 import { applyByShard } from './shards.ts'
 
 type Answers = readonly (readonly Outcome[])[]
 
 /** Sends the rows of one call, which all live in one slot. */
-type SendRows = (rows: readonly Row[]) => Promise<Answers>
+type SendRows = (rows: readonly Row[], plan?: Plan) => Promise<Answers>
 
 /** How long a slot that was seen to move is taken to be moving. */
 const movingMs = 5_000
@@ -19,10 +20,10 @@ const movingMs = 5_000
 export function overMovingSlots(send: SendRows): SendRows {
   let movingUntil = Number.NEGATIVE_INFINITY
 
-  return async (rows) => {
+  return async (rows, plan) => {
     if (performance.now() >= movingUntil) {
       try {
-        return await send(rows)
+        return await send(rows, plan)
       } catch (error) {
         if (!isTryAgain(error)) throw error
         movingUntil = performance.now() + movingMs

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import {
+  type Ask,
   type Asker,
   type Check,
   type MaybePromise,
@@ -10,8 +11,8 @@ import {
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
-import { Batcher } from './batcher.ts'
-import { decodeReply, encodeCall } from './call.ts'
+import { CallEncoder } from './call.ts'
+import { CallQueue } from './call-queue.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
@@ -19,9 +20,13 @@ import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
 import { overMovingSlots } from './moving-slots.ts'
+import { type Plan, Plans } from './plans.ts'
 import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
-import type { Row } from './row-groups.ts'
-import { loadScript, runScript } from './script.ts'
+import { decodeReply } from './reply.ts'
+import type { Row } from './row.ts'
+import { ScriptRunner } from './script-runner.ts'
+import { loadScripts } from './scripts.ts'
+import { splitByPlan } from './split-calls.ts'
 import { storeFailure } from './store-failure.ts'
 import { tags } from './tags.ts'
 
@@ -29,6 +34,8 @@ import { tags } from './tags.ts'
 export interface RedisStore extends Store {
   /** Synchronous for requests whose denial is still known. */
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** The same without a promise of its own. A request whose denial is still known is settled at once. */
+  submit(ask: Ask): void
   /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
 }
@@ -61,8 +68,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let hasJoined = false
   const unobserve: (() => void)[] = []
   const keys = new KeyEncoder({ ...keyOptions, encoding })
-  const script = loadScript(encoding)
-  const ttlMargin = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
+  const isServerClock = clock === 'server'
+  const ttlMargin = isServerClock ? ttlMarginMs.server : ttlMarginMs.other
+  const settings = { encoding, ttlMargin, isServerClock }
+  const scripts = loadScripts(encoding)
+  const calls = new CallEncoder(scripts, settings)
+  const plans = new Plans(scripts, settings)
   const denials = new Denials(
     denialTtlMs,
     typeof clock === 'function' ? clock : monotonicMs,
@@ -74,53 +85,62 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   warnAboutGuessableKeys(options)
   listenForErrors(client)
 
-  async function call(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
+  /** @param plan of all the rows, where they have one in common */
+  async function call(
+    scriptRunner: ScriptRunner,
+    rows: readonly Row[],
+    plan: Plan | undefined,
+  ): Promise<readonly (readonly Outcome[])[]> {
     callNumber += 1
-    const number = callNumber
     if (clock === 'client') await fleet.clockAsked()
-    const now =
-      clock === 'server' ? undefined : clock === 'client' ? fleet.now() : Math.floor(clock())
-    const encoded = encodeCall(rows, {
-      number,
-      now,
-      isServerClock: clock === 'server',
-      ttlMargin,
-      incarnation,
-    })
-    incarnation = (incarnation + 2 * encoded.keys.length) % u32
-    const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
-    const { outcomes, unreadable } = decodeReply(reply, number, encoded.groups)
+    const header = { now: isServerClock ? undefined : clientNow(), number: callNumber, incarnation }
+    const encoded = calls.encode(rows, plan, header)
+    // Two for each key at most.
+    incarnation = (incarnation + 2 * Number(encoded.command[2])) % u32
+    const sent = denials.send(rows)
+    const reply = await scriptRunner.run(encoded)
+    const { outcomes, unreadable } = decodeReply(reply, encoded.text, rows)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
+    denials.learnAll(rows, outcomes, sent)
     return outcomes
   }
 
-  async function send(rows: readonly Row[]): Promise<readonly (readonly Outcome[])[]> {
-    const sent = rows.map((row) => denials.send(row))
-    const outcomes = await call(rows)
-    for (const [index, row] of rows.entries()) {
-      const answered = sent[index]
-      if (answered) denials.learn(row, outcomes[index] ?? [], answered)
-    }
-    return outcomes
+  function clientNow(): number {
+    return typeof clock === 'function' ? Math.floor(clock()) : fleet.now()
   }
 
-  function openLane(): Batcher<Row, readonly Outcome[]> {
-    const sendBatch = redis.isCluster ? overMovingSlots(send) : send
-    return new Batcher({
-      maxWeights: [batch.maxKeys, batch.maxBytes],
-      weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
-      maxInFlight: batch.maxInFlight,
-      isWanted: ({ asker }) => !asker?.answered,
-      send: (rows) => sendBatch(rows).catch(fail),
+  function openLane(): CallQueue {
+    // Nodes of a Cluster learn scripts one by one.
+    const scriptRunner = new ScriptRunner(redis)
+    const send = (rows: readonly Row[], plan?: Plan) => call(scriptRunner, rows, plan)
+    const sendCall = redis.isCluster ? overMovingSlots(send) : send
+    return new CallQueue({
+      ...batch,
+      split: (asks) => splitByPlan(asks, plans),
+      async send({ asks, plan }) {
+        try {
+          const outcomes = await sendCall(asks, plan)
+          for (let i = 0; i < asks.length; i += 1) asks[i]?.settle(outcomes[i] ?? [])
+        } catch (error) {
+          const failure = storeFailure(error)
+          for (const ask of asks) ask.fail(failure)
+        }
+      },
     })
   }
 
   const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
+
+  function join(): void {
+    if (hasJoined || lanes.isClosed) return
+    hasJoined = true
+    fleet.join(heartbeatMs)
+  }
 
   return {
     space,
@@ -132,12 +152,17 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     },
 
     apply(op, checks, asker) {
-      if (!hasJoined && !lanes.isClosed) {
-        hasJoined = true
-        fleet.join(heartbeatMs)
-      }
-      const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
+      join()
+      const row = { op, checks, keys: keys.keysOf(checks), asker }
       return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
+    },
+
+    submit(ask) {
+      join()
+      ask.keys = keys.keysOf(ask.checks)
+      const denied = lanes.isClosed ? undefined : denials.answer(ask)
+      if (denied) ask.settle(denied)
+      else lanes.submit(ask)
     },
 
     async close() {
@@ -154,12 +179,6 @@ function monotonicMs(): number {
   return performance.now()
 }
 
-function bytesOf(keys: readonly string[]): number {
-  let bytes = 0
-  for (const key of keys) bytes += key.length
-  return bytes
-}
-
 function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const prefixes = spaces.get(client) ?? new Map<string, Space>()
   spaces.set(client, prefixes)
@@ -168,10 +187,6 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const space = { fleet: new Fleet(redis, `${prefix}:{${tags[0]}}:instances`) }
   prefixes.set(prefix, space)
   return space
-}
-
-function fail(error: unknown): never {
-  throw storeFailure(error)
 }
 
 /**

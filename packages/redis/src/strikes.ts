@@ -1,5 +1,5 @@
 import type { Check } from '@sluice/core'
-import type { Row } from './row-groups.ts'
+import type { Row } from './row.ts'
 
 interface Collected {
   readonly check: Check

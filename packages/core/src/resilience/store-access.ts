@@ -10,7 +10,7 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import { Deadlines, inTime } from './deadlines.ts'
 import { Fallback } from './fallback.ts'
 import { monotonicMs } from './monotonic-clock.ts'
-import { type Ask, type Caller, PendingAsk } from './pending-ask.ts'
+import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
 import { Ramp } from './ramp.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
@@ -20,7 +20,7 @@ import type { StoreHealth } from './store-health.ts'
  * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
  * of its limiters.
  */
-export class StoreAccess {
+export class StoreAccess implements AnswerHandler {
   readonly #heard = new WeakSet<Store>()
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
@@ -35,14 +35,6 @@ export class StoreAccess {
   #decisionsAway = 0
   /** Requests that have waited their time out; `undefined` until there is one. */
   #tired: WeakSet<object> | undefined
-  readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
-    this.#bulletin.countMissed()
-    if (ask.request && typeof ask.request === 'object') {
-      this.#tired ??= new WeakSet()
-      this.#tired.add(ask.request)
-    }
-    return this.#failed(error, ask, true)
-  }
 
   constructor(memory: MemoryStore) {
     this.#fallback = new Fallback(memory)
@@ -75,7 +67,7 @@ export class StoreAccess {
     this.#bulletin.observe(observer)
   }
 
-  ask(ask: Ask): MaybePromise<Decision> {
+  ask(ask: Question): MaybePromise<Decision> {
     if (this.#tired && ask.request && this.#tired.has(ask.request)) {
       const decision = this.#without(ask)
       this.#payUp(ask)
@@ -128,7 +120,7 @@ export class StoreAccess {
   }
 
   /** Some of the traffic goes without the store, or all of it. */
-  #askAway(ask: Ask): MaybePromise<Decision> {
+  #askAway(ask: Question): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') return this.#askStore(ask)
@@ -140,16 +132,24 @@ export class StoreAccess {
     return this.#askStore(ask)
   }
 
-  #askStore(ask: Ask): MaybePromise<Decision> {
-    const asker = this.#isRemote ? new PendingAsk(ask, this.#onMissed) : undefined
+  #askStore(ask: Question): MaybePromise<Decision> {
+    const { store } = ask.caller
+    if (store.submit) return this.#submit(new PendingAsk(ask, this), store)
+    const asker = this.#isRemote ? new PendingAsk(ask, this) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = ask.caller.store.apply(ask.op, ask.checks, asker)
+      outcomes = store.apply(ask.op, ask.checks, asker)
     } catch (error) {
       return this.#failed(error, ask, false)
     }
     if (isPromise(outcomes)) {
-      return this.#wait(outcomes, asker ?? new PendingAsk(ask, this.#onMissed))
+      const pending = asker ?? new PendingAsk(ask, this)
+      const decision = this.#wait(pending)
+      outcomes.then(
+        (found) => this.hear(pending, found),
+        (error: unknown) => this.lose(pending, error),
+      )
+      return decision
     }
     // A remote store knew it without asking, and so was not probed.
     if (this.#isRemote) this.#breaker.withdraw()
@@ -157,24 +157,35 @@ export class StoreAccess {
     return decisionOf(outcomes, 'store')
   }
 
-  #wait(outcomes: Promise<readonly Outcome[]>, ask: PendingAsk): Promise<Decision> {
+  #submit(ask: PendingAsk, store: Store): MaybePromise<Decision> {
+    this.#isRemote = true
+    try {
+      store.submit?.(ask)
+    } catch (error) {
+      if (!ask.decision) return this.#failed(error, ask, false)
+    }
+    return ask.decision ?? this.#wait(ask)
+  }
+
+  #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     if (this.#breaker.state === 'half-open') {
       this.#bulletin.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
     }
-    const deadlines = this.#deadlinesOf(ask.caller)
-    const { decision } = ask
-    deadlines.add(ask)
-    outcomes.then(
-      (found) => this.#hear(ask, found),
-      (error: unknown) => this.#lose(ask, error),
-    )
-    return decision
+    this.#deadlinesOf(ask.caller).add(ask)
+    return ask.promise()
   }
 
-  #hear(ask: PendingAsk, found: readonly Outcome[]): void {
+  /** The store answered, in time or not. */
+  hear(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
       const answer = decisionOf(found, 'store')
+      if (!ask.isListed && !ask.meanwhile) {
+        // The store knew it without asking anybody, and so was not probed.
+        this.#breaker.withdraw()
+        ask.answer(answer)
+        return
+      }
       this.#deadlinesOf(ask.caller).remove(ask)
       if (!answer.allowed || this.#fallback.knowsBlocks) this.#fallback.remember(ask.checks, found)
       if (ask.meanwhile) {
@@ -187,11 +198,12 @@ export class StoreAccess {
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
-      this.#lose(ask, error)
+      this.lose(ask, error)
     }
   }
 
-  #lose(ask: PendingAsk, error: unknown): void {
+  /** The store failed. */
+  lose(ask: PendingAsk, error: unknown): void {
     this.#deadlinesOf(ask.caller).remove(ask)
     if (ask.meanwhile) {
       this.#reconciliation.lost(ask, ask.meanwhile)
@@ -199,8 +211,18 @@ export class StoreAccess {
     } else ask.answer(this.#failed(error, ask, false))
   }
 
+  /** What is answered when the time is over. */
+  miss(ask: PendingAsk, error: unknown): Decision {
+    this.#bulletin.countMissed()
+    if (ask.request && typeof ask.request === 'object') {
+      this.#tired ??= new WeakSet()
+      this.#tired.add(ask.request)
+    }
+    return this.#failed(error, ask, true)
+  }
+
   /** Tells the store, if it is there, what is owed for certain: nobody may ask for this key again. */
-  #payUp(ask: Ask): void {
+  #payUp(ask: Question): void {
     if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
 
@@ -212,7 +234,7 @@ export class StoreAccess {
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
-  #failed(error: unknown, ask: Ask, isDoubtful: boolean): Decision {
+  #failed(error: unknown, ask: Question, isDoubtful: boolean): Decision {
     const nowMs = monotonicMs()
     ask.caller.onFailure(ask.op, error)
     if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
@@ -247,7 +269,7 @@ export class StoreAccess {
     void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without({ op, checks, caller }: Ask, isDoubtful = false): Decision {
+  #without({ op, checks, caller }: Question, isDoubtful = false): Decision {
     this.#decisionsAway += 1
     this.#bulletin.counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
