@@ -108,7 +108,7 @@ export class CallQueue {
   #dropUnwanted(): void {
     let error: SluiceError | undefined
     for (let ask = this.#waiting[this.#gone]; ask?.answered; ask = this.#waiting[this.#gone]) {
-      error ??= new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
+      error ??= notSentInTime()
       this.#gone += 1
       ask.fail(error)
     }
@@ -145,6 +145,10 @@ export class CallQueue {
 
 function isWanted(ask: Ask): boolean {
   return !ask.answered
+}
+
+export function notSentInTime(): SluiceError {
+  return new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
 }
 
 export function storeClosed(): SluiceError {

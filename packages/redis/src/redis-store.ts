@@ -12,7 +12,7 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { CallEncoder } from './call.ts'
-import { CallQueue } from './call-queue.ts'
+import { CallQueue, notSentInTime } from './call-queue.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
@@ -91,6 +91,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     rows: readonly Row[],
     plan: Plan | undefined,
   ): Promise<readonly (readonly Outcome[])[]> {
+    for (let turn = scriptRunner.turn(); turn; turn = scriptRunner.turn()) {
+      await turn
+      if (rows.every(({ answered }) => answered)) throw notSentInTime()
+    }
     callNumber += 1
     if (clock === 'client') await fleet.clockAsked()
     const header = { now: isServerClock ? undefined : clientNow(), number: callNumber, incarnation }

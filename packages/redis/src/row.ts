@@ -7,6 +7,8 @@ export interface Row {
   readonly keys: readonly string[]
   /** Who waits for it, as far as the limiter says. */
   readonly asker?: Asker | undefined
+  /** Whether nobody waits for it any more. */
+  readonly answered?: boolean
 }
 
 /** Whether a key occurs more than once in the rows. */

@@ -3,42 +3,60 @@ import type { RedisClient } from './clients/redis-client.ts'
 import type { Script } from './scripts.ts'
 
 /**
- * Runs scripts by their SHA-1, and sends a text only to a server that says it does not know it: once, while other calls of the script wait for
- * that. After any other error a script is not run again: it may have counted. Nodes of a Cluster learn a script one by one.
+ * Runs scripts by their SHA-1, and sends a text only to a server that says it does not know it. After any other error a script is not run again:
+ * it may have counted. While a script is asked for the first time, later calls wait their turn: so its text is sent once, and calls keep their order.
  */
 export class ScriptRunner {
   readonly #client: RedisClient
-  /** The scripts whose text is on its way. */
-  readonly #loading = new Map<Script, Promise<unknown>>()
+  readonly #known = new Set<Script>()
+  readonly #waiting: (() => void)[] = []
+  #isLoading = false
 
   constructor(client: RedisClient) {
     this.#client = client
   }
 
+  /** A promise to wait for before a call is made; `undefined` when nothing is in its way. */
+  turn(): Promise<void> | undefined {
+    if (!this.#isLoading) return undefined
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
   run(call: EncodedCall): Promise<unknown> {
-    const loading = this.#loading.get(call.script)
-    if (loading) return this.#after(loading, call)
+    if (!this.#known.has(call.script)) return this.#load(call)
     return this.#client.send(call.command, keyOf(call)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
-      const other = this.#loading.get(call.script)
-      return other ? this.#after(other, call) : this.#load(call)
+      this.#known.delete(call.script)
+      return this.#afterLoading(call)
     })
   }
 
   async #load(call: EncodedCall): Promise<unknown> {
-    const { script, command } = call
-    const loaded = this.#client.send(['EVAL', script.text, ...command.slice(2)], keyOf(call))
-    this.#loading.set(script, loaded)
+    this.#isLoading = true
     try {
-      return await loaded
+      const reply = await this.#evaluate(call)
+      this.#known.add(call.script)
+      return reply
     } finally {
-      this.#loading.delete(script)
+      this.#isLoading = false
+      // The first of them may be the next to load a script: then the others go on waiting.
+      for (const resolve of this.#waiting.splice(0)) resolve()
     }
   }
 
-  async #after(loading: Promise<unknown>, call: EncodedCall): Promise<unknown> {
-    // Whatever came of it: this call tells for itself.
-    await loading.catch(() => undefined)
+  async #evaluate(call: EncodedCall): Promise<unknown> {
+    const { script, command } = call
+    try {
+      return await this.#client.send(command, keyOf(call))
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error
+      return this.#client.send(['EVAL', script.text, ...command.slice(2)], keyOf(call))
+    }
+  }
+
+  /** For a call that did not run, since the server has forgotten its script. */
+  async #afterLoading(call: EncodedCall): Promise<unknown> {
+    for (let turn = this.turn(); turn; turn = this.turn()) await turn
     return this.run(call)
   }
 }
