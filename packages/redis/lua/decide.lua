@@ -4,10 +4,10 @@
 -- ARGV[1]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[2]  the call: 'c<number>;<ttl margin ms>;<u32 from which incarnations are counted>;<1 for the server's clock>'
 -- ARGV[3]  the requests as JSON, which src/general-call.ts writes:
---   { policies: [{ algorithm, usual?, limit, window, capacity, resolution, ttl, margin, aligned, is_short, count_denied,
+--   { policies: [{ algorithm, usual?, fields?, limit, window, capacity, resolution, ttl, aligned, is_short, count_denied,
 --                  block_for?, block_factor?, block_most? }],
 --     groups: [{ op, shape, rows, repeats?, costs?, receipts? }] }
---   usual      the module that decides its keys in a usual state; left out where there is none
+--   usual      the module that decides its keys in a usual state, and the four numbers that it uses; left out where there is none
 --   shape      the policies of each request of the group, numbers from 1
 --   rows       how many requests the group has; each has a key for each policy of the shape
 --   repeats    whether a key occurs more than once in the group
@@ -17,13 +17,12 @@
 local call = cjson.decode(ARGV[3])
 local policies, reply = call.policies, { ARGV[2], now }
 
-local modules = {}
 for _, policy in ipairs(policies) do
-  local name = policy.usual
-  if name then
-    modules[name] = modules[name] or usuals[name]()
-    policy.module = modules[name]
-    policy.module.prepare(policy)
+  local open_module, fields = usuals[policy.usual or ''], policy.fields
+  if open_module then
+    local use
+    use, policy.consume, policy.undo, policy.reads_string = open_module()
+    use(fields[1], fields[2], fields[3], fields[4])
   end
 end
 
@@ -39,13 +38,13 @@ local function consume_usually(shape, first_key, costs, at, values, first_value)
   for i = 1, width do
     local policy, key, value = shape[i], KEYS[first_key + i], nil
     local units = costs and costs[at + i] or 1
-    if policy.module.reads_string then
+    if policy.reads_string then
       if values then value = values[first_value + i] else value = redis_pcall('GET', key) end
     end
     local x, y, before, denied = nil, nil, nil, nil
-    if units > 0 and type(value) ~= 'table' then x, y, before, denied = policy.module.consume(policy, key, units, value) end
+    if units > 0 and type(value) ~= 'table' then x, y, before, denied = policy.consume(key, units, value) end
     if denied or not x then
-      for j = i - 1, 1, -1 do shape[j].module.undo(KEYS[first_key + j], befores[j]) end
+      for j = i - 1, 1, -1 do shape[j].undo(KEYS[first_key + j], befores[j]) end
       return false
     end
     xs[i], ys[i], befores[i] = x, y, before
@@ -58,8 +57,8 @@ end
 local function may_be_usual(group, shape)
   local is_readable = not group.repeats
   for i = 1, #shape do
-    if not shape[i].module then return false, false end
-    is_readable = is_readable and shape[i].module.reads_string
+    if not shape[i].consume then return false, false end
+    is_readable = is_readable and shape[i].reads_string
   end
   return group.op == 'consume', is_readable
 end

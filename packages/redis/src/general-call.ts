@@ -1,6 +1,13 @@
 import type { Check, Policy, StoreOp } from '@sluice/core'
 import { type Row, repeatsKeys } from './row.ts'
-import { capacityOf, isShortLog, logTtlMs, type StoreSettings, usualOf } from './usual-states.ts'
+import {
+  capacityOf,
+  isShortLog,
+  logTtlMs,
+  type StoreSettings,
+  usualFields,
+  usualOf,
+} from './usual-states.ts'
 
 /** Rows that follow each other, of one operation on one list of policies: their keys travel without further words. */
 interface Group {
@@ -45,15 +52,16 @@ export class GeneralCall {
     const { policy, limit } = check
     const known = encodedPolicies.get(policy)
     if (known?.limit === limit && known.settings === this.#settings) return known.json
+    const usual = policy.algorithm === 'penalty' ? 'penalty' : usualOf(check, this.#settings)
     const json = JSON.stringify({
       algorithm: policy.algorithm,
-      usual: policy.algorithm === 'penalty' ? 'penalty' : usualOf(check, this.#settings),
+      usual,
+      fields: usual && usualFields(usual, check, this.#settings),
       limit,
       window: policy.windowMs,
       capacity: capacityOf(check),
       resolution: policy.resolutionMs,
       ttl: logTtlMs(check, this.#settings),
-      margin: this.#settings.ttlMargin,
       aligned: policy.clockAligned,
       is_short: isShortLog(check),
       count_denied: policy.countDenied,

@@ -69,6 +69,6 @@ export class Plans {
   }
 
   #fields(name: UsualName, check: Check): string[] {
-    return usualFields(name, check, this.#settings)
+    return usualFields(name, check, this.#settings).map(String)
   }
 }

@@ -79,10 +79,15 @@ export function loadScripts(encoding: Encoding): Scripts {
 
 function usualScript(name: UsualName): Script {
   const { module, algorithm, whole } = parts[name]
+  const text = moduleText(module)
   return script([
-    ...beginning(),
-    `local ALGORITHM, IS_SHORT = '${algorithm}', ${name === 'sliding-log-string'}`,
-    `local usual = (function()\n${file(`usual/${module}`)}\nend)()`,
+    file('shared'),
+    // Twice, so that a request of one policy needs no function around it.
+    text,
+    file('usual-alone'),
+    `local function open_module()\n${text}\n${file(undoOf(module))}\nreturn use, consume, undo\nend`,
+    `local ALGORITHM, IS_SHORT, HAS_LEVEL = '${algorithm}', ${name === 'sliding-log-string'}, ${module === 'token-bucket'}`,
+    file('report'),
     defineWhole(whole),
     file('usual'),
   ])
@@ -90,8 +95,8 @@ function usualScript(name: UsualName): Script {
 
 function generalScript(encoding: Encoding): Script {
   const modules = [
-    ...Object.entries(parts).map(([name, { module }]) => [name, module]),
-    ['penalty', 'penalty'],
+    ...Object.entries(parts).map(([name, { module }]) => [name, module] as const),
+    ['penalty', 'penalty'] as const,
   ]
   const whole = [
     ...(encoding === 'packed' ? packedLog : sortedSetLog),
@@ -103,24 +108,33 @@ function generalScript(encoding: Encoding): Script {
     'penalty',
   ]
   return script([
-    ...beginning(),
+    file('shared'),
+    file('report'),
     'local usuals = {}',
     ...modules.map(
-      ([name, module]) => `usuals['${name}'] = function()\n${file(`usual/${module}`)}\nend`,
+      ([name, module]) =>
+        `usuals['${name}'] = function()\n${moduleText(module)}\n${file(undoOf(module))}\nreturn use, consume, undo, READS_STRING\nend`,
     ),
     defineWhole(whole),
     file('decide'),
   ])
 }
 
-function beginning(): readonly string[] {
-  return [file('shared'), file('usual/log-times'), file('usual/block-layout')]
+/** A module with what it shares with the whole algorithm. */
+function moduleText(module: string): string {
+  const text = file(`usual/${module}`)
+  return module === 'sliding-log-blocks' ? `${file('usual/block-layout')}\n${text}` : text
+}
+
+function undoOf(module: string): string {
+  return module === 'sliding-log-blocks' ? 'usual/undo-blocks' : 'usual/undo-string'
 }
 
 /** A function, so that a call in which all keys are in a usual state defines nothing of it. */
 function defineWhole(algorithms: readonly string[]): string {
   const body = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'row'].map(file)
-  return `local function define_whole(reply)\n${body.join('\n')}\nend`
+  const shared = algorithms.includes('sliding-log-blocks') ? [file('usual/block-layout')] : []
+  return `local function define_whole(reply)\n${[...shared, ...body].join('\n')}\nend`
 }
 
 function script(texts: readonly string[]): Script {

@@ -54,22 +54,26 @@ export function logTtlMs({ policy }: Check, settings: StoreSettings): number {
   return policy.windowMs + slack + settings.ttlMargin + policy.resolutionMs - 1
 }
 
-/** What a module reads of a policy, in its order (`read_policy`). */
-export function usualFields(name: UsualName, check: Check, settings: StoreSettings): string[] {
+/** The four numbers that a module uses (`use`): of a check without limit and window, which come first. */
+export function usualFields(
+  name: UsualName | 'penalty',
+  check: Check,
+  settings: StoreSettings,
+): readonly number[] {
   const { policy, limit } = check
-  const first = [String(limit), String(policy.windowMs)]
-  const margin = String(settings.ttlMargin)
+  const { ttlMargin } = settings
   switch (name) {
     case 'sliding-log-string':
     case 'sliding-log-blocks':
-      return [...first, String(policy.resolutionMs), String(logTtlMs(check, settings))]
-    case 'sliding-counter':
-      return [...first, margin]
+      return [limit, policy.windowMs, policy.resolutionMs, logTtlMs(check, settings)]
     case 'fixed-window':
-      return [...first, policy.clockAligned ? '1' : '0', margin]
+      return [limit, policy.windowMs, policy.clockAligned ? 1 : 0, ttlMargin]
     case 'token-bucket':
     case 'leaky-bucket':
-      return [...first, String(capacityOf(check)), margin]
+      return [limit, policy.windowMs, capacityOf(check), ttlMargin]
+    case 'sliding-counter':
+    case 'penalty':
+      return [limit, policy.windowMs, ttlMargin, 0]
   }
 }
 

@@ -7,7 +7,7 @@ do
   define['block-form'] = function()
     local block_form = {}
 
-    local TIME_SPAN, HALF_SPAN = BLOCK_TIME_SPAN, BLOCK_TIME_SPAN / 2
+    local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 
     local function form(version)
       local header, entry, _, header_size, entry_size, full_size, span = block_layout(version)

@@ -6,8 +6,17 @@ do
   define['sliding-log'] = function()
     local layouts, sliding_log = whole('layouts'), {}
 
+    -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units at `cut` or before count no more. The time to
+    -- live is set with the first unit of each quarter window, which begins at `share_start`.
+    local function set_times(policy)
+      local beyond = now % policy.resolution
+      policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+      policy.cut = now - policy.window
+      policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
+    end
+
     function sliding_log.load(cell, key, policy)
-      if not policy.stamp then set_log_times(policy) end
+      if not policy.stamp then set_times(policy) end
       cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
       cell.used, cell.first = 0, nil
       layouts.read(cell, key, policy)

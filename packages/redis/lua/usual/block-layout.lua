@@ -1,7 +1,4 @@
--- What the usual states of a block list and the whole algorithm share (algorithms/sliding-log-blocks.lua).
--- Stored times are modulo this, and so are differences: those of what lies behind are in the upper half.
-local BLOCK_TIME_SPAN = 1099511627776
-
+-- What the usual states of a block list and the whole algorithm share (algorithms/sliding-log-block-form.lua).
 -- By version: how its header, an entry, and two entries are written; bytes of a header, of an entry, and of a full block; what totals are modulo.
 -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
 -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.

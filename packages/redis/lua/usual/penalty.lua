@@ -1,16 +1,15 @@
--- The usual states of a penalty (algorithms/penalty.lua) whose request is allowed: nothing counted, and strikes that block nobody.
-local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
+-- The usual states of a penalty whose request is allowed: nothing counted, and strikes that block nobody. Formats: algorithms/penalty.lua.
+local READS_STRING = true
+local window
 
-local function prepare() end
-
-local function consume(policy, _, _, value)
-  if not value then return 0, 0 end
-  if #value ~= LENGTH then return nil end
-  local version, since, strikes, blocked_until = unpack_struct(FORMAT, value)
-  if version ~= VERSION or now < blocked_until or since > now then return nil end
-  return now < since + policy.window and strikes or 0, 0
+local function use(_, new_window)
+  window = new_window
 end
 
-local function undo() end
-
-return { fields = 0, reads_string = true, prepare = prepare, consume = consume, undo = undo }
+local function consume(_, _, value)
+  if not value then return 0, 0 end
+  if #value ~= 29 then return nil end
+  local version, since, strikes, blocked_until = unpack_struct('<BI6I4I6', value)
+  if version ~= 1 or now < blocked_until or since > now then return nil end
+  return now < since + window and strikes or 0, 0
+end

@@ -1,15 +1,16 @@
--- The usual states of a packed log with a high limit (algorithms/sliding-log-blocks.lua): live with one dead block at most, and full.
-local TIME_SPAN, HALF_SPAN = BLOCK_TIME_SPAN, BLOCK_TIME_SPAN / 2
+-- The usual states of a packed log with a high limit: live with one dead block at most, and full. Formats: algorithms/sliding-log-block-form.lua.
+local READS_STRING = false
+-- Stored times are modulo this, and so are differences: those of what lies behind are in the upper half.
+local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+local limit, window, ttl, stamp, cut
 
-local function read_policy(at)
-  return {
-    limit = tonumber(ARGV[at]), window = tonumber(ARGV[at + 1]), resolution = tonumber(ARGV[at + 2]),
-    ttl = ARGV[at + 3],
-  }
+local function use(new_limit, new_window, resolution, new_ttl)
+  limit, window, ttl, cut = new_limit, new_window, new_ttl, now - new_window
+  local beyond = now % resolution
+  stamp = beyond == 0 and now or now - beyond + resolution
 end
 
-local function consume(policy, key, units)
-  local limit, stamp, cut = policy.limit, policy.stamp, policy.cut
+local function consume(key, units)
   local tail = redis_pcall('LINDEX', key, '-1')
   if type(tail) ~= 'string' then return nil end
   local HEADER, ENTRY, TWO, header_size, size, full_size, span = block_layout(tail:byte(1))
@@ -45,7 +46,7 @@ local function consume(policy, key, units)
   local used = (last_total - base) % span
   -- An entry that all units of were given back says nothing.
   if total == base then return nil end
-  local until_next = (first - cut) % TIME_SPAN + cut + policy.window - now
+  local until_next = (first - cut) % TIME_SPAN + cut + window - now
   if used + units > limit then
     if used + units ~= limit + 1 then return nil end
     return used, until_next, false, true
@@ -60,15 +61,7 @@ local function consume(policy, key, units)
     redis_call('RPUSH', key, pack(HEADER, version, 0, last_total) .. added)
   end
   if dead then redis_call('LPOP', key) end
-  if stamp - last_age < policy.share_start then redis_call('PEXPIRE', key, policy.ttl) end
+  -- The time to live is set with the first unit of each quarter window.
+  if stamp - last_age < floor(stamp * 4 / window) * window / 4 then redis_call('PEXPIRE', key, ttl) end
   return used + units, until_next, tail
 end
-
--- The tail was replaced, or another block put behind it.
-local function undo(key, tail)
-  if redis_call('LINDEX', key, '-2') == tail then redis_call('RPOP', key) else redis_call('LSET', key, '-1', tail) end
-end
-
-return {
-  fields = 4, reads_string = false, read_policy = read_policy, prepare = set_log_times, consume = consume, undo = undo,
-}
