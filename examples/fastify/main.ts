@@ -1,5 +1,13 @@
 // Fastify: a limit for everybody by address, routes with limits of their own, and one without.
-import { apiKey, firstOf, ip, rateLimitPlugin } from '@sluice/fastify'
+import {
+  all,
+  apiKey,
+  firstOf,
+  ip,
+  type RouteRateLimitOptions,
+  rateLimitPlugin,
+  user,
+} from '@sluice/fastify'
 import { redisStore } from '@sluice/redis'
 import fastify from 'fastify'
 import { createClient } from 'redis'
@@ -11,24 +19,35 @@ const app = fastify()
 // Everything, unknown URLs too: 100 requests a minute for each address.
 await app.register(rateLimitPlugin, { ...shared, limit: 100, window: '1m' })
 
-// A route's own limit replaces the one above.
-app.post(
-  '/login',
-  { config: { rateLimit: { limit: 5, window: '1m' } } },
-  async (_request, reply) => {
-    return reply.code(401).send({ error: 'wrong password' })
-  },
-)
+// Logging in: 5 tries a minute for an account from an address, and 20 for the address. The account stands in the body, which Fastify has read
+// before the hook `preHandler`: so the limits of routes are asked there. The address is counted before, at `onRequest`.
+await app.register(rateLimitPlugin, { ...shared, hook: 'preHandler', global: false })
+const account = user((request) => {
+  const { body } = request
+  return typeof body === 'object' && body !== null && 'name' in body ? String(body.name) : undefined
+})
+const logins = {
+  policies: [
+    { limit: 5, window: '1m', key: all(account, ip()) },
+    { limit: 20, window: '1m', key: ip() },
+  ],
+} satisfies RouteRateLimitOptions
+app.post('/login', { config: { rateLimit: logins } }, async (_request, reply) => {
+  return reply.code(401).send({ error: 'wrong password' })
+})
+
+// In place of a database: anybody can make up a key, so only those count that were issued.
+const issued = new Set(['a', 'b'])
 
 // Two quotas at once, all or nothing, by API key, else by address. A search costs 5 units.
 const search = {
-  key: firstOf(apiKey(), ip()),
+  key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip()),
   cost: 5,
   policies: [
     { name: 'burst', limit: 10, window: '1s' },
     { name: 'sustained', limit: 600, window: '1m' },
   ],
-}
+} satisfies RouteRateLimitOptions
 app.get('/api/search', { config: { rateLimit: search } }, async (request) => {
   return { left: request.rateLimit?.outcomes.map(({ remaining }) => remaining) }
 })

@@ -5,7 +5,9 @@ import type { Opened } from './open-broker.ts'
 
 /** An API that takes orders for reports, and lets their clients see how they are. */
 export function reportApi({ broker, store }: Opened): Express {
-  const who = firstOf(apiKey(), ip())
+  // In place of a database: anybody can make up a key, so only those count that were issued.
+  const issued = new Set(['demo'])
+  const who = firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
   const queue = createQueue({ broker, identity: who, maxDepth: 100 })
   const app = express()
   app.post(

@@ -3,6 +3,7 @@ import express4 from 'express4'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
 import { admission } from './behaviours/admission.ts'
+import { admissionIdentities } from './behaviours/admission-identities.ts'
 import { admissionKeys } from './behaviours/admission-keys.ts'
 import { admissionOverflow } from './behaviours/admission-overflow.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
@@ -10,10 +11,13 @@ import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
+import { identities } from './behaviours/identities.ts'
 import { keys } from './behaviours/keys.ts'
 import { leases } from './behaviours/leases.ts'
+import { logging } from './behaviours/logging.ts'
 import { movingLimits } from './behaviours/moving-limits.ts'
 import { penalties } from './behaviours/penalties.ts'
+import { preflights } from './behaviours/preflights.ts'
 import { proxies } from './behaviours/proxies.ts'
 import { queues } from './behaviours/queues.ts'
 import { refusals } from './behaviours/refusals.ts'
@@ -32,9 +36,12 @@ const behaviours = {
   bypasses,
   requestValues,
   keys,
+  identities,
+  preflights,
   accessLists,
   proxies,
   refusals,
+  logging,
   responseHeaders,
   chains,
   routeRules,
@@ -44,6 +51,7 @@ const behaviours = {
   queues,
   leases,
   admission,
+  admissionIdentities,
   admissionKeys,
   admissionOverflow,
   penalties,

@@ -2,7 +2,7 @@ import type { RateLimitPluginOptions } from '@sluice/fastify'
 import fastify, { type FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 
-export const two: RateLimitPluginOptions = { limit: 2, window: '1m' }
+export const two = { limit: 2, window: '1m' } as const satisfies RateLimitPluginOptions
 export const hello = async () => 'hello'
 
 export function create(): FastifyInstance {

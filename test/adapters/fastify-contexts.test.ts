@@ -19,7 +19,7 @@ describe('where the plugin applies', () => {
 
   it('limits a route by its own options, declared before or after', async () => {
     const app = create()
-    const config = { rateLimit: { limit: 1, window: '1m' } }
+    const config = { rateLimit: { limit: 1, window: '1m' } } as const
     app.get('/before', { config }, hello)
     app.register(rateLimitPlugin, two)
     app.get('/after', { config }, hello)
@@ -126,7 +126,7 @@ describe('where the plugin applies', () => {
 
   it('a context that was made between two registrations has its routes limited by the first', async () => {
     const app = create()
-    const config = { rateLimit: { limit: 1, window: '1m' } }
+    const config = { rateLimit: { limit: 1, window: '1m' } } as const
     await app.register(rateLimitPlugin, two)
     await app.register(async (child) => {
       child.get('/own', { config }, hello)

@@ -50,7 +50,7 @@ describe('the options of a route', () => {
   it('shared by two routes, count each apart', async () => {
     const app = create()
     await app.register(rateLimitPlugin, two)
-    const config = { rateLimit: { limit: 1, window: '1m' } }
+    const config = { rateLimit: { limit: 1, window: '1m' } } as const
     app.get('/a', { config }, hello)
     app.get('/b', { config }, hello)
     app.route({ method: ['PUT', 'PATCH'], url: '/c', config, handler: hello })
@@ -76,7 +76,7 @@ describe('the options of a route', () => {
   })
 
   it('are checked when the route is declared, or else when it is first asked for', async () => {
-    const wrong = { config: { rateLimit: { limit: -1, window: '1m' } } }
+    const wrong = { config: { rateLimit: { limit: -1, window: '1m' } } } as const
     const app = create()
     app.get('/before', wrong, hello)
     await app.register(rateLimitPlugin, two)

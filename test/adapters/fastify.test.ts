@@ -73,6 +73,17 @@ describe('the life of a request', () => {
     expect(answer.json()).toEqual({ retryAfterMs: null })
   })
 
+  it('shows a refusal to onResponse, and not to a later onRequest', async () => {
+    const app = create()
+    const seen = vi.fn()
+    await app.register(rateLimitPlugin, { limit: 0, window: '1m' })
+    app.addHook('onRequest', async () => seen('onRequest'))
+    app.addHook('onResponse', async ({ rateLimit }) => seen(rateLimit?.allowed, rateLimit?.key))
+    await app.inject('/')
+
+    expect(seen.mock.calls).toEqual([[false, '@ip/127.0.0.1']])
+  })
+
   it("runs the application's own hooks on a refusal, so that CORS and logs see it", async () => {
     const app = create()
     const onSend = vi.fn()
@@ -89,7 +100,7 @@ describe('the life of a request', () => {
   })
 
   it.each<[RateLimitPluginOptions, RegExp]>([
-    [{}, /no policy: give limit and window/],
+    [{} as never, /no policy: give limit and window/],
     [{ ...two, hook: 'onSend' as never }, /hook must be one of 'onRequest'/],
     [{ ...two, global: 'yes' as never }, /global must be true or false/],
     [

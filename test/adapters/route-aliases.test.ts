@@ -65,7 +65,7 @@ const search: Pattern = { method: 'GET', path: '/search/:q' }
 const routes = {
   'POST /login': { limit, window: '1h' },
   'GET /search/:q': { limit, window: '1h' },
-}
+} as const
 
 describe.each([...expressSetups, ...fastifySetups])('$name', ({ start }) => {
   it('counts every alias of a route that its handler is reached by as the route', async () => {
@@ -179,7 +179,10 @@ describe('a path that is written at random', () => {
     ...fastifySetups.filter((_, index) => index % 9 === 0),
   ])('never reaches a handler whose rule admits nobody: $name', async ({ start }) => {
     const closed = Object.fromEntries(
-      patterns.map(({ method, path }) => [`${method} ${path}`, { limit: 0, window: '1h' }]),
+      patterns.map(({ method, path }) => [
+        `${method} ${path}`,
+        { limit: 0, window: '1h' } as const,
+      ]),
     )
     const reached: string[] = []
     const { port, prefix } = await start({ routes: closed }, patterns, (_, url) =>

@@ -38,9 +38,14 @@ export function judgeImport({ file, specifier, manifest }: ImportSite): string |
     if (withoutNode.has(name)) return refuse(`${name} runs anywhere and has no Node built-ins`)
     return specifier.startsWith('node:') ? undefined : refuse(`write node:${specifier}`)
   }
-  const declared = { ...manifest.dependencies, ...manifest.peerDependencies }
+  // The build bundles what stands in devDependencies.
+  const declared = {
+    ...manifest.dependencies,
+    ...manifest.peerDependencies,
+    ...manifest.devDependencies,
+  }
   if (baseName(specifier) in declared) return undefined
-  return refuse(`${name} does not declare it in dependencies or peerDependencies`)
+  return refuse(`${name} does not declare it`)
 }
 
 /** What is wrong with the internal dependencies that a package declares. */

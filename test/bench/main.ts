@@ -3,24 +3,30 @@ import { dirname } from 'node:path'
 import { Cleanups } from './harness/cleanups.ts'
 import { note } from './harness/progress.ts'
 import { type BenchOptions, benchOptions, UsageError, usage } from './options.ts'
+import { measureBars } from './report/bars.ts'
 import { answerQuestions } from './report/headline.ts'
 import { describeMachine, versionsOf } from './report/machine.ts'
 import { markdown } from './report/markdown.ts'
 import { writePlots } from './report/plots.ts'
 import { Report } from './report/report.ts'
+import { budget } from './suites/budget.ts'
 import { checks } from './suites/checks.ts'
+import { concurrency } from './suites/concurrency.ts'
+import { concurrencyBars } from './suites/concurrency-bars.ts'
 import { growth } from './suites/growth.ts'
 import { http } from './suites/http.ts'
 import { memory } from './suites/memory.ts'
 import { questions } from './suites/questions.ts'
 import { replay } from './suites/replay.ts'
 
-const suites = [checks, memory, http, replay, growth]
+const suites = [checks, concurrency, memory, http, replay, growth, budget]
 const packages = [
   '@sluice/core',
   'express',
   'fastify',
   'ioredis',
+  'ioredis5',
+  'redis',
   'express-rate-limit',
   'rate-limit-redis',
   'rate-limiter-flexible',
@@ -38,19 +44,31 @@ async function main(options: BenchOptions): Promise<void> {
   await makeFolders(options)
   const startedAt = performance.now()
   for (const suite of suites) {
-    if (options.suites.includes(suite.name)) await suite.run({ quick, report, cleanups })
+    if (options.suites.includes(suite.name)) await suite.run({ ...options, report, cleanups })
   }
   const tookSeconds = Math.round((performance.now() - startedAt) / 1000)
   note(`done in ${tookSeconds} s`)
 
-  const { rows, comparisons, failures, versions } = report
+  const { rows, comparisons, failures, versions, notes } = report
   const headlines = answerQuestions(report, questions)
-  const tables = markdown(report, headlines)
+  const bars = measureBars(report, concurrencyBars)
+  const tables = markdown(report, headlines, bars)
   process.stdout.write(tables)
   if (options.markdown !== undefined) await writeFile(options.markdown, tables)
   if (options.plots !== undefined) await writePlots(report, options.plots)
   if (options.json !== undefined) {
-    const all = { machine, versions, quick, tookSeconds, headlines, rows, comparisons, failures }
+    const all = {
+      machine,
+      versions,
+      quick,
+      tookSeconds,
+      headlines,
+      bars,
+      notes,
+      rows,
+      comparisons,
+      failures,
+    }
     await writeFile(options.json, `${JSON.stringify(all, undefined, 2)}\n`)
   }
   if (failures.length > 0) process.exitCode = 1
@@ -72,12 +90,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 try {
-  await main(
-    benchOptions(
-      process.argv.slice(2),
-      suites.map(({ name }) => name),
-    ),
-  )
+  await main(benchOptions(process.argv.slice(2), suites))
 } catch (error) {
   const isUsage = error instanceof UsageError
   process.stderr.write(isUsage ? `${error.message}\n\n${usage}\n` : `\n${stackOf(error)}\n`)

@@ -1,11 +1,14 @@
 import { parseArgs } from 'node:util'
+import type { Suite } from './harness/bench.ts'
 
 export interface BenchOptions {
-  /** Under two minutes, for a look; the full run takes under ten. */
+  /** About three minutes, for a look; the full run takes about fifteen. */
   readonly quick: boolean
   readonly json: string | undefined
   readonly markdown: string | undefined
   readonly plots: string | undefined
+  /** Of the suites `concurrency` and `budget`, only the cases whose names contain this. */
+  readonly case: string | undefined
   /** The names of the suites to run. */
   readonly suites: readonly string[]
 }
@@ -13,11 +16,19 @@ export interface BenchOptions {
 /** What is wrong with the command line, said to whoever typed it. */
 export class UsageError extends Error {}
 
-export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--json FILE] [--markdown FILE] [--plots DIR]`
+export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--case TEXT] [--json FILE] [--markdown FILE] [--plots DIR]`
 
-export function benchOptions(args: readonly string[], suiteNames: readonly string[]): BenchOptions {
-  const { quick, json, markdown, plots, suite } = parse(args)
-  const suites = suite === undefined ? suiteNames : suite.split(',').map((name) => name.trim())
+/** The suites that can be measured in part. */
+const suitesByCase = ['concurrency', 'budget']
+
+export function benchOptions(
+  args: readonly string[],
+  known: readonly Pick<Suite, 'name' | 'onDemand'>[],
+): BenchOptions {
+  const { quick, json, markdown, plots, suite, case: caseText } = parse(args)
+  const suiteNames = known.map(({ name }) => name)
+  const usual = known.filter(({ onDemand }) => !onDemand).map(({ name }) => name)
+  const suites = suite === undefined ? usual : suite.split(',').map((name) => name.trim())
   const unknown = suites.find((name) => !suiteNames.includes(name))
   if (unknown !== undefined) {
     throw new UsageError(`--suite: there is no '${unknown}', but ${suiteNames.join(', ')}`)
@@ -28,7 +39,12 @@ export function benchOptions(args: readonly string[], suiteNames: readonly strin
   if (plots !== undefined && !suites.includes('growth')) {
     throw new UsageError(`--plots draws what the suite 'growth' measures: add it to --suite`)
   }
-  return { quick, json, markdown, plots, suites }
+  if (caseText !== undefined && !suites.every((name) => suitesByCase.includes(name))) {
+    throw new UsageError(
+      `--case chooses among the cases of ${suitesByCase.join(' or ')}: add --suite`,
+    )
+  }
+  return { quick, json, markdown, plots, case: caseText, suites }
 }
 
 function parse(args: readonly string[]) {
@@ -40,6 +56,7 @@ function parse(args: readonly string[]) {
         json: { type: 'string' },
         markdown: { type: 'string' },
         plots: { type: 'string' },
+        case: { type: 'string' },
         suite: { type: 'string' },
       },
     })

@@ -5,7 +5,19 @@ import { readText } from '../support/workspace.ts'
 describe('an option that is wrong', () => {
   it.each<[unknown, string]>([
     [null, 'createFetch takes an object of options, but got null'],
-    [{ retrys: 2 }, "there is no option 'retrys'; the options are fetch, retries,"],
+    [
+      { retrys: 2 },
+      "there is no option 'retrys' (did you mean 'retries'?); the options are fetch, retries,",
+    ],
+    [{ retry: 2 }, "(did you mean 'retries'?)"],
+    [{ maxRetries: 2 }, "(did you mean 'retries'?)"],
+    [{ timeout: 2 }, "(did you mean 'maxTotalWaitMs'?)"],
+    [{ retryDelay: 2 }, "(did you mean 'backoffMs'?)"],
+    [{ jitter: 2 }, "(did you mean 'jitterMs'?)"],
+    [{ constructor: 2 }, "there is no option 'constructor'; the options are"],
+    [JSON.parse('{"__proto__":2}'), "there is no option '__proto__'; the options are"],
+    [{ toString: 2 }, "there is no option 'toString'; the options are"],
+    [{ valueOf: 2 }, "there is no option 'valueOf'; the options are"],
     [{ retries: -1 }, 'retries must be a whole number, 0 or more, but is -1'],
     [{ retries: 1.5 }, 'retries must be a whole number, 0 or more, but is 1.5'],
     [{ retries: '3' }, "retries must be a whole number, 0 or more, but is '3'"],
@@ -44,7 +56,10 @@ describe('an option that is wrong', () => {
       "baseUrl must be an absolute URL of http or https, but is '/jobs'",
     )
     await expect(waitFor(response, { interval: 1 } as object)).rejects.toThrow(
-      "no option 'interval'",
+      "no option 'interval' (did you mean 'intervalMs'?)",
+    )
+    await expect(waitFor(response, { timeout: 1 } as object)).rejects.toThrow(
+      "(did you mean 'maxWaitMs'?)",
     )
   })
 })

@@ -46,6 +46,44 @@ describe('waitFor', () => {
   })
 
   it.each([
+    ['a text', monitor, {}],
+    ['a URL', new URL(monitor), {}],
+    ['a reference', '/jobs/123', { baseUrl: 'https://api.example.com' }],
+  ])('takes the URL of a monitor for a job that it names: %s', async (_what, url, options) => {
+    const api = scriptedApi(pending, done)
+    const result = await settled(waitFor(url, { fetch: api.fetch, ...options }))
+    expect(await result.json()).toEqual({ total: 7 })
+    expect(api.sent.map(({ atMs, url: sent }) => [atMs, sent])).toEqual([
+      [200, monitor],
+      [2200, monitor],
+    ])
+  })
+
+  it('asks again where it was still pending', async () => {
+    const api = scriptedApi(pending, done)
+    const job = accepted({ Location: '/jobs/123' })
+    const waiting = waitFor(job, { fetch: api.fetch, maxWaitMs: 1_500 })
+    const error = await settled(waiting.catch((reason: unknown) => reason))
+    const again = error instanceof StillPendingError ? (error.monitor ?? '') : ''
+    expect((await settled(waitFor(again, { fetch: api.fetch }))).status).toBe(200)
+  })
+
+  it.each([
+    ['/jobs/123', "'/jobs/123'"],
+    ['ftp://example.com', "'ftp://example.com'"],
+    ['', "''"],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [7, '7'],
+    [{ id: '123' }, 'an object'],
+    [Promise.resolve(new Response()), 'a promise'],
+  ])('takes nothing else: %s', async (wrong, shown) => {
+    await expect(waitFor(wrong as string)).rejects.toThrow(
+      `waitFor takes the Response that fetch resolves with, or the URL of a monitor (http or https), but got ${shown}`,
+    )
+  })
+
+  it.each([
     ['Location', { Location: '/jobs/123' }, ''],
     ['an absolute Location', { Location: monitor }, ''],
     ['Operation-Location', { 'Operation-Location': '/jobs/123' }, ''],

@@ -40,7 +40,7 @@ describe('consume, peek and charge', () => {
       const limiter = createLimiter({ limit: 5, window: '1m' })
       await expect(limiter.consume('k', options as never)).rejects.toMatchObject({
         code: 'SLUICE_OPTION_INVALID',
-        message: expect.stringMatching(/^options must be an object, but is /),
+        message: expect.stringMatching(/^options must be a plain object, but is /),
       })
     },
   )
@@ -130,6 +130,27 @@ describe('observers', () => {
     await limiter.peek('k')
     expect(events.map(({ decision }) => decision.allowed)).toEqual([true, false])
     expect(events[0]?.checks).toMatchObject([{ key: 'k', cost: 1, limit: 1 }])
+    expect(events[1]).toMatchObject({ key: 'k', policy: { name: 'default' } })
+    expect(events[1]).toMatchObject({ request: undefined, route: undefined })
+  })
+
+  it('are told the policy that decides: the longest wait, or else the fewest units left', async () => {
+    const policies: (string | undefined)[] = []
+    const limiter = createLimiter({
+      policies: [
+        { name: 'second', limit: 2, window: '1s' },
+        { name: 'hour', limit: 3, window: '1h' },
+        { name: 'day', limit: 2, window: '1d' },
+      ],
+      onDecision: ({ policy }) => void policies.push(policy?.name),
+    })
+    await limiter.consume('k')
+    await limiter.consume('k', { cost: 2 })
+    await limiter.consume('k', { cost: 0 })
+    await limiter.consume('k')
+    await limiter.consume('k')
+
+    expect(policies).toEqual(['second', 'day', 'second', 'second', 'day'])
   })
 
   it('that throw change no decision, and are reported once', async () => {

@@ -1,8 +1,9 @@
-import { algorithmNames, createLimiter, memoryStore, Receipt } from '@sluice/core'
+import { algorithmNames, createLimiter, maxKeyLength, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { policiesOf } from '../stores/traces.ts'
+import { limiterOf } from '../support/patient-limiter.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_000 })
@@ -17,7 +18,7 @@ describe('a flood of keys', () => {
     'ten times the cap leaves memory bounded, and a blocked key blocked (%s)',
     async (algorithm) => {
       const store = memoryStore({ maxKeys: 1_000 })
-      const limiter = createLimiter({
+      const limiter = limiterOf({
         store,
         ...algorithmPolicy(algorithm, { limit: 2, window: '1h' }),
       })
@@ -32,7 +33,7 @@ describe('a flood of keys', () => {
 
   it('that are all exhausted shares the overflow buckets, and evicts none', async () => {
     const store = memoryStore({ maxKeys: 100 })
-    const limiter = createLimiter({ store, limit: 1, window: '1h' })
+    const limiter = limiterOf({ store, limit: 1, window: '1h' })
     for (let i = 0; i < 100; i += 1) await limiter.consume(`held-${i}`)
     let admitted = 0
     for (let i = 0; i < 5_000; i += 1)
@@ -45,8 +46,8 @@ describe('a flood of keys', () => {
 
   it('evicts the expired before any other, and the little used before the much used', async () => {
     const store = memoryStore({ maxKeys: 10 })
-    const brief = createLimiter({ store, name: 'brief', limit: 10, window: '1s' })
-    const long = createLimiter({ store, name: 'long', limit: 10, window: '1h' })
+    const brief = limiterOf({ store, name: 'brief', limit: 10, window: '1s' })
+    const long = limiterOf({ store, name: 'long', limit: 10, window: '1h' })
     for (let i = 0; i < 5; i += 1) await brief.consume(`brief-${i}`)
     for (let i = 0; i < 5; i += 1) await long.consume(`long-${i}`, { cost: 9 })
     vi.advanceTimersByTime(2_000)
@@ -57,7 +58,7 @@ describe('a flood of keys', () => {
 
   it('is swept away as others come, without a timer', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 5, window: '1s' })
+    const limiter = limiterOf({ store, limit: 5, window: '1s' })
     for (let i = 0; i < 1_000; i += 1) await limiter.consume(`old-${i}`)
     vi.advanceTimersByTime(1_001)
     for (let i = 0; i < 1_000; i += 1) await limiter.consume(`new-${i}`)
@@ -67,7 +68,7 @@ describe('a flood of keys', () => {
 
   it('leaves nothing of requests that were denied, or cost nothing', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 5, window: '1h' })
+    const limiter = limiterOf({ store, limit: 5, window: '1h' })
     for (let i = 0; i < 100; i += 1) {
       await limiter.consume(`dear-${i}`, { cost: 6 })
       await limiter.consume(`free-${i}`, { cost: 0 })
@@ -78,13 +79,29 @@ describe('a flood of keys', () => {
 })
 
 describe('keys', () => {
-  it('of a megabyte are told apart, and take no more room than their digest', async () => {
+  it('of the greatest length are told apart, and longer ones are refused before anything is computed', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store, limit: 1, window: '1h' })
-    const long = 'k'.repeat(1_000_000)
+    const limiter = createLimiter({ store, limit: 1, window: '1h', penalty: { after: 'never' } })
+    const long = 'k'.repeat(maxKeyLength - 1)
     expect((await limiter.consume(`${long}a`)).allowed).toBe(true)
     expect((await limiter.consume(`${long}b`)).allowed).toBe(true)
     expect((await limiter.consume(`${long}a`)).allowed).toBe(false)
+    const apply = vi.spyOn(store, 'apply')
+    const tooLong = `${long}ab`
+    for (const refused of [
+      limiter.consume(tooLong),
+      limiter.peek(tooLong),
+      limiter.charge(tooLong),
+      limiter.reset(tooLong),
+      limiter.block(tooLong, '1h'),
+    ]) {
+      await expect(refused).rejects.toMatchObject({
+        code: 'SLUICE_KEY_INVALID',
+        message:
+          'key must be a non-empty string of at most 16384 characters, but has 16385; give a digest of it instead',
+      })
+    }
+    expect(apply).not.toHaveBeenCalled()
   })
 
   it('never meet, whatever their lengths around the bound', async () => {
@@ -98,7 +115,7 @@ describe('keys', () => {
     )
     await fc.assert(
       fc.asyncProperty(texts, async (keys) => {
-        const limiter = createLimiter({ limit: 1, window: '1h' })
+        const limiter = limiterOf({ limit: 1, window: '1h' })
         for (const key of keys) expect((await limiter.consume(key)).allowed).toBe(true)
       }),
     )
@@ -109,7 +126,7 @@ describe('time', () => {
   it('may be 0', async () => {
     vi.setSystemTime(0)
     for (const algorithm of algorithmNames) {
-      const limiter = createLimiter(algorithmPolicy(algorithm, { limit: 1, window: '1s' }))
+      const limiter = limiterOf(algorithmPolicy(algorithm, { limit: 1, window: '1s' }))
       expect((await limiter.consume('k')).allowed).toBe(true)
       expect((await limiter.consume('k')).allowed).toBe(false)
     }
@@ -158,7 +175,7 @@ describe('several checks in one request', () => {
     }
   })
 
-  it('give back what a trimmed log holds, and no more, when the clock is set back', () => {
+  it('give back what is theirs, and no more, when the clock is set back', () => {
     const store = memoryStore()
     const [policy] = policiesOf([{ name: 'p', limit: 5, window: '1m', resolution: '1m' }])
     if (!policy) throw new Error('one policy')
@@ -170,6 +187,6 @@ describe('several checks in one request', () => {
     if (charged?.receipt)
       store.apply('refund', [{ ...charged.receipt.check, receipt: charged.receipt }])
     vi.setSystemTime(Date.now() - 60_007)
-    expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(5)
+    expect(store.apply('consume', [{ ...check, cost: 0 }])[0]?.remaining).toBe(4)
   })
 })

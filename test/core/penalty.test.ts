@@ -77,7 +77,7 @@ describe('a penalty', () => {
     ['doubles', {}, [5, 10, 20, 40]],
     ['by another factor', { factor: 1.5 }, [5, 7.5, 11.25, 16.875]],
     ['not at all', { factor: 1 }, [5, 5, 5, 5]],
-    ['up to a maximum', { factor: 10, max: '30m' }, [5, 30, 30, 30]],
+    ['up to a maximum', { factor: 10, max: '30m' as const }, [5, 30, 30, 30]],
     ['by no overflow', { factor: 1e300 }, [5, 24 * 60, 24 * 60, 24 * 60]],
   ])('grows with each offence: %s', async (_how, options, minutes) => {
     const limiter = limiterOf({ ...three, ...options })
@@ -226,7 +226,7 @@ describe('a block by hand', () => {
     'is refused for %s',
     async (duration) => {
       const limiter = limiterOf({ after: 'never' })
-      await expect(limiter.block('k', duration as string)).rejects.toThrow(/^duration must be/)
+      await expect(limiter.block('k', duration as never)).rejects.toThrow(/^duration must be/)
       expect((await limiter.consume('k')).allowed).toBe(true)
     },
   )
@@ -272,8 +272,8 @@ describe('a memory that is full of exhausted keys', () => {
 describe('wrong options', () => {
   const good = { after: 3, within: '1m', for: '5m' }
   it.each([
-    ['penalty must be an object', true],
-    ['penalty must be an object', 'manual'],
+    ['penalty must be a plain object', true],
+    ['penalty must be a plain object', 'manual'],
     ["penalty: there is no option 'atfer' (did you mean 'after'?)", { atfer: 3 }],
     ['penalty.after must be', {}],
     ['penalty.after must be', { ...good, after: 0 }],

@@ -7,7 +7,7 @@ import {
 } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 
-const good = { limit: 5, window: '1m' }
+const good = { limit: 5, window: '1m' } as const
 
 function make(options: unknown): unknown {
   return createLimiter(options as LimiterOptions)
@@ -184,7 +184,7 @@ describe('a name', () => {
   it('gives the same identity in every process that runs the same code', () => {
     const ids = (): string[] => {
       const store = memoryStore()
-      return [good, { limit: 9, window: '1h' }, good].flatMap((options) =>
+      return [good, { limit: 9, window: '1h' } as const, good].flatMap((options) =>
         createLimiter({ store, ...options }).policies.map(({ id }) => id),
       )
     }
@@ -197,7 +197,10 @@ describe('options', () => {
     [{ ...good, windows: 1 }, "there is no option 'windows' (did you mean 'window'?)"],
     [{ ...good, max: 5 }, "there is no option 'max' (did you mean 'limit'?)"],
     [{ ...good, widnow: 5 }, "there is no option 'widnow' (did you mean 'window'?)"],
-    [{ ...good, statusMessage: 5 }, "there is no option 'statusMessage'; the options are"],
+    [
+      { ...good, zzz: 5 },
+      "createLimiter: there is no option 'zzz'; all options are listed in docs/options.md",
+    ],
     [{ policies: [{ ...good, nmae: 'a' }] }, "policies[0]: there is no option 'nmae'"],
     [{ policies: [good, { limit: 5, window: '5' }] }, 'policies[1].window must be'],
     [{ policies: [] }, 'policies must be an array of 1 to 64 policies, but is an array of 0'],
@@ -208,7 +211,7 @@ describe('options', () => {
     ],
     [{ policies: [good], limit: 5 }, 'limit stands beside policies'],
     [{}, 'no policy: give limit and window'],
-    [undefined, 'createLimiter must be an object'],
+    [undefined, 'createLimiter must be a plain object'],
     [
       { ...good, algorithm: 'gcra' },
       "algorithm must be one of 'sliding-log', 'sliding-counter', 'fixed-window'",

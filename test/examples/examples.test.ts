@@ -90,6 +90,13 @@ describe.each(['express', 'fastify'])('examples/%s', (name) => {
         expect(await statuses(`${url}/login`, 6, { method: 'POST' })).toEqual([
           401, 401, 401, 401, 401, 429,
         ])
+        const made: number[] = []
+        for (let i = 0; i < 50; i += 1) {
+          const headers = { 'x-api-key': `made up ${i}`, 'content-type': 'application/json' }
+          const body = JSON.stringify({ name: `name ${i}` })
+          made.push(...(await statuses(`${url}/login`, 1, { method: 'POST', headers, body })))
+        }
+        expect(made.filter((status) => status === 401)).toHaveLength(20 - 5)
         const search = { headers: { 'x-api-key': 'a' } }
         const answer = await fetch(`${url}/api/search`, search)
         expect(await answer.json()).toEqual({ left: [5, 595] })

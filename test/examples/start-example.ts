@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { root } from '../support/workspace.ts'
+import { readManifest, root } from '../support/workspace.ts'
 
 export interface RunningExample {
   /** Resolves with all that was printed once a line matches; rejects when the example ends before. */
@@ -10,16 +10,23 @@ export interface RunningExample {
   stop(): Promise<void>
 }
 
-/** Starts an example as its script does, from the sources. */
+/** Starts an example as its script does, from the sources: in a fresh clone nothing is built. */
 export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExample {
-  return startScript(`examples/${name}/main.ts`, env)
+  const folder = `examples/${name}`
+  const [, ...args] = readManifest(folder).scripts?.start?.split(' ') ?? []
+  return startNode(args, folder, env)
 }
 
-/** Starts a program from the sources, without a REDIS_URL of the surroundings. */
+/** Starts a program from the sources. */
 export function startScript(main: string, env: NodeJS.ProcessEnv): RunningExample {
+  return startNode(['--conditions=@sluice/source', '--import', 'tsx', main], '', env)
+}
+
+/** Without a REDIS_URL of the surroundings. */
+function startNode(args: string[], folder: string, env: NodeJS.ProcessEnv): RunningExample {
   const { REDIS_URL: _, ...inherited } = process.env
-  const child = spawn(process.execPath, ['--conditions=@sluice/source', '--import', 'tsx', main], {
-    cwd: root,
+  const child = spawn(process.execPath, args, {
+    cwd: root + folder,
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

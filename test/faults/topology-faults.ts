@@ -16,6 +16,18 @@ export const topologyFaults: readonly Fault[] = [
     },
   },
   {
+    name: 'Cluster: planned failover',
+    topology: 'cluster',
+    store: 'flaky',
+    losesData: true,
+    async inflict(redis) {
+      const [master] = await redis.masters()
+      const replica = master && (await redis.replicaOf(master))
+      await replica?.cli('CLUSTER', 'FAILOVER')
+      return () => redis.untilOk()
+    },
+  },
+  {
     name: 'Cluster: a master lost',
     topology: 'cluster',
     store: 'flaky',

@@ -20,6 +20,37 @@ function format(states: readonly PolicyState[], options: Partial<FormatOptions> 
   return lines.map(([name, value]) => `${name}: ${value}`)
 }
 
+describe('of several policies with one number', () => {
+  const second = { name: 's', limit: 10, windowMs: 1_000, remaining: 9, resetMs: 1_000 }
+  const minute = { name: 'm', limit: 10, windowMs: 60_000, remaining: 8, resetMs: 60_000 }
+  const lease = { name: 'l', limit: 10, remaining: 1 }
+  const legacy = ['draft-7', 'draft-6'] as const
+
+  it.each([
+    ['the one with less left', [second, minute], '10;w=60'],
+    ['the one with less left, in any order', [minute, second], '10;w=60'],
+    ['the one that resets last', [{ ...second, remaining: 8 }, minute], '10;w=60'],
+    ['the one that denies', [minute, { ...second, remaining: 0, denied: true }], '10;w=1'],
+    [
+      'it in the place of the first',
+      [second, { ...second, limit: 5 }, { ...minute, remaining: 2 }],
+      '10;w=60, 5;w=1',
+    ],
+    [
+      'the first, where another number binds',
+      [second, minute, { ...minute, limit: 3, remaining: 1 }],
+      '10;w=1, 3;w=60',
+    ],
+    ['the first, where one without a window binds', [second, lease], '10;w=1'],
+  ])('lists %s', (_case, states, policies) => {
+    for (const dialect of legacy) {
+      const lines = format(states, { dialects: [dialect] })
+      const binds = states !== undefined && lines.length > 0
+      expect(lines[0]).toBe(binds ? `RateLimit-Policy: ${policies}` : undefined)
+    }
+  })
+})
+
 describe('the list of policies', () => {
   it('H02: lists one item of a name, the one with less remaining', () => {
     const tighter = { ...perMinute, limit: 10, remaining: 3 }

@@ -1,15 +1,15 @@
-import type { GuardOptions } from '@sluice/http'
+import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { AddressSet } from '../../packages/http/src/lists/address-set.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
-type Lists = Pick<GuardOptions<object>, 'allow' | 'block'>
+type Lists = Pick<GuardFields<object>, 'allow' | 'block'>
 
 const one = { limit: 1, window: '1m' } as const
 
 /** What a guard with these lists does with three requests of one client: `pass` and `refuse` say that nobody counted. */
-function treatment(lists: Lists, ip: string | undefined, options: GuardOptions<object> = {}) {
+function treatment(lists: Lists, ip: string | undefined, options: GuardFields<object> = {}) {
   const guard = guardOf({ ...(options.policies ? {} : one), ...lists, ...options })
   const verdicts = [1, 2, 3].map(() => now(guard.check(exchange({ ip })) as never).verdict)
   if (verdicts.every(({ action }) => action === 'pass')) return 'pass'
@@ -67,7 +67,7 @@ describe('allow and block', () => {
     const policies = [
       { name: 'a', limit: 1, window: '1m' },
       { name: 'b', limit: 1, window: '1m', key: () => 'user:42' },
-    ]
+    ] as const
     expect(treatment({ block: { keys } }, '198.51.100.1', { policies })).toBe('refuse')
   })
 
@@ -150,6 +150,9 @@ describe('allow and block', () => {
     [{ ips: ['10.0.0.0/255.0.0.0'] }, /ips\[0\]/],
     [{ ips: ['010.0.0.0/8'] }, /ips\[0\]/],
     [{ ips: ['203.0.113.9:80'] }, /ips\[0\]/],
+    [{ ips: ['::ffff:010.0.0.1'] }, /ips\[0\]/],
+    [{ ips: ['64:ff9b::/96'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],
+    [{ ips: ['64:ff9b:1::/48'] }, /ips\[0\] must be an IPv4 network: clients behind NAT64/],
     [{ ips: ['[::1]:80'] }, /ips\[0\]/],
     [{ ips: ['fe80::1%eth0'] }, /ips\[0\]/],
     [{ ips: [' 10.0.0.1'] }, /ips\[0\]/],
@@ -163,9 +166,9 @@ describe('allow and block', () => {
     [{ keys: ['a', ''] }, /allow\.keys\[1\] must be a key/],
     [{ keys: [42] }, /allow\.keys\[0\] must be a key/],
     [{ ip: ['10.0.0.1'] }, /there is no option 'ip'/],
-    [['10.0.0.1'], /allow must be an object of lists, as in/],
-    [null, /allow must be an object of lists/],
-    ['10.0.0.1', /allow must be an object of lists/],
+    [['10.0.0.1'], /allow must be a plain object of lists, as in/],
+    [null, /allow must be a plain object of lists/],
+    ['10.0.0.1', /allow must be a plain object of lists/],
   ])('%j is refused', (list, message) => {
     expect(() => guardOf({ ...one, allow: list as never })).toThrow(message)
     const blocked = new RegExp(message.source.replace('allow', 'block'))
@@ -176,6 +179,15 @@ describe('allow and block', () => {
 })
 
 describe('a set of addresses', () => {
+  it('takes an IPv6 that stands for an IPv4 for that IPv4, in the list and in requests', () => {
+    const spellings = ['203.0.113.9', '::ffff:203.0.113.9', '64:ff9b::cb00:7109', '::203.0.113.9']
+    for (const entry of [...spellings, '64:ff9b::203.0.113.0/120', '203.0.113.0/24']) {
+      const set = new AddressSet([entry], 'ips')
+      expect(spellings.map((address) => set.has(address))).toEqual([true, true, true, true])
+      expect(set.has('64:ff9b::cb00:7209')).toBe(false)
+    }
+  })
+
   const address = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
   const number = (bytes: readonly number[]) => bytes.reduce((sum, byte) => sum * 256 + byte, 0)
 

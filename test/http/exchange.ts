@@ -1,6 +1,6 @@
 import {
   createGuard,
-  type GuardOptions,
+  type GuardFields,
   type Hold,
   type HttpRequest,
   type HttpResponse,
@@ -13,7 +13,7 @@ export const exactRouting = {
   ignoreDuplicateSlashes: false,
 }
 
-export function guardOf(options: GuardOptions<object>) {
+export function guardOf(options: GuardFields<object>) {
   return createGuard<object>(options, { where: 'rateLimit', routing: exactRouting })
 }
 

@@ -24,6 +24,11 @@ function failure(options: object): SluiceError {
 describe('options that no guard is made of', () => {
   it.each<[object, string, RegExp]>([
     [{ ...good, wndow: 1 }, 'SLUICE_OPTION_UNKNOWN', /rateLimit: there is no option 'wndow'/],
+    [
+      { ...good, statusMessage: 'slow down' },
+      'SLUICE_OPTION_UNKNOWN',
+      /^rateLimit: there is no option 'statusMessage'; the closest are ('\w+', ){2}'\w+'; all options are listed in docs\/options\.md$/,
+    ],
     [{}, 'SLUICE_OPTION_INVALID', /no policy: give limit and window/],
     [{ limit: 5 }, 'SLUICE_OPTION_INVALID', /^window must be whole milliseconds/],
     [{ ...good, window: '5' }, 'SLUICE_OPTION_INVALID', /^window must be/],
@@ -65,7 +70,7 @@ describe('options that no guard is made of', () => {
     [{ ...good, store: {} }, 'SLUICE_OPTION_INVALID', /^store must be a store/],
     [{ ...good, policies: [good] }, 'SLUICE_OPTION_INVALID', /limit stands beside policies/],
     [{ policies: [] }, 'SLUICE_OPTION_INVALID', /^policies must be an array of/],
-    [{ policies: [null] }, 'SLUICE_OPTION_INVALID', /policies\[0\] must be an object/],
+    [{ policies: [null] }, 'SLUICE_OPTION_INVALID', /policies\[0\] must be a plain object/],
     [{ policies: [good, { ...good, limit: -1 }] }, 'SLUICE_LIMIT_INVALID', /^policies\[1\].limit/],
     [{ policies: [{ ...good, cost: -1 }] }, 'SLUICE_COST_INVALID', /^policies\[0\].cost/],
     [{ policies: [{ ...good, key: 1 }] }, 'SLUICE_OPTION_INVALID', /^policies\[0\].key/],

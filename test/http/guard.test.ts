@@ -1,6 +1,6 @@
 import { memoryStore } from '@sluice/core'
 import { parseHeaders } from '@sluice/headers'
-import { continueWith, type GuardOptions, ipKey, setFields } from '@sluice/http'
+import { continueWith, type GuardFields, ipKey, setFields } from '@sluice/http'
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { describe, expect, it, vi } from 'vitest'
@@ -18,7 +18,7 @@ describe('a guard', () => {
     expect(decision?.outcomes[0]?.remaining).toBe(3)
   })
 
-  it.each<[string, Partial<GuardOptions<object>>]>([
+  it.each<[string, GuardFields<object>]>([
     ['skip', { skip: async () => false }],
     ['key', { key: async () => 'ada' }],
     ['cost', { cost: async () => 1 }],
@@ -202,7 +202,7 @@ describe('a guard', () => {
 })
 
 describe('continueWith', () => {
-  it.each([undefined, null, false, 0, '', 'route', 'router', { status: 418 }])(
+  it.each([undefined, null, false, 0, '', 'route', 'router'])(
     'hands on an Error when a step throws or rejects with %o, which a framework might take for leave',
     async (thrown) => {
       const next = vi.fn<(error?: Error) => void>()
@@ -220,13 +220,13 @@ describe('continueWith', () => {
     },
   )
 
-  it('keeps the status of an object that was thrown', () => {
+  it('hands on an object that was thrown as it is', () => {
     const next = vi.fn<(error?: Error) => void>()
     continueWith(next, () => {
       throw { status: 418 }
     })
 
-    expect(next.mock.calls[0]?.[0]).toMatchObject({ status: 418 })
+    expect(next.mock.calls[0]?.[0]).toEqual({ status: 418 })
   })
 })
 

@@ -9,6 +9,9 @@ import {
   ipKey,
   type KeyResolver,
   route,
+  SluiceError,
+  tenant,
+  user,
 } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
@@ -62,6 +65,30 @@ describe('ip()', () => {
     ['::ffff:cb00:7109', '@ip/203.0.113.9'],
     ['[::ffff:203.0.113.9]:80', '@ip/203.0.113.9'],
     ['0:0:0:0:0:FFFF:203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b::cb00:7109', '@ip/203.0.113.9'],
+    ['[64:FF9B:0::203.0.113.9]:443', '@ip/203.0.113.9'],
+    ['64:ff9b:1::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b:1:abcd::203.0.113.9', '@ip/203.0.113.9'],
+    ['64:ff9b:1:abcd:0:1:cb00:7109', '@ip/203.0.113.9'],
+    // RFC 6052 §2.2, behind prefixes of 48, 56 and 64 bits.
+    ['64:ff9b:1:cb00:71:900::', '@ip/203.0.113.9'],
+    ['64:ff9b:1:33cb:0:7109::', '@ip/203.0.113.9'],
+    ['64:ff9b:1:4444:cb:71:900:0', '@ip/203.0.113.9'],
+    ['64:ff9b::', '@ip/64:ff9b::/64'],
+    ['64:ff9b:2::203.0.113.9', '@ip/64:ff9b:2::/64'],
+    ['::203.0.113.9', '@ip/203.0.113.9'],
+    ['::cb00:7109', '@ip/203.0.113.9'],
+    ['::', '@ip/::/64'],
+    ['::ffff:010.0.0.1', '@ip/invalid'],
+    ['::ffff:10.0.0.01', '@ip/invalid'],
+    ['::010.0.0.1', '@ip/invalid'],
+    ['64:ff9b::0x7f.0.0.1', '@ip/invalid'],
+    ['::ffff:256.0.0.1', '@ip/invalid'],
+    ['::ffff:1.2.3', '@ip/invalid'],
+    ['1.2.3.4::', '@ip/invalid'],
+    ['::1.2.3.4:5', '@ip/invalid'],
+    ['2001:db8::1.2.3.4', '@ip/2001:db8::/64'],
     ['2001:db8:1:2:3:4:5:6', '@ip/2001:db8:1:2::/64'],
     ['[2001:DB8:1:2::1]:443', '@ip/2001:db8:1:2::/64'],
     ['fe80::1%eth0', '@ip/fe80::/64'],
@@ -121,6 +148,25 @@ describe('ip()', () => {
     expect(ipKey('2001:db8:1:2::1')).not.toBe(ipKey('2001:db8:1:3::1'))
   })
 
+  it('gives one key for all texts of an address that stands for an IPv4, and never one for two IPv4', () => {
+    const octets = fc.tuple(fc.integer({ min: 1, max: 255 }), octet, octet, octet)
+    const hex = (a: number, b: number) => (a * 256 + b).toString(16)
+    const forms = ([a, b, c, d]: readonly [number, number, number, number]): string[] =>
+      ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::', '64:ff9b:1:2::'].flatMap((prefix) => {
+        const dotted = `${prefix}${a}.${b}.${c}.${d}`
+        const plain = `${prefix}${hex(a, b)}:${hex(c, d)}`
+        return [dotted, plain, plain.toUpperCase(), `[${dotted}]:80`, `${dotted}%eth0`]
+      })
+    fc.assert(
+      fc.property(octets, octets, (one, two) => {
+        const keys = new Set([one.join('.'), ...forms(one)].map((text) => ipKey(text)))
+        expect([...keys]).toEqual([`@ip/${one.join('.')}`])
+        const others = new Set(forms(two).map((text) => ipKey(text)))
+        expect(others.has(ipKey(one.join('.')))).toBe(one.join('.') === two.join('.'))
+      }),
+    )
+  })
+
   it('counts by the prefixes that it is told', () => {
     expect(ipKey('203.0.113.9', { prefix4: 24 })).toBe('@ip/203.0.113.0/24')
     expect(ipKey('2001:db8:1:2::1', { prefix6: 48 })).toBe('@ip/2001:db8:1::/48')
@@ -139,7 +185,73 @@ describe('ip()', () => {
   })
 })
 
+describe('keyOf()', () => {
+  const account = user(() => undefined)
+
+  it.each<[() => string, string]>([
+    [() => account.keyOf('ada'), '@user/ada'],
+    [() => account.keyOf(42), '@user/42'],
+    [() => tenant(() => 1).keyOf(7n), '@tenant/7'],
+    [() => apiKey().keyOf('k1'), '@key/k1'],
+    [() => bearer({ verify: () => false }).keyOf('t'), '@bearer/t'],
+    [() => header('X-Plan').keyOf('gold'), '@header/x-plan/gold'],
+    [() => ip().keyOf('2001:db8:1:2::1'), '@ip/2001:db8:1:2::/64'],
+    [() => ip({ prefix4: 24 }).keyOf('203.0.113.9'), '@ip/203.0.113.0/24'],
+    [() => route().keyOf('GET /users/:id'), '@route/GET /users/:id'],
+    [() => all(account, ip()).keyOf('ada13', '127.0.0.1'), '@all/11:@user/ada1313:@ip/127.0.0.1'],
+    [
+      () => all(all(account, route()), ip()).keyOf(['a', 'r'], '::1'),
+      '@all/24:@all/7:@user/a8:@route/r9:@ip/::/64',
+    ],
+    [() => all(() => 'x', firstOf(account)).keyOf('@x', '@user/a'), '@all/3:@@x7:@user/a'],
+  ])('%s', (find, key) => {
+    expect(find()).toBe(key)
+  })
+
+  it('is the key that a request has, for any identity', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1 }),
+        fc.ipV4(),
+        fc.string({ minLength: 1 }),
+        (id, address, text) => {
+          const both = all(
+            user(() => id),
+            ip(),
+            () => text,
+          )
+          expect(both.keyOf(id, address, text)).toBe(keyOf(both, { ip: address }))
+        },
+      ),
+    )
+  })
+
+  it.each<[() => unknown, RegExp]>([
+    [() => account.keyOf(''), /user\(…\)\.keyOf\(id\) must be text that is not empty.*but is ''/],
+    [() => account.keyOf(1.5), /keyOf\(id\).*but is 1\.5/],
+    [() => account.keyOf(undefined), /keyOf\(id\).*but is undefined/],
+    [() => apiKey().keyOf(''), /apiKey\(…\)\.keyOf\(credential\)/],
+    [() => Reflect.apply(ip().keyOf, undefined, [5]), /ip\(\)\.keyOf\(address\).*but is 5/],
+    [() => all(account, ip()).keyOf('ada'), /one value for each resolver: 2, but got 1/],
+    [() => all(() => 'x').keyOf(''), /text that is not empty/],
+    [
+      () => Reflect.apply(ipKey, undefined, [5]),
+      /ipKey\(address\) must be the text of an address.*5/,
+    ],
+    [() => Reflect.apply(ipKey, undefined, []), /ipKey\(address\).*undefined/],
+  ])('%s is refused', (find, message) => {
+    expect(find).toThrow(message)
+    expect(find).toThrow(SluiceError)
+  })
+})
+
 describe('header(), apiKey() and bearer()', () => {
+  it.each([true, 'yes', {}, null])('are refused with verify: %j', (verify) => {
+    for (const make of [apiKey, bearer]) {
+      expect(() => make({ verify: verify as never })).toThrow(/verify of .* must be a function/)
+    }
+  })
+
   it('take what is there', () => {
     const headers = { 'x-api-key': 'k1', authorization: 'bEaReR  t0ken', 'x-tenant': ' acme ' }
     expect(keyOf(apiKey(), { headers })).toBe('@key/k1')
@@ -176,6 +288,22 @@ describe('all() and firstOf()', () => {
   const texts = fc.string({
     unit: fc.constantFrom('a', ':', '|', '-', '{', '}', '*', '\0', '@', '1', '/'),
     minLength: 1,
+  })
+
+  it('goes on where a resolver yields more text than a key may have', () => {
+    const given = { ip: '203.0.113.9' }
+    expect(
+      keyOf(
+        firstOf(() => 'k'.repeat(16_385), ip()),
+        given,
+      ),
+    ).toBe('@ip/203.0.113.9')
+    expect(
+      keyOf(
+        firstOf(() => 'k'.repeat(16_384), ip()),
+        given,
+      ),
+    ).toHaveLength(16_384)
   })
 
   it('never joins two lists to one key', () => {

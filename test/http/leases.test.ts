@@ -1,5 +1,5 @@
 import { memoryStore } from '@sluice/core'
-import type { GuardOptions } from '@sluice/http'
+import type { GuardFields } from '@sluice/http'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from './exchange.ts'
 
@@ -8,7 +8,7 @@ const leases = { algorithm: 'concurrency', limit: 2, lease: '30s' } as const
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
-function guarded(options: Partial<GuardOptions<object>> = {}) {
+function guarded(options: GuardFields<object> = {}) {
   const store = memoryStore()
   const apply = vi.spyOn(store, 'apply')
   const guard = guardOf({ ...(options.policies ? {} : leases), store, ...options })
@@ -49,7 +49,7 @@ describe('a passage with leases', () => {
     ])
   })
 
-  it.each<[string, Partial<GuardOptions<object>>]>([
+  it.each<[string, GuardFields<object>]>([
     ['was refused', { limit: 0 }],
     ['cost nothing', { cost: 0 }],
     ['was skipped', { skip: () => true }],
@@ -70,7 +70,7 @@ describe('a passage with leases', () => {
     const policies = [
       { ...leases, limit: 1, name: 'inflight' },
       { limit: 2, window: '1m', name: 'sum' },
-    ]
+    ] as const
     const store = memoryStore()
     const guard = guardOf({ policies, store })
     for (const action of ['pass', 'pass', 'reject']) {

@@ -1,12 +1,12 @@
 import { memoryStore, type Store } from '@sluice/core'
-import type { GuardOptions } from '@sluice/http'
+import type { GuardFields } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from './exchange.ts'
 
 const policy = { name: 'posts', limit: 8, window: '1m' } as const
 const withKey = (key: string) => ({ header: () => key })
 
-function guarded(options: Partial<GuardOptions<object>> = {}) {
+function guarded(options: GuardFields<object> = {}) {
   const quota = options.policies ? {} : policy
   const guard = guardOf({ ...quota, key: () => 'ada', idempotencyKey: true, ...options })
   return {

@@ -221,12 +221,12 @@ describe('routes', () => {
     expect(error.message).toMatch(message)
   })
 
-  it.each([null, [], 'x', 5])('must be an object, not %j', (routes) => {
-    expect(failure({ ...of(5), routes }).message).toMatch(/^routes must be an object/)
+  it.each([null, [], 'x', 5])('must be a plain object, not %j', (routes) => {
+    expect(failure({ ...of(5), routes }).message).toMatch(/^routes must be a plain object/)
   })
 
   it.each<[string, unknown, RegExp]>([
-    ['no object', 'x', /^profiles must be an object of policies by name/],
+    ['no object', 'x', /^profiles must be a plain object of policies by name/],
     ['a policy that is wrong', { heavy: { limit: 5, window: '5' } }, /^profiles\.heavy\.window/],
     [
       'a policy with an unknown option',

@@ -1,5 +1,5 @@
 import { createLimiter, memoryStore } from '@sluice/core'
-import { createGuard, type GuardOptions } from '@sluice/http'
+import { createGuard, type GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exactRouting, exchange, guardOf, now } from './exchange.ts'
@@ -9,7 +9,7 @@ const policy = { name: 'p', limit: 1_000, window: '1m', algorithm: 'fixed-window
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
-function guarded(options: Partial<GuardOptions<object>> = {}) {
+function guarded(options: GuardFields<object> = {}) {
   const store = memoryStore()
   const guard = guardOf({
     ...(options.policies ? {} : policy),
@@ -232,7 +232,7 @@ describe('options', () => {
       /^idempotentRetries must be a whole number from 1 to 100, but is 0$/,
     ],
     [{ idempotentRetries: 1.5 }, /but is 1\.5$/],
-    [{ enforce: 0.5 }, /^enforce must be an object/],
+    [{ enforce: 0.5 }, /^enforce must be a plain object/],
     [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
   ])('refuses %o', (options, message) => {
     const make = () =>

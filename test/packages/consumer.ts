@@ -8,38 +8,57 @@ import { packAll, type Tarball } from './tarballs.ts'
 /** What a user has beside our packages: the peers, and types for the TypeScript program. */
 const PEERS = ['express', 'fastify', 'ioredis', 'redis', '@types/express', '@types/node']
 
-/** The programs of `consumer/` that use every package, one per module system. */
-export const programs = ['esm.mjs', 'cjs.cjs'] as const
+/** With it Node cannot `require` an ES module, so that the CommonJS builds are loaded, as in Jest and in older bundlers. */
+const noRequireOfEsm = '--no-experimental-require-module'
+
+/** What is run of `consumer/`: every package by each module system, and two copies of each in one process. */
+export const programs: readonly (readonly string[])[] = [
+  ['esm.mjs'],
+  ['cjs.cjs'],
+  ['one.mjs'],
+  [noRequireOfEsm, 'cjs.cjs'],
+  [noRequireOfEsm, 'both.mjs'],
+]
 
 export interface Consumer {
   folder: string
   tarballs: Tarball[]
 }
 
-/** Turns an empty folder into a project that has installed our tarballs, as a user's project does. */
-export async function installConsumer(folder: string): Promise<Consumer> {
+/**
+ * Turns an empty folder into a project that has installed our tarballs, as a user's project does.
+ * @param tools further packages, by their versions
+ */
+export async function installConsumer(
+  folder: string,
+  tools: Record<string, string> = {},
+): Promise<Consumer> {
   const tarballs = await packAll(folder)
   const versions = availableVersions()
   const dependencies = Object.fromEntries([
     ...tarballs.map(({ name, path }) => [name, `file:${path}`]),
     ...PEERS.map((name) => [name, versions[name] ?? '*']),
+    ...Object.entries(tools),
   ])
   await cp(fileURLToPath(new URL('./consumer', import.meta.url)), folder, { recursive: true })
   await writeFile(
     join(folder, 'package.json'),
     JSON.stringify({ name: 'consumer', private: true, dependencies }),
   )
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder })
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], {
+    cwd: folder,
+    timeoutMs: 300_000,
+  })
   return { folder, tarballs }
 }
 
 /** Runs one program of the consumer with the given Node binary, and resolves to what it printed. */
 export function runProgram(
   { folder }: Consumer,
-  program: string,
+  program: readonly string[],
   node: string = process.execPath,
 ): Promise<string> {
-  return run(node, [program], { cwd: folder, timeoutMs: 30_000 })
+  return run(node, program, { cwd: folder, timeoutMs: 60_000 })
 }
 
 function availableVersions(): Record<string, string> {

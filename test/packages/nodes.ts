@@ -3,11 +3,16 @@ import { join } from 'node:path'
 import { run } from '../support/run.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Consumer, installConsumer, programs, runProgram } from './consumer.ts'
+import { proveTools, tools } from './tools.ts'
 
 const MAJORS = [22, 24]
 
 using home = temporaryFolder('nodes')
-const consumer = await installConsumer(await subfolder('consumer'))
+const consumer = await installConsumer(await subfolder('consumer'), tools)
+for (const problem of await proveTools(consumer)) {
+  console.log(problem)
+  process.exitCode = 1
+}
 const binaries = await installNodes(await subfolder('binaries'))
 for (const binary of binaries) {
   if (!(await proves(binary, consumer))) process.exitCode = 1

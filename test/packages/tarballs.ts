@@ -9,18 +9,15 @@ export interface Tarball {
   path: string
 }
 
-/** Packs every package as it would be published; `dist` must have been built. */
+/** Builds what has changed, and packs every package as it is published. */
 export async function packAll(folder: string): Promise<Tarball[]> {
-  const names = packages().map(({ manifest }) => manifest.name)
-  const selection = names.flatMap((name) => ['--workspace', name])
-  await run('npm', ['pack', '--pack-destination', folder, ...selection], { cwd: root })
+  const build = ['--import', 'tsx', 'test/packages/build.ts']
+  await run(process.execPath, build, { cwd: root, timeoutMs: 600_000 })
+  const staged = packages().map((workspace) => `./${workspace.folder}/.staged/package`)
+  await run('npm', ['pack', '--pack-destination', folder, ...staged], { cwd: root })
   return packages().map(({ manifest: { name, version } }) => {
     const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`
     if (!readdirSync(folder).includes(file)) throw new Error(`npm pack did not write ${file}`)
     return { name, path: join(folder, file) }
   })
-}
-
-export function buildAll(): Promise<string> {
-  return run(join(root, 'node_modules/.bin/tsc'), ['-b'], { cwd: root })
 }

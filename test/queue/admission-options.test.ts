@@ -1,5 +1,5 @@
 import { memoryStore } from '@sluice/core'
-import { rateLimit } from '@sluice/express'
+import { ip, rateLimit } from '@sluice/express'
 import {
   type AdmissionOptions,
   createAdmission,
@@ -13,7 +13,7 @@ import {
 import { describe, expect, it } from 'vitest'
 
 function makeQueue(options: Partial<QueueOptions> = {}): Queue {
-  return createQueue({ broker: memoryBroker(), ...options })
+  return createQueue({ broker: memoryBroker(), identity: ip(), ...options })
 }
 
 describe('the options of an admission', () => {
@@ -42,7 +42,7 @@ describe('the options of an admission', () => {
     [{ maxBodyBytes: 75_001 }, /^maxBodyBytes must be at most 75000, three quarters of/],
     [{ toJob: {} }, /^toJob must be a function of the envelope/],
     [{ toAnswer: {} }, /^toAnswer must be a function of the job/],
-    [{ idempotency: true }, /^idempotency must be an object/],
+    [{ idempotency: true }, /^idempotency must be a plain object/],
     [{ idempotency: { requires: true } }, /there is no option 'requires'.*'required'/],
     [{ idempotency: { required: 1 } }, /^idempotency.required must be true or false/],
     [{ idempotency: { strict: 'yes' } }, /^idempotency.strict must be true or false/],
@@ -70,8 +70,8 @@ describe('the options of an admission', () => {
 
   it('name policies of the guard that they are given to, or of the routes in it', () => {
     const admission = make({ admit: 'overflow', soft: ['reports'] })
-    const reports = { name: 'reports', limit: 1, window: '1s' }
-    const others = { name: 'others', limit: 1, window: '1s' }
+    const reports = { name: 'reports', limit: 1, window: '1s' } as const
+    const others = { name: 'others', limit: 1, window: '1s' } as const
     const routed = { routes: { 'POST /reports': reports } }
     expect(() => rateLimit({ ...reports, admission })).not.toThrow()
     expect(() => rateLimit({ ...others, admission })).toThrow(/^soft must be .*'others'/)
@@ -91,7 +91,7 @@ describe('the options of a status monitor', () => {
     [{ poll: { limit: 1 } }, /window/],
     [{ poll: { limit: -1, window: '1s' } }, /limit/],
     [{ poll: { limit: 1, windows: '1s' } }, /^poll: there is no option 'windows'/],
-    [{ poll: 20 }, /^poll must be an object/],
+    [{ poll: 20 }, /^poll must be a plain object/],
     [{ store: {} }, /store/],
     [{ resultUrl: () => '/' }, /there is no option 'resultUrl'/],
     [{ path: '/jobs' }, /^statusMonitor: there is no option 'path'/],
@@ -102,7 +102,7 @@ describe('the options of a status monitor', () => {
 
   it('have looks counted in one store for all monitors', async () => {
     const store = memoryStore()
-    const poll = { limit: 2, window: '1m' }
+    const poll = { limit: 2, window: '1m' } as const
     const queue = makeQueue()
     const look = async () => {
       const answer = await statusMonitor({ queue, store, poll })({

@@ -84,7 +84,7 @@ export function describeDelivery(driver: BrokerDriver): void {
       const retries = await Promise.all([1, 2].map(() => bench.broker.retry(first.id)))
       expect(retries.sort()).toEqual([false, true])
       await bench.reaches(first.id, 'done')
-      expect(runs.at(-1)).toMatchObject({ id: first.id, attempt: 1 })
+      expect(runs.at(-1)).toMatchObject({ id: first.id, attempt: 1, payload: { page: 1 } })
       expect(await bench.broker.retry(first.id)).toBe(false)
       expect(await bench.broker.depth()).toMatchObject({ depth: 0, dead: 1 })
     })

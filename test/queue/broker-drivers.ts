@@ -10,7 +10,7 @@ import { createClient } from 'redis'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
 
-export type BrokerLimits = Pick<MemoryBrokerOptions, 'maxDeadLetters' | 'maxKept'>
+export type BrokerLimits = Pick<MemoryBrokerOptions, 'maxDeadLetters' | 'maxKept' | 'maxKeptBytes'>
 
 /** How the brokers are made for tests, each a queue of its own. */
 export interface BrokerDriver {

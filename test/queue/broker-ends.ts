@@ -176,6 +176,33 @@ export function describeEnds(driver: BrokerDriver): void {
       expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1])
     })
 
+    it.each([
+      ['outcomes', { outcome: 'done', result: 'x'.repeat(3_000) }, {}],
+      ['dead letters', { outcome: 'dead', error: 'no' }, { payload: 'x'.repeat(3_000) }],
+    ] as const)('keeps as many bytes of %s as it is told', async (_what, settlement, fields) => {
+      await bench.replace({ maxKeptBytes: 12_000 })
+      bench.settling(settlement)
+      const ids: string[] = []
+      for (let i = 0; i < 4; i += 1) {
+        const { id } = await bench.enqueued(newJob(fields))
+        ids.push(id)
+        await until('it has ended', async () => (await bench.broker.depth()).depth === 0)
+      }
+      const kept = async () => {
+        const all = await Promise.all(ids.map((id) => bench.broker.status(id)))
+        return all.map((status) => status?.state)
+      }
+      const state = settlement.outcome === 'done' ? 'done' : 'failed'
+      await until('the oldest are gone', async () => (await kept())[1] === undefined)
+      expect(await kept()).toEqual([undefined, undefined, state, state])
+      if (state === 'done') return
+      // What runs again is no dead letter, and leaves room for others.
+      expect(await bench.broker.deadLetters({ offset: 0, limit: 9 })).toHaveLength(2)
+      expect(await bench.broker.retry(ids[2] ?? '')).toBe(true)
+      await until('it has failed again', async () => (await kept())[2] === state)
+      expect(await kept()).toEqual([undefined, undefined, state, state])
+    })
+
     it('keeps as many outcomes as it is told', async () => {
       await bench.replace({ maxKept: 2 })
       const worker = bench.work(async () => done)

@@ -81,10 +81,41 @@ describe('workers over BullMQ', () => {
     await redis.cli('DEL', `bull:jobs:${job.id}:lock`)
     await until('it is taken back', async () => stalled.length > 0)
     await until('it has ended', async () => (await broker.depth()).depth === 0)
-    expect(await broker.status(job.id)).toMatchObject({ state: 'done' })
+    expect(await broker.status(job.id)).toMatchObject({ error: undefined, state: 'done' })
     expect(signals[0]?.reason).toMatchObject({ name: 'LeaseLost' })
     expect(signals.at(-1)?.aborted).toBe(false)
     await worker.close()
+  })
+})
+
+describe('a worker whose lease is lost', () => {
+  it.each([
+    ['as its event loop is held up, and nobody could tell it', true],
+    ['and which was told, but has finished all the same', false],
+  ])('tells of one end of a job, %s', async (_how, isHeldUp) => {
+    const { redis, broker } = await setUp()
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    const told: string[] = []
+    let runs = 0
+    const worker = createWorker({
+      broker,
+      lease: '1s',
+      handler: async (_job, { signal }) => {
+        runs += 1
+        if (runs > 1) return 'second'
+        await redis.cli('DEL', `bull:jobs:${job.id}:lock`)
+        if (isHeldUp) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+        else await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        return 'first'
+      },
+      onEvent: ({ type }) => told.push(type),
+    })
+    await until('it has ended', async () => (await broker.status(job.id))?.state === 'done')
+    await until('it is told', async () => told.includes('done'))
+    await worker.close()
+    expect(await broker.status(job.id)).toMatchObject({ result: 'second' })
+    expect(told.filter((type) => type === 'done')).toEqual(['done'])
   })
 })
 

@@ -200,7 +200,7 @@ describe('an outbound whose store fails', () => {
   })
 
   it('tells a store that has lost its data of the calls of a long window, and does not wait for all of that', async () => {
-    const limits = [{ limit: 3, window: '1h' }]
+    const limits = [{ limit: 3, window: '1h' }] as const
     const { store, outbounds } = fleet(2, { limits, maxWait: '2h' })
     const [one, other] = outbounds
     await first(one)
@@ -217,7 +217,7 @@ describe('an outbound whose store fails', () => {
   })
 
   it('waits at the very first start, for no longer than `recovery`, and not again', async () => {
-    const limits = [{ limit: 1_000, window: '1d' }]
+    const limits = [{ limit: 1_000, window: '1d' }] as const
     const { store, outbounds } = fleet(1, { limits, recovery: '3s' })
     const startedAt = Date.now()
     expect((await first(outbounds[0])) - startedAt).toBeLessThan(3_500)

@@ -105,7 +105,7 @@ describe('an outbound', () => {
     const limits = [
       { limit: 2, window: '1s' },
       { limit: 3, window: '1m' },
-    ]
+    ] as const
     const outbound = make({ limits, maxWait: '5m' })
     const made: number[] = []
     for (let i = 0; i < 5; i += 1) void outbound.schedule(async () => void made.push(Date.now()))
@@ -177,7 +177,7 @@ describe('an outbound', () => {
     ['503 that says nothing', 503, {}, 0],
   ])('holds up the whole fleet after %s', async (_what, status, headers, pauseMs) => {
     const store = memoryStore()
-    const limits = [{ limit: 100, window: '1s' }]
+    const limits = [{ limit: 100, window: '1s' }] as const
     const [one, other] = [make({ store, limits }), make({ store, limits })]
     const answers = [new Response('', { status, headers })]
     const fetched = vi.fn(async () => answers.shift() ?? new Response(''))

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { apiKey } from '@sluice/http'
 import {
   type Broker,
   bullmqBroker,
@@ -158,20 +159,46 @@ describe('a queue', () => {
     expect(await queue.find('b', 'order-1')).toBeUndefined()
   })
 
+  it('hands on what JSON makes of a payload', async () => {
+    const seen: unknown[] = []
+    worker = createWorker({ broker, handler: ({ payload }) => void seen.push(payload) })
+    const at = new Date(0)
+    await enqueue(make(), { payload: { at, none: undefined, list: [undefined, null] } })
+    await enqueue(make(), { payload: undefined })
+    await enqueue(make(), { payload: { toJSON: () => 'own' } })
+    await vi.advanceTimersByTimeAsync(10)
+    expect(seen).toEqual([{ at: at.toISOString(), list: [null, null] }, null, 'own'])
+  })
+
+  const hostile: ProxyHandler<object> = {
+    get() {
+      throw Object.create(null)
+    },
+  }
   const cyclic: Record<string, unknown> = {}
   cyclic.self = cyclic
   let deep: unknown = null
   for (let i = 0; i < 50_000; i += 1) deep = [deep]
 
   it.each([
-    ['a BigInt', { at: 10n }],
-    ['what holds itself', cyclic],
-    ['what is nested without end', deep],
-  ])('rejects a payload that JSON cannot carry: %s', async (_what, payload) => {
+    ['a BigInt', { at: 10n }, /: at is a BigInt, /],
+    ['a function', () => 1, /: it is a function, which JSON leaves out$/],
+    ['a symbol', Symbol('s'), /: it is a symbol, /],
+    ['a function in it', { a: [{ b: 1 }, { c: () => 1 }] }, /: a\[1\]\.c is a function, /],
+    ['a symbol in it', [[Symbol('s')]], /: \[0\]\[0\] is a symbol, /],
+    ['a Map', { at: new Map([[1, 2]]) }, /: at is a Map, /],
+    ['a Set', new Set([1]), /: it is a Set, /],
+    ['what holds itself', cyclic, /circular/],
+    ['what is nested without end', deep, /stack/],
+    ['what throws when it is read', new Proxy({}, hostile), /cannot be made a text/],
+  ])('rejects a payload that JSON cannot carry: %s', async (_what, payload, what) => {
     const queue = make()
     await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
       code: 'SLUICE_PAYLOAD_INVALID',
       message: expect.stringMatching(/^the payload cannot be written as JSON: /),
+    })
+    await expect(queue.enqueue({ identity: 'a', payload })).rejects.toMatchObject({
+      message: expect.stringMatching(what),
     })
     expect(await queue.depth()).toMatchObject({ depth: 0 })
   })
@@ -227,6 +254,7 @@ describe('a queue', () => {
     [{ maxJobBytes: 1 }, /^maxJobBytes must be/],
     [{ maxJobBytes: 100_000_001 }, /^maxJobBytes must be .* to 100000000/],
     [{ identity: 'user' }, /^identity must be a resolver/],
+    [{ identity: apiKey }, /^identity must be called, as in identity: apiKey\(…\)/],
     [{ secret: '' }, /^secret must be a non-empty text/],
     [{ secret: 7 }, /^secret must be a non-empty text, but is 'number'/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],

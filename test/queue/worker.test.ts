@@ -15,6 +15,22 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { newJob, roomy } from './new-job.ts'
 import { mostWithin } from './rolling.ts'
 
+/** Throws whatever it is asked. */
+const hostile = new Proxy<ProxyHandler<object>>(
+  {},
+  {
+    get: () => () => {
+      throw Object.create(null)
+    },
+  },
+)
+
+const hostileKeys: ProxyHandler<object> = {
+  ownKeys() {
+    throw Object.create(null)
+  },
+}
+
 /** Time is faked: jobs that wait for minutes are waited for in no time. */
 describe('a worker', () => {
   let broker: Broker
@@ -167,7 +183,14 @@ describe('a worker', () => {
   })
 
   it.each([
-    ['that JSON cannot carry', () => ({ big: 1n }), 'the result cannot be written as JSON'],
+    [
+      'that JSON cannot carry',
+      () => ({ big: 1n }),
+      /^the result cannot be written as JSON: big is/,
+    ],
+    ['with a function', () => [{ run: () => 1 }], /JSON: \[0\]\.run is a function/],
+    ['that is a symbol', () => Symbol('s'), /JSON: it is a symbol/],
+    ['that is a hostile Proxy', () => new Proxy({}, hostileKeys), /cannot be made a text/],
     ['that is too long', () => 'x'.repeat(200), /longer than maxResultBytes \(100\)/],
   ])('gives a job up whose result is one %s', async (_what, handler, error) => {
     const id = await enqueue()
@@ -180,6 +203,8 @@ describe('a worker', () => {
   it.each([
     ['what cannot be made a text', Object.create(null), 'what was thrown cannot be made a text'],
     ['nothing', undefined, 'undefined'],
+    ['a hostile Proxy', new Proxy({}, hostile), 'what was thrown cannot be made a text'],
+    ['one of an error', new Proxy(new Error(), hostile), 'what was thrown cannot be made a text'],
     ['a text without end', new Error('x'.repeat(5_000)), `${'x'.repeat(1_023)}…`],
     ['an error without a message', Object.assign(new Error(), { message: 1n }), '1'],
   ])(
@@ -369,7 +394,7 @@ describe('a worker', () => {
 
   it('refuses a rate without a store on a broker that processes share', () => {
     const shared = { ...memoryBroker(), isShared: true, enqueue: vi.fn(), work: vi.fn() }
-    const options = { broker: shared, handler: () => null, limit: 5, window: '1s' }
+    const options = { broker: shared, handler: () => null, limit: 5, window: '1s' } as const
     expect(() => createWorker(options)).toThrow(/^store must be given beside limit/)
     const redis = new Redis({ lazyConnect: true })
     const store = redisStore(redis)

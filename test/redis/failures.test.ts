@@ -151,9 +151,10 @@ it.each([
   expect(client.listenerCount('error')).toBe(1)
 })
 
-it('leaves the errors of a client to a listener of its owner', () => {
+it('listens once, beside a listener of its owner, however many stores there are', () => {
   const client = new Redis({ lazyConnect: true })
   client.on('error', () => undefined)
   redisStore(client)
-  expect(client.listenerCount('error')).toBe(1)
+  redisStore(client)
+  expect(client.listenerCount('error')).toBe(2)
 })

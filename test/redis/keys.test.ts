@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '@sluice/core'
+import type { Duration, Limiter, PolicyOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
@@ -66,6 +66,17 @@ describe('a key', () => {
     expect(key).toMatch(/^my\.app:\{\w+\}:p~log-3600000:user%003a%007b42%007d%002a%00e9$/)
   })
 
+  it('of a prefix with colons is no key of another prefix', async () => {
+    for (const prefix of ['app', 'app:', 'app:login', 'app:login:', ':', '::']) {
+      for (const name of ['p', 'login', 'login:p']) {
+        await keysOf(['a', ':a'], { prefix, digest: false }, { name, limit: 5, window: '1h' })
+      }
+    }
+    const keys = await client.keys('*')
+    expect(keys).toHaveLength(6 * 3 * 2)
+    expect(keys.filter((key) => /^app:login:\{\w+\}:/.test(key))).toHaveLength(3 * 2)
+  })
+
   it('escapes the name of a policy', async () => {
     const [key] = await keysOf(['a'], {}, { name: 'per user: {v2}', limit: 1, window: '1m' })
     expect(key).toContain(':per%20user%3a%20%7bv2%7d~log-60000:')
@@ -107,8 +118,31 @@ describe('a key', () => {
     expect(tags.map(slotOf)).toEqual(tags.map((_tag, index) => 256 * index + 128))
   })
 
+  it('tells the windows of one name apart, and names apart for the scan that forgets a policy', async () => {
+    const other = client.duplicate()
+    const prefix = 'forgotten'
+    const limit = (redis: Redis, name: string, window: Duration) =>
+      patientLimiter({
+        store: redisStore(redis, { prefix, heartbeatMs: 0 }),
+        name,
+        limit: 5,
+        window,
+      })
+    const [short, long] = [limit(client, 'login', '1h'), limit(other, 'login', '2h')]
+    const others = ['login-2', 'my login', 'x:login'].map((name) => limit(client, name, '1h'))
+    for (const limiter of [short, long, ...others]) await limiter.consume('ada')
+    const left = async (limiter: Limiter) => (await limiter.peek('ada')).outcomes[0]?.remaining
+    expect(await Promise.all([short, long].map(left))).toEqual([4, 4])
+
+    const [, keys] = await client.scan(0, 'MATCH', `${prefix}:{*}:login~*`, 'COUNT', 100_000)
+    expect(keys).toHaveLength(2)
+    await client.unlink(keys)
+    expect(await Promise.all([short, long, ...others].map(left))).toEqual([5, 5, 4, 4, 4])
+    other.disconnect()
+  })
+
   it('has one tag for all policies of an identity', async () => {
-    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }))
+    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 5, window: '1h' }) as const)
     await patientLimiter({ store: redisStore(client, { heartbeatMs: 0 }), policies }).consume(
       'user:42',
     )

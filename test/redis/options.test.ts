@@ -1,3 +1,4 @@
+import { createLimiter, unlimited } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
@@ -39,14 +40,15 @@ describe('redisStore(client)', () => {
 describe('options of redisStore', () => {
   it.each([
     [{ prefix: '' }, 'prefix must be'],
-    [{ prefix: 'a:b' }, "but is 'a:b'"],
+    [{ prefix: 'a b' }, "but is 'a b'"],
+    [{ prefix: '{app}:' }, 'no braces'],
     [{ prefix: 'x'.repeat(65) }, 'prefix must be'],
     [{ secret: '' }, 'secret must be'],
     [{ secret: 42 }, 'secret must be'],
     [{ digest: 'no' }, 'digest must be'],
     [{ encoding: 'zset' }, "one of 'packed', 'sorted-set'"],
     [{ clock: 'redis' }, "one of 'server', 'client'"],
-    [{ batch: 5 }, 'batch must be an object'],
+    [{ batch: 5 }, 'batch must be a plain object'],
     [{ batch: { size: 5 } }, "no option 'size'"],
     [{ batch: { maxKeys: 0 } }, 'batch.maxKeys must be a whole number from 1 to 4000, but is 0'],
     [{ batch: { maxKeys: 4_001 } }, 'batch.maxKeys must be'],
@@ -58,9 +60,22 @@ describe('options of redisStore', () => {
     [{ denialTtlMs: '1s' }, 'denialTtlMs must be'],
     [{ onInvalid: true }, 'onInvalid must be'],
     [{ keyPrefix: 'x' }, "no option 'keyPrefix'"],
-    [null, 'redisStore must be an object'],
+    [null, 'redisStore must be a plain object'],
   ])('%j is refused', (options, message) => {
     expect(() => redisStore(client, options as RedisStoreOptions)).toThrow(message)
+  })
+
+  it('takes limits of 10,000 at most for logs in sorted sets', () => {
+    const store = redisStore(client, { encoding: 'sorted-set' })
+    const window = '1h'
+    expect(() => createLimiter({ store, limit: 10_001, window })).toThrow(
+      "limit of 'default' (10001) must be at most 10000 with algorithm 'sliding-log' on this store",
+    )
+    expect(() => createLimiter({ store, limit: 10_000, window })).not.toThrow()
+    expect(() => createLimiter({ store, limit: unlimited, window })).not.toThrow()
+    const algorithm = 'token-bucket'
+    expect(() => createLimiter({ store, limit: 10_001, window, algorithm })).not.toThrow()
+    expect(() => createLimiter({ store: redisStore(client), limit: 10_001, window })).not.toThrow()
   })
 
   it('never shows a secret in a message', () => {

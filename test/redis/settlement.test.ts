@@ -1,5 +1,5 @@
 import { createLimiter, type ShadowEvent } from '@sluice/core'
-import type { GuardOptions, Passage } from '@sluice/http'
+import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -30,7 +30,7 @@ function openStore(): RedisStore {
 const policy = { name: 'posts', limit: 5, window: '1h', algorithm: 'fixed-window' } as const
 
 /** A guard on Redis, one request of it, and what its policy has left. */
-function guarded(options: Partial<GuardOptions<object>>, store: RedisStore = openStore()) {
+function guarded(options: GuardFields<object>, store: RedisStore = openStore()) {
   const patient = { store, deadlineMs: 30_000 }
   const quota = options.policies ? {} : policy
   const guard = guardOf({ ...quota, key: () => 'ada', ...patient, ...options })

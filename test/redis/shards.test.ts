@@ -1,4 +1,4 @@
-import type { Check, Decision, Limiter, PenaltyOptions, Policy, PolicyOptions } from '@sluice/core'
+import type { Check, Decision, Limiter, PenaltyOptions, Policy, PolicyFields } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ interface Opened {
 }
 
 function open(
-  policies: readonly PolicyOptions[],
+  policies: readonly PolicyFields[],
   client: UserClient = cluster,
   penalty?: PenaltyOptions,
 ): Opened {
@@ -192,7 +192,7 @@ describe('a request whose policies count different identities, on a Cluster', ()
     expect(await remaining(here, there, elsewhere)).toEqual([2, 0, 8])
   })
 
-  it.each<PolicyOptions>([
+  it.each<PolicyFields>([
     { name: 'leases', algorithm: 'concurrency', limit: 2 },
     { name: 'queue', algorithm: 'leaky-bucket', limit: 2, queue: 3 },
     { name: 'bucket', algorithm: 'token-bucket', limit: 2 },

@@ -1,8 +1,9 @@
 import type { Limiter, LimiterOptions } from '@sluice/core'
 import { type RedisStoreOptions, redisStore } from '@sluice/redis'
+import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
@@ -37,7 +38,7 @@ const options: LimiterOptions = {
 /** A process of its own, as far as Redis can tell; all of a test share their keys. */
 function processOf(
   storeOptions: RedisStoreOptions = {},
-  limiterOptions: Partial<LimiterOptions> = {},
+  limiterOptions: SomeOptions = {},
 ): Limiter {
   const store = redisStore(client, {
     prefix: `strikes${opened}`,
@@ -230,5 +231,86 @@ describe('a block', () => {
     expect(ttl).toBeLessThanOrEqual(60_000 + 10_000)
     await limiter.reset('k')
     expect((await keys()).filter((name) => name.includes('~penalty'))).toEqual([])
+  })
+})
+
+describe('the denial that leads to a block', () => {
+  it('says how long the block lasts, as in memory', async () => {
+    const penalty = { name: 'bans', after: 3, within: '1m', for: '5m' } as const
+    const limiter = processOf({}, { limit: 1, penalty })
+    await limiter.consume('k')
+    const waits: number[] = []
+    for (let i = 0; i < 4; i += 1) waits.push((await limiter.consume('k')).retryAfterMs)
+    expect(waits).toEqual([10_000, 10_000, 300_000, 300_000])
+  })
+
+  it('asks Redis once, whoever comes meanwhile', async () => {
+    const limiter = processOf()
+    await denied(limiter, 9)
+    const calls = await callsOf(async () => {
+      const flood = await Promise.all(Array.from({ length: 9 }, () => limiter.consume('k')))
+      expect(flood[0]).toMatchObject({ allowed: false, retryAfterMs: 300_000 })
+    })
+    expect(calls).toBe(1)
+    expect((await limiter.consume('k')).retryAfterMs).toBe(300_000)
+  })
+
+  it('is the same for every key that the penalty counts, whichever quota denies', async () => {
+    const store = redisStore(client, { prefix: `both${opened}`, clock: () => now, heartbeatMs: 0 })
+    const limiter = patientLimiter({
+      store,
+      policies: [{ name: 'quota', limit: 1, window: '10s' }],
+      penalty: { name: 'bans', after: 4, within: '1m', for: '5m' },
+    })
+    const [quota] = limiter.policies
+    const { penalty } = limiter
+    if (!quota || !penalty) throw new Error('a quota and a penalty')
+    const ask = (user: string) =>
+      limiter.decide([
+        { policy: quota, key: user, cost: 1, limit: 1 },
+        { policy: penalty, key: 'address', cost: 1, limit: 4 },
+      ])
+    const waits: number[] = []
+    for (const user of ['ada', 'bob', 'ada', 'bob', 'ada', 'bob']) {
+      waits.push((await ask(user)).retryAfterMs)
+    }
+    expect(waits).toEqual([0, 0, 10_000, 10_000, 10_000, 300_000])
+  })
+})
+
+describe('a lone process', () => {
+  const step = fc.record({
+    elapsedMs: fc.oneof(fc.constant(0), fc.nat(40), fc.nat(1_500), fc.nat(8_000)),
+    key: fc.constantFrom('a', 'a', 'b'),
+    what: fc.constantFrom('consume', 'consume', 'consume', 'consume', 'peek', 'reset', 'block'),
+  })
+  const penalty = fc.record({
+    after: fc.integer({ min: 1, max: 6 }),
+    for: fc.constantFrom(100, 900, 5_000),
+    factor: fc.constantFrom(1, 2),
+  })
+
+  it('denies and tells waits as if it asked Redis every time', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(penalty, fc.array(step, { maxLength: 40 }), async (own, steps) => {
+        opened += 1
+        const twins = [{ denialTtlMs: 0, prefix: `twin${opened}` }, {}].map((storeOptions) =>
+          processOf(storeOptions, { penalty: { name: 'bans', within: '10h', max: '1m', ...own } }),
+        )
+        for (const { elapsedMs, key, what } of steps) {
+          now += elapsedMs
+          const [asked, told] = await Promise.all(
+            twins.map(async (limiter) => {
+              if (what === 'reset') return void (await limiter.reset(key))
+              if (what === 'block') return void (await limiter.block(key, 700))
+              const { allowed, retryAfterMs } = await limiter[what](key)
+              return { allowed, retryAfterMs }
+            }),
+          )
+          expect(told).toEqual(asked)
+        }
+      }),
+      { numRuns: 60 },
+    )
   })
 })

@@ -1,10 +1,10 @@
-import type { AlgorithmName, PolicyOptions } from '@sluice/core'
+import type { AlgorithmName, PolicyFields } from '@sluice/core'
 
 /** Options that make a policy of any algorithm admit `limit` units at once, and then wait for a window, or a lease. */
 export function algorithmPolicy(
   algorithm: AlgorithmName,
-  { window, ...options }: PolicyOptions & { limit: number },
-): PolicyOptions {
+  { window, ...options }: PolicyFields & { limit: number },
+): PolicyFields {
   if (algorithm === 'concurrency')
     return { ...options, algorithm, ...(window && { lease: window }) }
   const policy = { ...options, algorithm, ...(window && { window }) }

@@ -1,4 +1,4 @@
-import { algorithmNames, type Limiter, type PolicyOptions } from '@sluice/core'
+import { algorithmNames, type Limiter, type PolicyFields } from '@sluice/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -29,7 +29,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
 
     afterEach(() => opened.close())
 
-    function limiterOf(...policies: (PolicyOptions & { limit: number })[]): Limiter {
+    function limiterOf(...policies: (PolicyFields & { limit: number })[]): Limiter {
       return patientLimiter({
         store: opened.store,
         policies: policies.map((policy) => algorithmPolicy(algorithm, { window: '1m', ...policy })),

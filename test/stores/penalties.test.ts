@@ -1,6 +1,6 @@
-import type { Limiter, LimiterOptions } from '@sluice/core'
+import type { Limiter } from '@sluice/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { patientLimiter } from '../support/patient-limiter.ts'
+import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { type OpenedStore, type StoreDriver, storeDrivers } from './store-drivers.ts'
 
@@ -28,7 +28,7 @@ describe.each(storeDrivers)('$name', (driver: StoreDriver) => {
 
   afterEach(() => opened.close())
 
-  function limiterOf(options: Partial<LimiterOptions> = {}): Limiter {
+  function limiterOf(options: SomeOptions = {}): Limiter {
     return patientLimiter({ store: opened.store, limit: 1, window: '1s', penalty, ...options })
   }
 

@@ -2,14 +2,15 @@ import {
   type AlgorithmName,
   algorithmNames,
   type Check,
-  createLimiter,
+  maxUnits,
   memoryStore,
   type PenaltyOptions,
   type Policy,
-  type PolicyOptions,
+  type PolicyFields,
   type StoreOp,
 } from '@sluice/core'
 import fc from 'fast-check'
+import { limiterOf } from '../support/patient-limiter.ts'
 
 /** Several requests at one time, which a store that batches decides in one call. */
 interface Step {
@@ -21,6 +22,8 @@ export interface Request {
   readonly op: StoreOp
   /** For a refund, release or renewal, of which decision so far (modulo their number); else unused. */
   readonly settles: number
+  /** For a refund: the share of the units that are left of each receipt; 1 for all. */
+  readonly share: number
   readonly checks: readonly Check[]
 }
 
@@ -30,13 +33,28 @@ export interface Trace {
   readonly steps: readonly Step[]
 }
 
-const windows = [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000]
+/** What the policies of a trace are drawn from. */
+interface Sizes {
+  readonly limits: readonly number[]
+  readonly windows: readonly number[]
+}
 
-function policyOptions(index: number): fc.Arbitrary<PolicyOptions> {
+const usual: Sizes = {
+  limits: [0, 1, 2, 3, 5, 10, 50, 200, 1_000],
+  windows: [1, 2, 7, 10, 100, 1_000, 60_000, 3_600_000, 60 * 86_400_000],
+}
+
+/** Around the edges of what stored values hold: running totals of 24 and of 48 bits, and products of 53. */
+const huge: Sizes = {
+  limits: [1, 128, 2 ** 23 - 1, 2 ** 23, 2 ** 40, 2 ** 47 - 1],
+  windows: [1, 2, 7, 64],
+}
+
+function policyOptions(index: number, { limits, windows }: Sizes): fc.Arbitrary<PolicyFields> {
   return fc
     .record({
       algorithm: fc.constantFrom(...algorithmNames),
-      limit: fc.constantFrom(0, 1, 2, 3, 5, 10, 50, 200, 1_000),
+      limit: fc.constantFrom(...limits),
       window: fc.constantFrom(...windows),
       countDenied: fc.boolean(),
       aligned: fc.boolean(),
@@ -63,7 +81,7 @@ function ownOptions(
   algorithm: AlgorithmName,
   window: number,
   { aligned, steps, units, share }: Drawn,
-): Partial<PolicyOptions> {
+): Partial<PolicyFields> {
   if (algorithm === 'fixed-window') return aligned ? { align: 'clock' } : {}
   if (algorithm === 'sliding-log') return steps > 0 ? { resolution: Math.ceil(window / steps) } : {}
   if (algorithm === 'token-bucket') return units ? { burst: units } : {}
@@ -75,10 +93,10 @@ function ownOptions(
 }
 
 /** Policies as a limiter makes them. */
-export function policiesOf(options: readonly PolicyOptions[]): readonly Policy[] {
+export function policiesOf(options: readonly PolicyFields[]): readonly Policy[] {
   // One limiter each: a queue and leases may not stand in one, but may meet in a store.
   const store = memoryStore()
-  return options.flatMap((policy) => createLimiter({ policies: [policy], store }).policies)
+  return options.flatMap((policy) => limiterOf({ policies: [policy], store }).policies)
 }
 
 /** None, one that blocks by itself, or one by hand alone. */
@@ -89,7 +107,7 @@ const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
     arbitrary: fc
       .record({
         after: fc.constantFrom(1, 2, 3, 5),
-        within: fc.constantFrom(...windows),
+        within: fc.constantFrom(...usual.windows),
         for: fc.constantFrom(1, 7, 100, 60_000),
         factor: fc.constantFrom(1, 1.5, 2, 1e300),
         share: fc.constantFrom(1, 1.3, 8, 1_000),
@@ -101,7 +119,7 @@ const penalties: fc.Arbitrary<readonly PenaltyOptions[]> = fc.oneof(
 
 /** Penalties as a limiter makes them. */
 function penaltyPolicies(options: readonly PenaltyOptions[]): readonly Policy[] {
-  return options.flatMap((penalty) => createLimiter({ penalty }).penalty ?? [])
+  return options.flatMap((penalty) => limiterOf({ penalty }).penalty ?? [])
 }
 
 /** How long what a policy decides lasts. */
@@ -125,6 +143,12 @@ function elapsed(windowMs: number): fc.Arbitrary<number> {
   )
 }
 
+/** Costs around what an algorithm can record, and beyond. */
+function largeCosts({ limit, windowMs }: Policy): readonly number[] {
+  const most = maxUnits(windowMs)
+  return [2 * limit, 2 * limit + 1, most - 1, most, 2 ** 52, Number.MAX_SAFE_INTEGER]
+}
+
 /** One strike, or, by a charge, several. */
 function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
   return fc
@@ -138,6 +162,10 @@ function penaltyCheckOf(policy: Policy): fc.Arbitrary<Check> {
     .map((rest) => ({ policy, limit: policy.limit, ...rest }))
 }
 
+function largestLimit({ limit, windowMs }: Policy): number {
+  return Math.min(2 * limit + 1, maxUnits(windowMs))
+}
+
 function checkOf(policy: Policy): fc.Arbitrary<Check> {
   if (policy.algorithm === 'penalty') return penaltyCheckOf(policy)
   return fc
@@ -146,12 +174,13 @@ function checkOf(policy: Policy): fc.Arbitrary<Check> {
       cost: fc.oneof(
         { weight: 6, arbitrary: fc.constant(1) },
         { weight: 3, arbitrary: fc.integer({ min: 0, max: policy.limit + 1 }) },
+        { weight: 1, arbitrary: fc.constantFrom(...largeCosts(policy)) },
       ),
       limit: fc.oneof(
         { weight: 8, arbitrary: fc.constant(policy.limit) },
         {
           weight: 1,
-          arbitrary: fc.integer({ min: 0, max: 2 * policy.limit + 1 }),
+          arbitrary: fc.integer({ min: 0, max: largestLimit(policy) }),
         },
       ),
     })
@@ -166,6 +195,7 @@ function blockOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
     .map(([key, cost]) => ({
       op: 'block',
       settles: 0,
+      share: 1,
       checks: penalty.map((policy) => ({ policy, key, cost, limit: policy.limit })),
     }))
 }
@@ -193,6 +223,7 @@ function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
       'reset',
     ),
     settles: fc.nat(),
+    share: fc.constantFrom(1, 1, 1, 0.3, 0.7),
     checks: fc
       .subarray([...policies], { minLength: 1 })
       .chain((some) => fc.tuple(...some.map(checkOf))),
@@ -203,37 +234,44 @@ function otherRequestOf(policies: readonly Policy[]): fc.Arbitrary<Request> {
  * Traces over a handful of keys, up to three policies and a penalty: bursts, gaps, equal milliseconds, hits on the edge of a window, clocks that are
  * set back and forth, requests of one call that share keys, limits that change under way.
  */
-export const traces: fc.Arbitrary<Trace> = fc
-  .array(fc.nat(), { minLength: 1, maxLength: 3 })
-  .chain((seeds) =>
-    fc.tuple(fc.tuple(...seeds.map((_seed, index) => policyOptions(index))), penalties),
-  )
-  .map(([options, penalty]) => [...policiesOf(options), ...penaltyPolicies(penalty)])
-  .chain((policies) => {
-    const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((windowMs) =>
-      fc.record({
-        elapsedMs: elapsed(windowMs),
-        requests: fc.oneof(
-          {
-            weight: 2,
-            arbitrary: fc.array(requestOf(policies), {
-              minLength: 1,
-              maxLength: 1,
-            }),
-          },
-          {
-            weight: 1,
-            arbitrary: fc.array(requestOf(policies), {
-              minLength: 2,
-              maxLength: 6,
-            }),
-          },
-        ),
-      }),
+function tracesOf(sizes: Sizes): fc.Arbitrary<Trace> {
+  return fc
+    .array(fc.nat(), { minLength: 1, maxLength: 3 })
+    .chain((seeds) =>
+      fc.tuple(fc.tuple(...seeds.map((_seed, index) => policyOptions(index, sizes))), penalties),
     )
-    return fc.record({
-      startMs: fc.integer({ min: 1_795_195_800_000, max: 1_795_199_400_000 }),
-      policies: fc.constant(policies),
-      steps: fc.array(step, { minLength: 1, maxLength: 40 }),
+    .map(([options, penalty]) => [...policiesOf(options), ...penaltyPolicies(penalty)])
+    .chain((policies) => {
+      const step = fc.constantFrom(...policies.flatMap(lastingMs)).chain((windowMs) =>
+        fc.record({
+          elapsedMs: elapsed(windowMs),
+          requests: fc.oneof(
+            {
+              weight: 2,
+              arbitrary: fc.array(requestOf(policies), {
+                minLength: 1,
+                maxLength: 1,
+              }),
+            },
+            {
+              weight: 1,
+              arbitrary: fc.array(requestOf(policies), {
+                minLength: 2,
+                maxLength: 6,
+              }),
+            },
+          ),
+        }),
+      )
+      return fc.record({
+        startMs: fc.integer({ min: 1_795_195_800_000, max: 1_795_199_400_000 }),
+        policies: fc.constant(policies),
+        steps: fc.array(step, { minLength: 1, maxLength: 40 }),
+      })
     })
-  })
+}
+
+export const traces: fc.Arbitrary<Trace> = tracesOf(usual)
+
+/** The same for limits that nobody can count one by one. */
+export const hugeTraces: fc.Arbitrary<Trace> = tracesOf(huge)

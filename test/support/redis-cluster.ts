@@ -9,6 +9,8 @@ export interface RedisCluster extends AsyncDisposable {
   /** The masters in the order of their slots, as one of the live nodes knows them. */
   masters(): Promise<readonly RedisServer[]>
   masterOf(slot: number): Promise<RedisServer>
+  /** The node that copies a master. */
+  replicaOf(master: RedisServer): Promise<RedisServer | undefined>
   /** Declares that a slot moves to another master, and leaves its keys where they are: half of what a resharding does. */
   beginMove(slot: number): Promise<SlotMove>
   /** Waits until every live node says that the cluster is in order. */
@@ -47,6 +49,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     nodes,
     masters: async () => (await shards(nodes)).map(({ master }) => master),
     masterOf: (slot) => masterOf(nodes, slot),
+    replicaOf: (master) => replicaOf(nodes, master),
     beginMove: (slot) => beginMove(nodes, slot),
     untilOk: () => untilOk(nodes),
     stop,
@@ -137,6 +140,14 @@ async function masterOf(nodes: readonly RedisServer[], slot: number): Promise<Re
   const shard = (await shards(nodes)).find(({ from, to }) => from <= slot && slot <= to)
   if (!shard) throw new Error(`no live master has slot ${slot}`)
   return shard.master
+}
+
+async function replicaOf(
+  nodes: readonly RedisServer[],
+  master: RedisServer,
+): Promise<RedisServer | undefined> {
+  const replicas = String(await master.cli('CLUSTER', 'REPLICAS', await idOf(master)))
+  return nodes.find(({ port }) => replicas.includes(`:${port}@`))
 }
 
 async function beginMove(nodes: readonly RedisServer[], slot: number): Promise<SlotMove> {

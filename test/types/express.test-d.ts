@@ -1,13 +1,19 @@
 import {
+  adaptive,
   all,
   apiKey,
+  cpu,
+  durationMs,
   firstOf,
   ip,
   type KeyResolver,
+  memoryStore,
   type RateLimitOptions,
   rateLimit,
   route,
   tenant,
+  tiers,
+  unlimited,
   user,
 } from '@sluice/express'
 import type { Request } from 'express'
@@ -109,3 +115,57 @@ rateLimit({ ...minute, handler: (_req, res) => res.code(429) })
 
 const options: RateLimitOptions = { ...minute, skip: (req) => req.ip === '127.0.0.1' }
 rateLimit(options)
+
+// Forms that the runtime takes.
+const perTier = (req: Request) => req.get('x-plan')
+const perPlan = (req: Request) => (req.get('x-plan') === 'paid' ? 100 : 10)
+rateLimit({ limit: unlimited, window: '1m' })
+rateLimit({ limit: perPlan, defaultLimit: 10, window: '1m' })
+rateLimit({ limit: async (req) => Number(req.get('x-limit')), defaultLimit: 10, window: '1m' })
+rateLimit({ limit: tiers({ paid: 100, default: 10 }, (req) => req.get('x-plan')), window: '1m' })
+rateLimit({ limit: tiers({ paid: 100 }, perTier), defaultLimit: 10, window: '1m' })
+rateLimit({ limit: adaptive({ min: 1, max: 9, signal: cpu(), low: 1, high: 2 }), window: '1m' })
+rateLimit({ limit: 5, algorithm: 'concurrency' })
+rateLimit({ policies: [{ limit: perPlan, defaultLimit: 10, window: '1m' }], headers: [] })
+rateLimit({ routes: { '/x': minute, '/y': 'named', '/z': false, '/w': { policies: ['named'] } } })
+rateLimit({ ...minute, routes: { '/x': { headers: [] }, '/y': { limit: 5 } } })
+rateLimit({ ...minute, profiles: { named: { limit: perPlan, defaultLimit: 10, window: '1m' } } })
+rateLimit({ penalty: { after: 3, within: '1m', for: '5m' } })
+rateLimit({ ...minute, penalty: false, window: durationMs(process.env.WINDOW ?? '1m', 'WINDOW') })
+export const ours = (more: RateLimitOptions) => rateLimit({ store: memoryStore(), ...more })
+
+// And those that it refuses.
+// @ts-expect-error No policy.
+rateLimit({})
+// @ts-expect-error No window.
+rateLimit({ limit: 3 })
+// @ts-expect-error No policy beside the settings.
+rateLimit({ headers: ['draft-7'] })
+// @ts-expect-error
+rateLimit({ limit: 3, window: '1 minute' })
+// @ts-expect-error The shorthand beside a list.
+rateLimit({ limit: 3, policies: [minute] })
+// @ts-expect-error
+rateLimit({ ...minute, policies: [minute] })
+// @ts-expect-error A function may yield no limit.
+rateLimit({ limit: perPlan, window: '1m' })
+// @ts-expect-error
+rateLimit({ policies: [{ limit: perPlan, window: '1m' }] })
+// @ts-expect-error
+rateLimit({ policies: [{ limit: 3 }] })
+// @ts-expect-error
+rateLimit({ ...minute, routes: { '/x': { limit: perPlan, window: '1m' } } })
+// @ts-expect-error
+rateLimit({ ...minute, routes: { '/x': { limit: 3, window: '1 minute' } } })
+// @ts-expect-error
+rateLimit({ ...minute, routes: { '/x': { limit: 3, policies: [minute] } } })
+// @ts-expect-error
+rateLimit({ ...minute, profiles: { heavy: { limit: 3 } } })
+// @ts-expect-error A profile has its name already.
+rateLimit({ ...minute, profiles: { heavy: { ...minute, name: 'other' } } })
+// @ts-expect-error No penalty is nothing to limit with.
+rateLimit({ penalty: false })
+const shed = { signal: cpu(), low: 1, high: 2, classes: ['a', 'b'], priority: () => 'a' }
+rateLimit({ ...minute, shed: { ...shed, retryAfter: '5s' } })
+// @ts-expect-error
+rateLimit({ ...minute, shed: { ...shed, retryAfter: '5' } })

@@ -9,6 +9,7 @@ import {
   rateLimitPlugin,
   route,
   tenant,
+  tiers,
   user,
 } from '@sluice/fastify'
 import type { Request } from 'express'
@@ -97,3 +98,52 @@ app.get('/text', { config: { rateLimit: { limit: '5', window: '1m' } } }, () => 
 export const yes: RouteRateLimitOptions | string | false = true
 // @ts-expect-error The handler is given Fastify's reply, which has no status().
 app.register(rateLimitPlugin, { ...minute, handler: (_request, reply) => reply.sendStatus(429) })
+
+// Forms that the runtime takes.
+app.register(rateLimitPlugin, {
+  limit: (request) => request.ip.length,
+  defaultLimit: 5,
+  window: '1m',
+})
+app.register(rateLimitPlugin, {
+  limit: tiers({ paid: 100, default: 10 }, (request) => request.routeOptions.url),
+  window: '1m',
+})
+app.register(rateLimitPlugin, { limit: 5, algorithm: 'concurrency' })
+app.register(rateLimitPlugin, { global: false })
+app.register(rateLimitPlugin, { global: false, ...minute })
+app.register(rateLimitPlugin, { global: false, profiles: { named: minute } })
+app.register(rateLimitPlugin, { routes: { '/x': minute } })
+app.get('/a', { config: { rateLimit: { limit: 5, window: '1m' } } }, () => 'ok')
+app.get(
+  '/b',
+  { config: { rateLimit: { policies: ['a', { limit: 5, window: '1m' }] } } },
+  () => 'ok',
+)
+app.get('/c', { config: { rateLimit: { limit: 5, window: '1m', combine: 'add' } } }, () => 'ok')
+app.get('/d', { config: { rateLimit: 'named' } }, () => 'ok')
+app.get('/e', { config: { rateLimit: false } }, () => 'ok')
+const search = { policies: [{ name: 'a', limit: 5, window: '1s' }] } satisfies RouteRateLimitOptions
+app.get('/f', { config: { rateLimit: search } }, () => 'ok')
+
+// And those that it refuses.
+// @ts-expect-error No policy.
+app.register(rateLimitPlugin, {})
+// @ts-expect-error
+app.register(rateLimitPlugin, { global: true })
+// @ts-expect-error No window.
+app.register(rateLimitPlugin, { limit: 3 })
+// @ts-expect-error
+app.register(rateLimitPlugin, { limit: 3, window: '1 minute' })
+// @ts-expect-error A function may yield no limit.
+app.register(rateLimitPlugin, { limit: () => 3, window: '1m' })
+// @ts-expect-error
+app.register(rateLimitPlugin, { ...minute, policies: [minute] })
+// @ts-expect-error
+app.get('/g', { config: { rateLimit: { limit: 3, window: '1 minute' } } }, () => 'ok')
+// @ts-expect-error
+app.get('/h', { config: { rateLimit: { limit: () => 3, window: '1m' } } }, () => 'ok')
+// @ts-expect-error
+app.get('/i', { config: { rateLimit: { limit: 3, policies: [minute] } } }, () => 'ok')
+// @ts-expect-error
+export const minutes: RouteRateLimitOptions = { limit: 3, window: '1 minute' }

@@ -9,6 +9,7 @@ import {
   list,
   optionalFunction,
 } from './option-checks.ts'
+import { processWide } from './process-wide.ts'
 
 export interface ClientOptions {
   /** What sends the requests. @default the global `fetch`, looked up at each request */
@@ -118,8 +119,10 @@ function isErrorStatus(item: unknown): boolean {
   return Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599
 }
 
-/** Two users of one process have two quotas. */
-function defaultKey({ url, headers }: CallInfo): string {
+/** Two users of one process have two quotas. Clients share what they are told by the function that makes their keys, so it is one too. */
+const defaultKey = processWide('@sluice/client/default-key/1', () => keyOfUser)
+
+function keyOfUser({ url, headers }: CallInfo): string {
   const identity = ['Authorization', 'X-API-Key', 'Cookie'].map((name) => headers.get(name))
   return JSON.stringify([url.origin, ...identity])
 }

@@ -1,13 +1,33 @@
-/** Throws when `options` is no object, or has a field outside of `known`. */
+/** What users of other clients write, in the words of this one: the first that there is. */
+const meant: readonly (readonly [guess: RegExp, option: string])[] = [
+  [/delay/i, 'backoffMs'],
+  [/timeout/i, 'maxTotalWaitMs'],
+  [/timeout/i, 'maxWaitMs'],
+  [/retr|attempt/i, 'retries'],
+]
+
+/** Throws when `options` is no plain object, or has a field outside of `known`; a near miss is proposed. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isPlain(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
   }
   const unknown = Object.keys(options).find((field) => !known.includes(field))
   if (unknown === undefined) return
+  const near =
+    meant.find(([guess, name]) => guess.test(unknown) && known.includes(name))?.[1] ??
+    known.find((name) => name.slice(0, 3) === unknown.slice(0, 3))
+  const hint = near === undefined ? '' : ` (did you mean '${near}'?)`
   throw new TypeError(
-    `${where}: there is no option '${unknown}'; the options are ${known.join(', ')}`,
+    `${where}: there is no option '${unknown}'${hint}; the options are ${known.join(', ')}`,
   )
+}
+
+/** Whether it is an object literal or the like: a Map or a Promise would be taken for options that set nothing. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: object | null = Object.getPrototypeOf(value)
+  // The prototype of plain objects of another realm, such as a frame or a test's context, is known by having none itself.
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** A number of milliseconds that may be `Infinity`, for bounds. */
@@ -65,9 +85,10 @@ function invalid(option: string, value: unknown, legal: string): TypeError {
   return new TypeError(`${option} must be ${legal}, but is ${show(value)}`)
 }
 
-function show(value: unknown): string {
+export function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 40)}'`
   if (typeof value === 'function') return 'a function'
+  if (value instanceof Promise) return 'a promise'
   if (Array.isArray(value)) return `an array of ${value.length}`
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

@@ -1,7 +1,7 @@
 import type { AlgorithmName } from './algorithms/names.ts'
 import { durationMs } from './duration.ts'
 import { given, invalid, oneOf, wholeNumber } from './options.ts'
-import type { PolicyOptions } from './policy.ts'
+import type { PolicyFields } from './policy.ts'
 
 /** What only some algorithms know, with neutral values for the others. */
 export interface AlgorithmSettings {
@@ -58,7 +58,7 @@ const longestDelayMs = 2 ** 31 - 1
  * @throws SluiceError for one that is out of range, or that the algorithm does not know
  */
 export function algorithmSettings(
-  options: PolicyOptions,
+  options: PolicyFields,
   { algorithm, windowMs }: { algorithm: AlgorithmName; windowMs: number },
   at: (field: string) => string,
 ): AlgorithmSettings {
@@ -85,18 +85,14 @@ function optionalUnits(value: unknown, place: { option: string }, min: number): 
   return value === undefined ? undefined : wholeNumber(value, place, { min })
 }
 
-function maxDelay({ maxDelay: value, queue }: PolicyOptions, option: string): number {
+function maxDelay({ maxDelay: value, queue }: PolicyFields, option: string): number {
   if (value === undefined) return queue === undefined ? 30_000 : longestDelayMs
   const maxDelayMs = durationMs(value, option)
   if (maxDelayMs <= longestDelayMs) return maxDelayMs
   throw invalid({ option }, value, `at most ${longestDelayMs} ms (24 days), the longest timer`)
 }
 
-function resolution(
-  { resolution: value }: PolicyOptions,
-  windowMs: number,
-  option: string,
-): number {
+function resolution({ resolution: value }: PolicyFields, windowMs: number, option: string): number {
   if (value === undefined) return 1
   const resolutionMs = durationMs(value, option)
   if (resolutionMs <= windowMs) return resolutionMs

@@ -1,10 +1,15 @@
 import type { Policy } from './policy.ts'
 
+/** The longest key, in characters: a request must not be able to hold the process up with the digest of one. Headers of Node end there too. */
+export const maxKeyLength = 16_384
+
 /** One policy applied to one key at one cost. The policy travels with every check, so a store needs no set-up. */
 export interface Check {
   readonly policy: Policy
-  /** The identity that is counted: a non-empty string, as resolved. */
+  /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
+  /** The key as its resolver found it, where `key` says more, such as the place of a private policy. @default key */
+  readonly identity?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
@@ -13,6 +18,8 @@ export interface Check {
   readonly shadow?: boolean
   /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
   readonly receipt?: Receipt
+  /** For `refund`: units of the receipt that were given back before. @default 0 */
+  readonly refunded?: number
 }
 
 /** What a refund gives back. Opaque to users; a store reads only the receipts that it wrote itself. */

@@ -35,6 +35,26 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
   return { allowed, outcomes, retryAfterMs, delayMs: allowed ? delayMs : 0, source }
 }
 
+/**
+ * The place of the outcome that decides: of those that deny, the one with the longest wait; else the one with the fewest units left. 0 where there are
+ * none.
+ */
+export function bindingIndex(outcomes: readonly Outcome[]): number {
+  let binding = 0
+  for (const [index, outcome] of outcomes.entries()) {
+    if (bindsMore(outcome, outcomes[binding])) binding = index
+  }
+  return binding
+}
+
+function bindsMore(one: Outcome, other: Outcome | undefined): boolean {
+  if (!other) return false
+  if (one.allowed !== other.allowed) return other.allowed
+  if (!one.allowed) return one.retryAfterMs > other.retryAfterMs
+  const unknown = Number.POSITIVE_INFINITY
+  return (one.remaining ?? unknown) < (other.remaining ?? unknown)
+}
+
 /** The same decision with what the policies in shadow took. Written out, since a spread would cost more than the check. */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, outcomes, retryAfterMs, delayMs, source } = decision

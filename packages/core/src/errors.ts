@@ -20,11 +20,12 @@ export const errorCodes = {
   SLUICE_ROUTE_DUPLICATE: 'two routes of the options that match the same requests',
   SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',
   SLUICE_ANSWER_INVALID: 'a function that had to answer true or false, and did not',
-  SLUICE_KEY_INVALID: 'a key that is not a non-empty string',
+  SLUICE_KEY_INVALID: 'a key that is no text, empty, or longer than 16,384 characters',
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',
   SLUICE_STORE_DEADLINE: 'a store that did not answer in time',
+  SLUICE_STORE_CHECK: 'a check that the store answered, and could not decide',
   SLUICE_STORE_REPLY: 'a reply of the store that is not an answer to the call',
   SLUICE_STORE_CLOSED: 'a check after the store was closed',
   SLUICE_REDIS_CONNECTION: 'a Redis that cannot be reached',
@@ -37,11 +38,20 @@ export const errorCodes = {
   SLUICE_PAYLOAD_INVALID: 'a payload of a job that JSON cannot carry',
   SLUICE_BROKER_FAILED: 'a broker that did not do what it was asked',
   SLUICE_BROKER_CLOSED: 'a call after the broker was closed',
+  SLUICE_JOB_PERMANENT: 'a job that would fail again, as its handler says',
+  SLUICE_LEASE_LOST: 'a run of a job that is run elsewhere by now',
   SLUICE_OUTBOUND_REFUSED: 'a call to a third party that was not made',
   SLUICE_OUTBOUND_TIMEOUT: 'a call to a third party that was not answered in time',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes
+
+/** Whether an error has this code, or any code of Sluice. Not by its class: the ESM and the CommonJS build have one each. */
+export function isSluiceError(error: unknown, code?: ErrorCode): error is SluiceError {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return false
+  if (code !== undefined) return error.code === code
+  return typeof error.code === 'string' && Object.hasOwn(errorCodes, error.code)
+}
 
 /** The one class of errors that Sluice throws; tell them apart by `code`. A denial is never an error. */
 export class SluiceError extends Error {

@@ -1,13 +1,28 @@
 import type { Check, Receipt } from './check.ts'
 import type { Decision } from './decision.ts'
 import type { MaybePromise } from './maybe-promise.ts'
-import { invalid } from './options.ts'
+import { invalid, knownFields, wholeNumber } from './options.ts'
 import type { Policy } from './policy.ts'
+import { processWide } from './process-wide.ts'
 import type { Caller } from './resilience/pending-ask.ts'
 import type { StoreAccess } from './resilience/store-access.ts'
 
-/** What was taken is given back once, by whichever limiter, and whoever holds copies of the decision. */
-const spent = new WeakSet<Receipt>()
+export interface RefundOptions {
+  /**
+   * How many units each policy gives back at most, a whole number ≥ 0: for callers that reserve an estimate and return the rest. The refunds of one
+   * decision never give back more than it took. A lease of a `concurrency` policy has no parts, so it stays until it is released.
+   * @default all that is left
+   */
+  units?: number
+  /** The policies that give back what is theirs. @default all */
+  policies?: readonly Policy[]
+}
+
+/** Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the decision. */
+const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
+
+/** What a decision took and has not given back. */
+type Held = Check & { readonly receipt: Receipt }
 
 /** Settles what decisions hold: their own policies', and those' in shadow, as soon as that is known. */
 export class Holdings {
@@ -19,14 +34,25 @@ export class Holdings {
     this.#caller = caller
   }
 
-  /** @param only the policies to give back; left out: all */
-  refund(decision: Decision, only: readonly Policy[] | undefined): Promise<boolean> {
-    const isMeant = ({ policy }: Check): boolean => only?.some(({ id }) => id === policy.id) ?? true
-    return this.#settle('refund', decision, isMeant)
+  async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {
+    knownFields(options, 'options', ['units', 'policies'])
+    const { units, policies } = options
+    if (units !== undefined) {
+      wholeNumber(units, { option: 'units', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+    }
+    if (policies !== undefined && !Array.isArray(policies)) {
+      throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
+    }
+    return this.#settle('refund', decision, (held) => {
+      if (policies?.some(({ id }) => id === held.policy.id) === false) return undefined
+      if (units === undefined) return held
+      const cost = Math.min(units, held.cost)
+      return cost === 0 || isLease(held) ? undefined : { ...held, cost }
+    })
   }
 
-  release(decision: Decision): Promise<boolean> {
-    return this.#settle('release', decision, isLease)
+  async release(decision: Decision): Promise<boolean> {
+    return this.#settle('release', decision, (held) => (isLease(held) ? held : undefined))
   }
 
   async renew(decision: Decision): Promise<boolean> {
@@ -36,27 +62,28 @@ export class Holdings {
     return own
   }
 
+  /** @param share what is given back of what one policy took; `undefined` for nothing */
   async #settle(
     op: 'refund' | 'release',
     decision: Decision,
-    isMeant: (check: Check) => boolean,
+    share: (held: Held) => Held | undefined,
   ): Promise<boolean> {
-    const own = this.#settleOne(op, decision, isMeant)
+    const own = this.#settleOne(op, decision, share)
     const shadows = decision.shadow ? await decision.shadow.decisions : []
-    const others = shadows.map((shadow) => this.#settleOne(op, shadow, isMeant))
+    const others = shadows.map((shadow) => this.#settleOne(op, shadow, share))
     return (await Promise.all([own, ...others])).includes(true)
   }
 
   #settleOne(
     op: 'refund' | 'release',
     decision: Decision,
-    isMeant: (check: Check) => boolean,
+    share: (held: Held) => Held | undefined,
   ): MaybePromise<boolean> {
-    const checks = heldBy(decision).filter(isMeant)
+    const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
     if (checks.length === 0) return false
-    for (const { receipt } of checks) spent.add(receipt)
+    for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
     const settled = this.#access.settle(op, decision, checks, this.#caller)
-    return settled.then((outcomes) => outcomes !== undefined)
+    return settled.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {
@@ -71,12 +98,18 @@ function isLease({ policy }: Check): boolean {
   return policy.algorithm === 'concurrency'
 }
 
-/** What a decision took and has not given back, with the receipts of it. */
-function heldBy(decision: Decision): readonly (Check & { receipt: Receipt })[] {
+function heldBy(decision: Decision): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
     throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
   }
-  return decision.outcomes.flatMap(({ receipt }) =>
-    receipt && !spent.has(receipt) ? [{ ...receipt.check, receipt }] : [],
-  )
+  return decision.outcomes.flatMap(({ receipt }) => {
+    if (!receipt) return []
+    const refunded = refundedOf(receipt)
+    const cost = receipt.check.cost - refunded
+    return cost > 0 ? [{ ...receipt.check, cost, receipt, refunded }] : []
+  })
+}
+
+function refundedOf(receipt: Receipt): number {
+  return spent.get(receipt) ?? 0
 }

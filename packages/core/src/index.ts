@@ -4,16 +4,24 @@ export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window
 export { type AlgorithmName, algorithmNames, type CountingName } from './algorithms/names.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithms } from './algorithms/table.ts'
-export { type Check, Receipt } from './check.ts'
-export type { Decision, DecisionSource } from './decision.ts'
+export { type Check, maxKeyLength, Receipt } from './check.ts'
+export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
-export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
+export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
+export type { RefundOptions } from './holdings.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter.ts'
-export { checkTogether, type LimiterOptions, limiterFields, policyList } from './limiter-options.ts'
+export {
+  checkTogether,
+  type LimiterOptions,
+  type LimiterSettings,
+  limiterFields,
+  policyList,
+  type Without,
+} from './limiter-options.ts'
 export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   isMemoryStore,
@@ -25,6 +33,7 @@ export {
   type DecisionEvent,
   type InvalidEvent,
   notify,
+  notifyDecided,
   type Observers,
   type ShadowEvent,
   type StoreErrorEvent,
@@ -45,11 +54,15 @@ export {
   definePolicy,
   maxUnits,
   type Policy,
+  type PolicyFields,
   type PolicyOptions,
   policyFields,
   type QuotaUnit,
   unlimited,
+  type WindowForm,
+  windowMsOf,
 } from './policy.ts'
+export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

@@ -4,14 +4,18 @@ import { isMemoryStore, type MemoryStore, memoryStore } from './memory-store/mem
 import { type Observers, observerFields } from './observers.ts'
 import { given, invalid, knownFields, oneOf, wholeNumber } from './options.ts'
 import { definePenalty, type PenaltyOptions } from './penalty.ts'
-import { definePolicy, type Policy, type PolicyOptions, policyFields } from './policy.ts'
+import {
+  definePolicy,
+  type Policy,
+  type PolicyFields,
+  type PolicyOptions,
+  policyFields,
+} from './policy.ts'
 import { registerPolicies } from './policy-registry.ts'
 import type { Store } from './store.ts'
 
-/** `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. */
-export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
-  /** The quotas of every request: decided together, all or nothing. */
-  policies?: readonly PolicyOptions[]
+/** The options of a limiter beside its policies. */
+export interface LimiterSettings extends Observers {
   /** Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a request. @default none */
   penalty?: PenaltyOptions
   /** Where counts live. @default memoryStore() */
@@ -32,6 +36,23 @@ export interface LimiterOptions extends Partial<PolicyOptions>, Observers {
   instances?: number
 }
 
+/** Fields that are left out. */
+export type Without<Field extends string> = { [field in Field]?: never }
+
+/** Those that are shorthand for a single policy; `failureMode` is the limiter's. */
+type Shorthand = Exclude<keyof PolicyFields, 'failureMode'>
+
+/** `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. A `penalty` alone needs neither. */
+export type LimiterOptions = LimiterSettings &
+  (
+    | (PolicyOptions & Without<'policies'>)
+    | ({
+        /** The quotas of every request: decided together, all or nothing. */
+        policies: readonly PolicyOptions[]
+      } & Without<Shorthand>)
+    | ({ penalty: PenaltyOptions } & Without<Shorthand | 'policies'>)
+  )
+
 /** All policies of a request are decided in one step, which has to stay short. */
 const mostPolicies = 64
 
@@ -46,7 +67,7 @@ export interface LimiterSetup {
 }
 
 /** The options of a limiter beside its policies; layers above take them too. */
-export const limiterFields: readonly (keyof LimiterOptions)[] = [
+export const limiterFields: readonly (keyof LimiterSettings)[] = [
   'penalty',
   'store',
   'failureMode',
@@ -69,6 +90,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
+  for (const policy of policies) checkLogLimit(policy, store)
   const failureMode = oneOf(
     given(options.failureMode, 'fallback'),
     { option: 'failureMode' },
@@ -139,7 +161,7 @@ export function checkTogether(policies: readonly Policy[]): void {
  * @typeParam P the options of a policy, which a layer above may have widened
  */
 export function policyList<P extends object>(
-  options: Partial<P> & { policies?: readonly P[] | undefined },
+  options: { readonly policies?: readonly P[] | undefined },
   fields: readonly string[] = policyFields,
 ): readonly (readonly [policy: P, where: string])[] {
   const shorthand = Object.entries(options).filter(([field]) => fields.includes(field))
@@ -163,6 +185,16 @@ export function policyList<P extends object>(
     )
   }
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
+}
+
+function checkLogLimit({ algorithm, limit, name }: Policy, { maxLogLimit }: Store): void {
+  if (algorithm !== 'sliding-log' || maxLogLimit === undefined) return
+  if (limit <= maxLogLimit || limit === Number.POSITIVE_INFINITY) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm 'sliding-log' on this store, which keeps a member for every ` +
+      `unit; use the encoding 'packed', or another algorithm`,
+  )
 }
 
 function storeOf(store: Store | undefined): Store {

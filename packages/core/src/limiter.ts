@@ -1,13 +1,13 @@
-import type { Check } from './check.ts'
+import { type Check, maxKeyLength } from './check.ts'
 import { type Decision, withShadow } from './decision.ts'
 import type { Duration } from './duration.ts'
 import { divideChecks } from './enforcement.ts'
-import { SluiceError } from './errors.ts'
-import { Holdings } from './holdings.ts'
+import { isSluiceError, SluiceError } from './errors.ts'
+import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
-import { notify } from './observers.ts'
-import { knownFields, show, wholeNumber } from './options.ts'
+import { notify, notifyDecided } from './observers.ts'
+import { invalid, knownFields, show, wholeNumber } from './options.ts'
 import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
@@ -35,15 +35,18 @@ export interface Limiter {
   /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
   charge(key: string, options?: CostOptions): Promise<Decision>
   /**
-   * Gives back what a decision took, as far as it still counts: at most once, and not after a reset or in a later window.
-   * @param policies those that give back what is theirs, of the limiter's or the checks'. @default all
-   * @returns whether it was asked of the store: false for a decision that took nothing or was refunded before
+   * Gives back what a decision took, or `units` of it, as far as it still counts. It gives back each unit at most once, and nothing after a reset
+   * or in a later window.
+   * @example
+   * const decision = await limiter.consume('user:42', { cost: estimate })
+   * await limiter.refund(decision, { units: estimate - used })
+   * @returns whether the store gave anything back: false for a decision that took nothing or was refunded before, and when the store failed
    */
-  refund(decision: Decision, policies?: readonly Policy[]): Promise<boolean>
+  refund(decision: Decision, options?: RefundOptions): Promise<boolean>
   /**
    * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
    * took stays taken.
-   * @returns whether it was asked of the store: false for a decision without leases, or one that was released before
+   * @returns whether a lease still ran: false for a decision without leases, one that was released before, and when the store failed
    */
   release(decision: Decision): Promise<boolean>
   /**
@@ -51,22 +54,29 @@ export interface Limiter {
    * @returns whether all of them still ran; false for a decision without leases too
    */
   renew(decision: Decision): Promise<boolean>
-  /** Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since nothing stands in for that. */
-  reset(key: string): Promise<void>
+  /**
+   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since nothing stands in for that.
+   * @returns whether there was anything: false for a key that has taken nothing that still counts and is not blocked, such as a misspelt one
+   */
+  reset(key: string): Promise<boolean>
   /**
    * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`, or ms, ten years at most. Other processes on
    * the store obey too. Rejects without the option `penalty`, and when the store failed. `reset` lifts it.
+   * @returns whether it took the place of a block that was in force
    */
-  block(key: string, duration: Duration): Promise<void>
+  block(key: string, duration: Duration): Promise<boolean>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
-   * The checks are trusted: build them from `policies`.
+   * The checks are trusted: build them from `policies`. Neither `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does
+   * it by `notifyDecided`.
    * @param request for which it is asked, where other limiters of the store, or other calls, may be asked for it too: it waits for a store that
    * does not answer for one deadline in all
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
   /** `charge` for the same callers: takes the units of the checks without asking. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
+  /** `reset` for the same callers: forgets what the keys of the checks have taken, and lifts their blocks. */
+  resetChecks(checks: readonly Check[]): Promise<void>
   /** Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost of one strike. Nobody waits for it. */
   strike(check: Check): void
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
@@ -111,17 +121,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
     const decision = ask('consume', enforced, request)
-    if (shadows.length === 0 && !options.onDecision) return decision
+    return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
+  }
+
+  function consumed(checks: readonly Check[]): MaybePromise<Decision> {
+    const decision = decide(checks)
+    if (!options.onDecision && !options.onShadow) return decision
     return andThen(decision, (known) => {
-      const decided = shadows.length === 0 ? known : followed(known, shadows)
-      notify(options.onDecision, { decision: decided, checks: enforced })
-      return decided
+      notifyDecided(options, { decision: known, checks, request: undefined, route: undefined })
+      return known
     })
   }
 
-  async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<void> {
+  /** Returns whether the store found anything to change. */
+  async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
+    if (checks.length === 0) return false
     try {
-      if (checks.length > 0) await access.overwrite(op, checks, caller)
+      const outcomes = await access.overwrite(op, checks, caller)
+      return outcomes.some(({ allowed }) => allowed)
     } catch (error) {
       throw storeError(error)
     }
@@ -130,15 +147,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
   function followed(decision: Decision, shadows: readonly Check[]): Decision {
     if (!decision.allowed) return decision
-    const shadow = new ShadowRun(shadows.map((check) => ask('consume', [check])))
-    const decided = withShadow(decision, shadow)
-    if (!options.onShadow) return decided
-    void andThen(shadow.decisions, (decisions) => {
-      const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
-      if (told.length === 0) return
-      notify(options.onShadow, { decision: decided, outcomes: shadow.outcomes, checks: told })
-    })
-    return decided
+    return withShadow(decision, new ShadowRun(shadows.map((check) => ask('consume', [check]))))
   }
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
@@ -166,26 +175,30 @@ export function createLimiter(options: LimiterOptions): Limiter {
     policies,
     penalty,
     decide,
-    consume: (key, costs) => promised(() => decide(allChecksOf(key, costs))),
+    consume: (key, costs) => promised(() => consumed(allChecksOf(key, costs))),
     peek: (key, costs) =>
       promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
     charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
     chargeChecks,
     strike: (check) =>
       void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
-    refund: (decision, only) => holdings.refund(decision, only),
+    refund: (decision, refund) => holdings.refund(decision, refund),
     release: (decision) => holdings.release(decision),
     renew: (decision) => holdings.renew(decision),
 
     async reset(key) {
-      await overwrite('reset', allChecksOf(key).filter(isLimited))
+      return overwrite('reset', allChecksOf(key).filter(isLimited))
+    },
+
+    async resetChecks(checks) {
+      await overwrite('reset', checks.filter(isLimited))
     },
 
     async block(key, duration) {
       checkKey(key)
       if (!penalty) throw penaltyMissing()
       const cost = windowMsOf(duration, 'duration')
-      await overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
+      return overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
     },
 
     storeHealth: () => access.health(store),
@@ -213,8 +226,15 @@ function costOf(options: CostOptions): number {
 }
 
 function checkKey(key: unknown): void {
-  if (typeof key === 'string' && key !== '') return
-  throw new SluiceError('SLUICE_KEY_INVALID', `key must be a non-empty string, but is ${show(key)}`)
+  const legal = `a non-empty string of at most ${maxKeyLength} characters`
+  if (typeof key !== 'string' || key === '') {
+    throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
+  }
+  if (key.length <= maxKeyLength) return
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    `key must be ${legal}, but has ${key.length}; give a digest of it instead`,
+  )
 }
 
 function penaltyMissing(): SluiceError {
@@ -230,7 +250,7 @@ function isQuota({ policy }: Check): boolean {
 }
 
 function storeError(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (isSluiceError(error)) return error
   const reason = error instanceof Error ? error.message : show(error)
   return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${reason}`, {
     cause: error,

@@ -12,15 +12,39 @@ export interface Range {
   readonly max?: number
 }
 
-/** A value as it stands in a message: short, and never the text of a long secret. */
+/** A value as it stands in a message: short, on one line, and never the text of a long secret. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`
+  if (typeof value === 'string') return `'${shortened(value)}'`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'bigint') return shortened(`${value}n`)
   if (typeof value === 'symbol') return 'a symbol'
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return `an array of ${value.length}`
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+  return typeof value === 'object' ? kindOf(value) : `a ${typeof value}`
+}
+
+function shortened(text: string): string {
+  return text.length > 40 ? `${onOneLine(text.slice(0, 40))}…` : onOneLine(text)
+}
+
+/**
+ * Text as it may stand in a line of a log. A client may have sent it, so what would begin a new line, or move or hide other text there, is
+ * written as its code.
+ */
+export function onOneLine(text: string): string {
+  return text.replace(unprintable, (character) => {
+    return `\\u{${character.codePointAt(0)?.toString(16)}}`
+  })
+}
+
+/** Control and format characters, separators of lines and paragraphs, and halves of characters. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+function kindOf(value: object): string {
+  const isPlain: boolean = isOptions(value)
+  const name: unknown = isPlain ? undefined : value.constructor?.name
+  if (typeof name !== 'string' || name === '') return 'an object'
+  return name === 'Object' ? 'an object that inherits its fields' : `a ${shortened(name)}`
 }
 
 export function isWholeNumber(
@@ -54,41 +78,79 @@ export function flag(value: unknown, place: Place, otherwise: boolean): boolean 
   throw invalid(place, value, 'true or false')
 }
 
-/** Whether a value can hold options: an object, and no list. */
+/**
+ * Whether a value can hold options: a plain object. A Map, a Promise or a Date would be taken for an object without fields, and so switch off
+ * what it was meant to set.
+ */
 export function isOptions(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: object | null = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype || isOfOtherRealm(prototype)
 }
 
-/** Throws when `options` is no object, or has a field outside of `known`; a near miss is proposed. */
+/** Whether it is the `Object.prototype` of another context of the process, such as the one that Jest runs tests in. */
+function isOfOtherRealm(prototype: object): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
+}
+
+/** Throws when `options` is no plain object, or has a field outside of `known`; a near miss is proposed. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isOptions(options)) {
-    throw invalid({ option: where }, options, 'an object')
+    throw invalid({ option: where }, options, 'a plain object')
   }
   for (const field of Object.keys(options)) {
     if (known.includes(field)) continue
-    const near = meant[field] ?? known.find((name) => isNear(name, field))
     throw new SluiceError(
       'SLUICE_OPTION_UNKNOWN',
-      `${where}: there is no option '${field}'${near ? ` (did you mean '${near}'?)` : ''}; the options are ${known.join(', ')}`,
+      `${where}: there is no option ${show(field)}${whatIsMeant(field, known)}`,
     )
   }
 }
 
-/** What users of other limiters write, in the words of this one. */
-const meant: { readonly [field: string]: string | undefined } = {
-  max: 'limit',
-  points: 'limit',
-  windowMs: 'window',
-  timeWindow: 'window',
-  duration: 'window',
-  keyGenerator: 'key',
-  standardHeaders: 'headers',
-  legacyHeaders: 'headers',
-  allowList: 'allow',
-  whitelist: 'allow',
-  blockList: 'block',
-  blacklist: 'block',
+/** As many names as fit on a line or two. */
+const mostListed = 12
+
+/** Says which option was probably meant, or which there are: a guard has fifty. */
+function whatIsMeant(field: string, known: readonly string[]): string {
+  const near = [meant.get(field), known.find((name) => isNear(name, field))].find(
+    (name) => name !== undefined && known.includes(name),
+  )
+  if (near !== undefined) return ` (did you mean '${near}'?)`
+  if (known.length <= mostListed) return `; the options are ${known.join(', ')}`
+  const closest = known
+    .map((name) => ({ name, shared: sharedPairs(name, field) }))
+    .filter(({ shared }) => shared > 1)
+    .sort((one, other) => other.shared - one.shared)
+    .slice(0, 3)
+    .map(({ name }) => `'${name}'`)
+  const listed = 'all options are listed in docs/options.md'
+  return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
 }
+
+/** How many pairs of neighbouring letters of a name stand in another one too. */
+function sharedPairs(name: string, other: string): number {
+  const [text, others] = [name.toLowerCase(), other.toLowerCase()]
+  return [...text].filter((_, index) => {
+    const pair = text.slice(index, index + 2)
+    return pair.length === 2 && others.includes(pair)
+  }).length
+}
+
+/** What users of other limiters write, in the words of this one. */
+const meant: ReadonlyMap<string, string> = new Map([
+  ['max', 'limit'],
+  ['points', 'limit'],
+  ['windowMs', 'window'],
+  ['timeWindow', 'window'],
+  ['duration', 'window'],
+  ['keyGenerator', 'key'],
+  ['standardHeaders', 'headers'],
+  ['legacyHeaders', 'headers'],
+  ['allowList', 'allow'],
+  ['whitelist', 'allow'],
+  ['blockList', 'block'],
+  ['blacklist', 'block'],
+])
 
 /** Whether two names begin alike and are about as long, or have the same letters in another order. */
 function isNear(name: string, field: string): boolean {

@@ -1,5 +1,6 @@
 import { SluiceError } from './errors.ts'
 import type { Policy } from './policy.ts'
+import { processWide } from './process-wide.ts'
 import type { Store } from './store.ts'
 
 interface Registered {
@@ -8,7 +9,10 @@ interface Registered {
 }
 
 /** By the space that stores count in: two stores of one Redis are one place. */
-const registries = new WeakMap<object, Map<string, Registered>>()
+const registries = processWide(
+  '@sluice/core/registries/1',
+  () => new WeakMap<object, Map<string, Registered>>(),
+)
 
 /**
  * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot mean two things; an unnamed

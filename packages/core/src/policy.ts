@@ -6,14 +6,16 @@ import { SluiceError } from './errors.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
 import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from './options.ts'
+import { warnOnce } from './warn.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
-export const unlimited: unique symbol = Symbol('sluice.unlimited')
+export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 
 /** What a quota counts; the names of the draft's registry. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
-export interface PolicyOptions {
+/** The fields of a policy, whether or not they fit together. */
+export interface PolicyFields {
   /**
    * The name of the quota, in headers, metrics and keys. A named policy is one quota wherever its name is used on
    * one store. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
@@ -66,6 +68,13 @@ export interface PolicyOptions {
   failureMode?: FailureMode
 }
 
+/** A policy needs a window, except with `concurrency`, which counts requests in flight. Compilers describe the last form that may be meant. */
+export type WindowForm =
+  | { algorithm: 'concurrency'; window?: never }
+  | { window: Duration; algorithm?: Exclude<AlgorithmName, 'concurrency'> }
+
+export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
+
 /** A checked policy, as limiters and stores use it. */
 export interface Policy extends AlgorithmSettings {
   /** Identity of the quota within a store: URL-safe text, equal in every process that runs the same code. */
@@ -91,7 +100,7 @@ export interface Policy extends AlgorithmSettings {
 }
 
 /** Those that may stand at the top level of a limiter's options; `failureMode` is the limiter's there. */
-export const policyFields: readonly (keyof PolicyOptions)[] = [
+export const policyFields: readonly (keyof PolicyFields)[] = [
   'name',
   'limit',
   'headroom',
@@ -110,7 +119,7 @@ export const policyFields: readonly (keyof PolicyOptions)[] = [
  * @param where how the user reaches the options, for messages: `policies[0]`, or '' at the top level
  * @throws SluiceError that names the option, its value and the legal range
  */
-export function definePolicy(options: PolicyOptions, where: string): Policy {
+export function definePolicy(options: PolicyFields, where: string): Policy {
   knownFields(options, where || 'policy', [...policyFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const headroom = headroomOf(options.headroom, at('headroom'))
@@ -168,7 +177,7 @@ function policyLimit(value: unknown, option: string): number {
 
 /** A lease takes the place of the window where units come back when requests end. */
 function windowOf(
-  options: PolicyOptions,
+  options: PolicyFields,
   algorithm: AlgorithmName,
   at: (field: string) => string,
 ): number {
@@ -178,11 +187,17 @@ function windowOf(
   throw invalid({ option: at('window') }, options.window, legal)
 }
 
-/** The milliseconds of a window, ten years at most. */
+/** The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most limiters would take it for seconds. */
 export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
-  if (windowMs <= longestWindowMs) return windowMs
-  throw invalid({ option }, value, `at most ten years ('3650d')`)
+  if (windowMs > longestWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
+  if (typeof value === 'number' && value < 1_000) {
+    warnOnce(
+      `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if milliseconds are meant`,
+      `short ${option}`,
+    )
+  }
+  return windowMs
 }
 
 function checkProduct(units: number, windowMs: number, option: string): void {
@@ -195,7 +210,7 @@ function checkProduct(units: number, windowMs: number, option: string): void {
 }
 
 /** The lease of a request that was refused would never be given back. */
-function countsDenied(options: PolicyOptions, algorithm: AlgorithmName, option: string): boolean {
+function countsDenied(options: PolicyFields, algorithm: AlgorithmName, option: string): boolean {
   const counts = flag(options.countDenied, { option }, false)
   if (!counts || algorithm !== 'concurrency') return counts
   throw invalid({ option }, counts, "left out with algorithm 'concurrency'")

@@ -8,11 +8,14 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
  *   from a request that is allowed, and a strike from one that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
- * - `refund`: gives back what the receipts took, as far as it still counts
+ * - `refund`: gives back up to `cost` units of what the receipts took, as far as they still count
  * - `release`: ends the leases that the receipts hold, as far as they still run
- * - `renew`: prolongs those leases; an outcome is allowed while its lease still runs
+ * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
  * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were blocked for before
+ *
+ * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the store found anything to change: units that
+ * it gave back, a lease that still ran, units or a block that it forgot, a block that it replaced.
  */
 export type StoreOp =
   | 'consume'
@@ -51,7 +54,8 @@ export interface Asker {
 /** One request's checks on their way through a store that answers later. It is the item of the store's own queue. */
 export interface Ask extends Asker {
   readonly op: StoreOp
-  readonly checks: readonly Check[]
+  /** A store that cannot hold a limit puts checks of a smaller one in their place. */
+  checks: readonly Check[]
   /** For the store: what it calls the keys of the checks. Empty until it says so. */
   keys: readonly string[]
   /** Outcomes stand in the order of the checks. To be called once, or `fail`; at once, where nobody has to be asked. */
@@ -73,8 +77,12 @@ export interface Store {
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
   /** The same without a promise of its own, for stores that answer later: settles the ask, or fails it. */
   submit?(ask: Ask): void
+  /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */
+  readonly maxLogLimit?: number
   /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
   readonly instances?: number
+  /** Why the store may not answer: the last failure of its connection, unless it has answered since. Its message goes to logs. */
+  readonly lastFailure?: Error | undefined
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */

@@ -1,6 +1,9 @@
+import { onOneLine } from './options.ts'
+import { processWide } from './process-wide.ts'
+
 declare const console: { warn(message: string): void }
 
-const warned = new Set<string>()
+const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 
 /**
  * Writes a warning that the user should see once; every runtime has `console.warn`.
@@ -9,5 +12,5 @@ const warned = new Set<string>()
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return
   warned.add(topic)
-  console.warn(`sluice: ${message}`)
+  console.warn(`sluice: ${onOneLine(message)}`)
 }

@@ -4,14 +4,15 @@ export {
   type AdaptiveOptions,
   type ApiKeyOptions,
   adaptive,
-  apiKey,
-  bearer,
   type CpuOptions,
+  type CredentialOptions,
   cpu,
   createLimiter,
   type Decision,
   type DecisionEvent,
   type Dialect,
+  type Duration,
+  durationMs,
   type EndedResponse,
   type EnforcedShare,
   eventLoopDelay,
@@ -20,6 +21,7 @@ export {
   type Handler,
   header,
   type Id,
+  type IdentityResolver,
   type InvalidEvent,
   type IpOptions,
   ip,
@@ -44,10 +46,9 @@ export {
   type StoreHealth,
   schedule,
   type TierTable,
-  tiers,
   unlimited,
 } from '@sluice/http'
-export { all, firstOf, tenant, user } from './keys.ts'
+export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './keys.ts'
 export { mount } from './mount.ts'
 export {
   type RateLimit,

@@ -44,5 +44,7 @@ class MountedRequest extends RequestView implements HandlerRequest<Request> {
 function send(res: Response, { status, headers = {}, body }: HandlerResponse): void {
   res.status(status)
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  // Node finds out the length of what it sends: of the answer to a HEAD, nothing.
+  if (body !== undefined) res.setHeader('Content-Length', Buffer.byteLength(body))
   res.end(body)
 }

@@ -68,7 +68,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
     const exchange: Exchange<Request> = {
       native: req,
-      request: new RequestView(req),
+      request: new RequestView(req, sluiceRateLimit),
       response: res,
       scope: scopeOf(sluiceRateLimit, req),
       whenOver: (hold) => settleAfter(res, req.socket, hold),
@@ -106,7 +106,9 @@ function refuse(
 /** @returns that the request goes no further */
 function send({ status, body }: Pick<Answer, 'status' | 'body'>, res: Response): false {
   // Not Express' `send`, which would add a charset: problem+json does not have one.
-  res.status(status).setHeader('Content-Type', body.contentType).end(body.text)
+  res.status(status).setHeader('Content-Type', body.contentType)
+  // Node finds out the length of what it sends: of the answer to a HEAD, nothing.
+  res.setHeader('Content-Length', Buffer.byteLength(body.text)).end(body.text)
   return false
 }
 

@@ -21,9 +21,12 @@ const proxyWatch = new ProxyWatch({
 /** What Sluice sees of an Express request. */
 export class RequestView implements HttpRequest {
   readonly #native: Request
+  readonly #middleware: RequestHandler | undefined
 
-  constructor(native: Request) {
+  /** @param middleware the one that asks: it may stand on a route */
+  constructor(native: Request, middleware?: RequestHandler) {
     this.#native = native
+    this.#middleware = middleware
   }
 
   get method(): string {
@@ -47,6 +50,10 @@ export class RequestView implements HttpRequest {
     return ip
   }
 
+  get isForAllMethods(): boolean {
+    return placeOf(this.#middleware, this.#native)?.isForAll === true
+  }
+
   get content(): RequestContent {
     return {
       url: this.#native.originalUrl,
@@ -65,12 +72,21 @@ export class RequestView implements HttpRequest {
  * route hands on, and `req.baseUrl` is text that the client chose: neither says where we stand.
  */
 export function scopeOf(middleware: RequestHandler, request: Request): Scope {
+  const place = placeOf(middleware, request)
+  return place ? routeScope(place.isForAll ? undefined : request.method, place.path) : ''
+}
+
+/** The route that a middleware is mounted on; `undefined` where it is mounted with `use`. */
+function placeOf(
+  middleware: RequestHandler | undefined,
+  request: Request,
+): { readonly path: string; readonly isForAll: boolean } | undefined {
   const route = routeOf(request)
   const layers = route?.stack.filter(({ handle }) => handle === middleware) ?? []
-  if (!route || layers.length === 0) return ''
+  if (!route || layers.length === 0) return undefined
   // `route.all` makes one layer without a method, `app.all` one for every method there is.
   const isForAll = layers.some(({ method }) => !method) || layers.length >= METHODS.length
-  return routeScope(isForAll ? undefined : request.method, String(route.path))
+  return { path: String(route.path), isForAll }
 }
 
 /** What Sluice reads of the route that Express has matched. */

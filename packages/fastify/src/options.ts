@@ -1,10 +1,27 @@
-import type { GuardOptions, RequestDecision, RouteOverride } from '@sluice/http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  GuardOptions,
+  GuardSettings,
+  NoPolicies,
+  RequestDecision,
+  RouteOverride,
+} from '@sluice/http'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** What the last `rateLimitPlugin` of this request decided; `undefined` when it was skipped. */
     rateLimit: RequestDecision | undefined
+  }
+  interface FastifyInstance {
+    /**
+     * Makes a hook that limits requests, for the hooks of a route, behind others of its own, or for the not-found handler. What the options leave out is as
+     * in those of the plugin; a text is the name of a policy there.
+     * @example
+     * app.get('/orders', { preHandler: [authenticate, app.rateLimit({ limit: 5, window: '1m', key: user((request) => request.user?.id) })] }, orders)
+     * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
+     * @throws SluiceError when an option is unknown, missing or out of range
+     */
+    rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
   }
   interface FastifyContextConfig {
     /** Limits of this route alone, or the name of a policy of the plugin's, in place of the plugin's; `false`: none. */
@@ -19,18 +36,31 @@ export type RateLimitHandler = (
   decision: RequestDecision,
 ) => unknown
 
+/** A hook that limits requests: `onRequest`, `preParsing`, `preValidation` or `preHandler`. */
+export type RateLimitHook = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ...rest: [done: HookHandlerDoneFunction] | [payload: unknown, done: HookHandlerDoneFunction]
+) => void
+
 /** The limits of one route. What it leaves out is as in the plugin's options; policies of its own replace the plugin's, unless `combine` is 'add'. */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
 export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
-export interface RateLimitPluginOptions extends GuardOptions<FastifyRequest, RateLimitHandler> {
+interface PluginSettings {
   /**
-   * When requests are decided. What functions of the request see depends on it: the user from `preValidation` on if that is
-   * where it is authenticated, the body too.
+   * When requests are decided. `onRequest` comes before the hooks of a route, so that attempts to authenticate are limited too. The others come behind the
+   * route's own hooks of the same name, so that keys and limits see the user that those have found.
    * @default 'onRequest'
    */
   hook?: (typeof hooks)[number]
   /** Whether every request is limited, those for unknown URLs too; else only those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean
 }
+
+/** Routes may bring all policies themselves, where nothing else is limited. */
+type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies & { global: false }
+
+export type RateLimitPluginOptions = PluginSettings &
+  (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)

@@ -8,9 +8,13 @@ import {
   flag,
   type Guard,
   given,
+  invalid,
+  isOptions,
+  isPromise,
   type MaybePromise,
   oneOf,
   type Passage,
+  processWide,
   type Reject,
   setFields,
   settleAfter,
@@ -21,12 +25,17 @@ import type {
   FastifyPluginAsync,
   FastifyReply,
   FastifyRequest,
-  HookHandlerDoneFunction,
   onSendHookHandler,
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { hooks, type RateLimitHandler, type RateLimitPluginOptions } from './options.ts'
+import {
+  hooks,
+  type RateLimitHandler,
+  type RateLimitHook,
+  type RateLimitPluginOptions,
+  type RouteRateLimitOptions,
+} from './options.ts'
 import { ReplyView, RequestView, routingOf, scopeOf } from './request-view.ts'
 
 type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
@@ -37,9 +46,15 @@ interface Nearest {
   readonly hook: (typeof hooks)[number]
 }
 
-const nearest = new WeakMap<FastifyInstance, Nearest>()
+const nearest = processWide(
+  '@sluice/fastify/nearest/1',
+  () => new WeakMap<FastifyInstance, Nearest>(),
+)
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
+  if (!isOptions(options)) {
+    throw invalid({ option: 'rateLimitPlugin' }, options, 'a plain object of options')
+  }
   const { hook: wanted, global, ...limits } = options
   const hook = oneOf(given(wanted, 'onRequest'), { option: 'hook' }, hooks)
   const guard: PluginGuard = createGuard(limits, {
@@ -49,6 +64,13 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     routing: { ...routingOf(fastify), prefix: fastify.prefix },
     isGlobal: flag(global, { option: 'global' }, true),
   })
+
+  /** Behind the own hooks of those routes that have some; everywhere else with the hooks of the instance. */
+  const behind = limitHook(fastify.prefix, check)
+  const first = limitHook(fastify.prefix, (exchange) =>
+    standsOnRoute(behind, exchange.native) ? untouched : check(exchange),
+  )
+  madeHooks.set(behind, guard.hidesOnRedirect)
 
   function check(exchange: Exchange<FastifyRequest>): MaybePromise<Passage<RateLimitHandler>> {
     const { rateLimit: own } = exchange.native.routeOptions.config
@@ -62,6 +84,72 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     return guard.ofRoute(own, `config.rateLimit of ${scope}`).check({ ...exchange, scope })
   }
 
+  function rateLimit(
+    this: FastifyInstance | undefined,
+    options: RouteRateLimitOptions | string = {},
+  ): RateLimitHook {
+    const around = (this && nearest.get(this)?.guard) ?? guard
+    const own = around.derive(options, 'app.rateLimit')
+    const prefix = this?.prefix ?? fastify.prefix
+    const limit = limitHook(prefix, (exchange) => {
+      const scope = standsOnRoute(limit, exchange.native) ? scopeOf(exchange.native) : prefix
+      return own.check({ ...exchange, scope })
+    })
+    madeHooks.set(limit, own.setup.hideOnRedirect)
+    return limit
+  }
+
+  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
+  // As a text: another plugin may have declared another type under this name.
+  const decorator: string = 'rateLimit'
+  if (!fastify.hasDecorator(decorator)) fastify.decorate(decorator, rateLimit)
+
+  nearest.set(fastify, { guard, hook })
+  fastify.addHook('onRegister', (child) => {
+    nearest.set(child, { guard, hook })
+  })
+  fastify.addHook('onRoute', function checkRateLimit(route) {
+    if (hook !== 'onRequest' && route[hook] !== undefined) {
+      Object.assign(route, { [hook]: [...listOf(route[hook]), behind] })
+    }
+    const made = hooks.flatMap((name) => listOf(route[name])).filter((own) => madeHooks.has(own))
+    if (made.length > 0) {
+      route.config = Object.assign({}, route.config, { [ownHooks]: new Set(made) })
+    }
+    if (made.some((own) => madeHooks.get(own)) && !guard.hidesOnRedirect) {
+      route.onSend = withHook(route.onSend)
+    }
+    const own = route.config?.rateLimit
+    if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
+    const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
+    if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
+  })
+  if (hook === 'preParsing') fastify.addHook(hook, first)
+  else fastify.addHook(hook, first)
+  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
+}
+
+/** Under this the config of a route says which of our hooks stand among its own. */
+const ownHooks: unique symbol = Symbol('sluice.ownHooks')
+
+/** The hooks that may stand on a route, and whether they take fields off redirects. */
+const madeHooks = new WeakMap<object, boolean>()
+
+function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyRequest): boolean {
+  const own: unknown = Reflect.get(routeOptions.config, ownHooks)
+  return own instanceof Set && own.has(hook)
+}
+
+function listOf(own: object | undefined): readonly object[] {
+  if (own === undefined) return []
+  return Array.isArray(own) ? own : [own]
+}
+
+/** @param scope where private policies count, unless `check` says otherwise */
+function limitHook(
+  scope: string,
+  check: (exchange: Exchange<FastifyRequest>) => MaybePromise<Passage<RateLimitHandler>>,
+): RateLimitHook {
   /** Whether the request goes on; if not, it was replied to. */
   function admit(request: FastifyRequest, reply: FastifyReply): MaybePromise<boolean> {
     const response = new ReplyView(reply)
@@ -69,11 +157,10 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
       native: request,
       request: new RequestView(request),
       response,
-      scope: fastify.prefix,
+      scope,
       whenOver: (hold) => settleAfter(reply.raw, request.raw.socket, hold),
     }
-    const passage = check(exchange)
-    return andThen(passage, ({ decision, verdict, hold }) => {
+    return andThen(check(exchange), ({ decision, verdict, hold }) => {
       if (hold) exchange.whenOver(hold)
       if (decision) request.rateLimit = decision
       setFields(response, verdict.fields)
@@ -85,29 +172,10 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     })
   }
 
-  function limit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    goOn: HookHandlerDoneFunction,
-  ): void {
-    continueWith(goOn, () => admit(request, reply))
+  return function limit(request, reply, ...rest) {
+    // Before a body is parsed, hooks are given its stream too.
+    continueWith(rest.length === 1 ? rest[0] : rest[1], () => admit(request, reply))
   }
-
-  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
-
-  nearest.set(fastify, { guard, hook })
-  fastify.addHook('onRegister', (child) => {
-    nearest.set(child, { guard, hook })
-  })
-  fastify.addHook('onRoute', function checkRateLimit(route) {
-    const own = route.config?.rateLimit
-    if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
-    const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
-    if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
-  })
-  if (hook === 'preParsing') fastify.addHook(hook, (req, reply, _, goOn) => limit(req, reply, goOn))
-  else fastify.addHook(hook, limit)
-  if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
 /** Only where it is asked for, since a hook costs every response. */
@@ -122,17 +190,34 @@ function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
   return [takeOffOnRedirect, ...(Array.isArray(others) ? others : [others])]
 }
 
-/** Replies with the body of a refusal, or with what a handler of the user's makes of it. */
+/** Replies with the body of a refusal, or with what a handler of the user's makes of it. What that throws goes to the error handler of Fastify. */
 function refuse(
   { status, body, handler, decision }: Reject<RateLimitHandler>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): MaybePromise<void> {
   if (body) return void send({ status, body }, reply)
-  reply.code(status)
-  return andThen(handler?.(request, reply, decision), (payload) => {
-    if (payload !== undefined && !reply.sent) reply.send(payload)
-  })
+  // Not `code`, after which a redirect would keep the status.
+  reply.raw.statusCode = status
+  const threw = (thrown: unknown): never => {
+    // What is no Error is a body, and has no status of its own.
+    if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
+    throw thrown
+  }
+  try {
+    const payload = andThen(handler?.(request, reply, decision), (known) => {
+      if (known !== undefined && !reply.sent) reply.send(known)
+    })
+    return isPromise(payload) ? payload.catch(threw) : payload
+  } catch (error) {
+    return threw(error)
+  }
+}
+
+function hasStatus(thrown: unknown): boolean {
+  return (
+    typeof thrown === 'object' && thrown !== null && ('statusCode' in thrown || 'status' in thrown)
+  )
 }
 
 /** @returns that the request goes no further */

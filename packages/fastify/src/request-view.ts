@@ -49,6 +49,11 @@ export class RequestView implements HttpRequest {
     return address
   }
 
+  get isForAllMethods(): boolean {
+    const { method } = this.#native.routeOptions
+    return Array.isArray(method) && method.length > 1
+  }
+
   get content(): RequestContent {
     return {
       url: this.#native.url,

@@ -10,6 +10,7 @@ import { effectiveResetMs, policyWaitMs } from './retry-after.ts'
 /** The one policy that the dialects before draft-8 have room for. */
 export interface BindingPolicy {
   readonly name: string
+  readonly state: PolicyState
   readonly limit: number
   readonly remaining: number
   readonly resetMs: number | undefined
@@ -45,6 +46,7 @@ function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | und
   const violated = isViolated(state, rejected)
   return {
     name: state.name,
+    state,
     limit,
     remaining,
     resetMs: effectiveResetMs(state, rejected),

@@ -18,7 +18,7 @@ export interface Admission<Native> {
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Whether it takes a request; or the answer to one that the application is not to see either.
+   * Whether it takes a request; or the answer to one that the application is not to see either, which over a limit is one that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(
@@ -47,8 +47,10 @@ export interface Taken {
   readonly body: RejectBody
   /** Whether what the request took of the limits is given back: there was no room for it, or something of ours failed. @default false */
   readonly givesBack?: boolean
-  /** Whether the request was taken now. Over a limit only such a one is answered so, and one that failed for us; any other is refused. @default false */
+  /** Whether the request was taken now. Of those that overflow only such a one is answered so, and one that failed for us; any other is refused. @default false */
   readonly isNew?: boolean
+  /** Whether it was taken before, and is answered from that. @default false */
+  readonly isKnown?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number
 }

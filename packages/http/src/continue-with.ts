@@ -2,14 +2,15 @@ import { isPromise, type MaybePromise, show } from '@sluice/core'
 
 /**
  * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. What the step throws or
- * rejects with goes to `next` too, and is always an object: frameworks take `next(undefined)`, or `next('route')`, for
- * leave to go on.
+ * rejects with goes to `next` too, an object as it is. What is no object becomes an Error: frameworks take `next(undefined)`, or
+ * `next('route')`, for leave to go on.
  */
 export function continueWith(
   next: (error?: Error) => void,
   step: () => MaybePromise<boolean>,
 ): void {
-  const fail = (thrown: unknown): void => next(asError(thrown))
+  // Its type knows nothing but errors, and frameworks hand on any object.
+  const fail = (thrown: unknown): void => Reflect.apply(next, undefined, [asObject(thrown)])
   let goesOn: MaybePromise<boolean>
   try {
     goesOn = step()
@@ -21,11 +22,9 @@ export function continueWith(
   else if (goesOn) next()
 }
 
-function asError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown
-  const what = typeof thrown === 'object' && thrown !== null ? 'an object' : show(thrown)
-  const error = new Error(`a function of the options threw ${what}, which is no Error`, {
+function asObject(thrown: unknown): object {
+  if (typeof thrown === 'object' && thrown !== null) return thrown
+  return new Error(`a function of the options threw ${show(thrown)}, which is no Error`, {
     cause: thrown,
   })
-  return typeof thrown === 'object' && thrown !== null ? Object.assign(error, thrown) : error
 }

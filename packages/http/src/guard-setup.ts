@@ -7,6 +7,7 @@ import {
   knownFields,
   type Limiter,
   type LimiterOptions,
+  type LimiterSettings,
   limiterFields,
   notify,
   oneOf,
@@ -25,8 +26,7 @@ import { ip } from './keys/ip.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
-import type { PolicyGuardOptions } from './policy-guard-options.ts'
-import { quietLimiter, unobserved } from './quiet-limiter.ts'
+import type { PolicyGuardOptions, Preflights } from './policy-guard-options.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
@@ -61,14 +61,14 @@ export interface RulesAround<Native> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object> {
   readonly limiter: Limiter
-  /** Decides in its place; where an admission overflows, it tells no observer. */
-  readonly decider: Limiter
   /** Whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** That of the penalty is the last. */
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
+  /** `undefined`: they are counted where their handler serves other methods too. */
+  readonly preflights: Preflights | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly replays: Replays<Native> | undefined
   /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
@@ -87,6 +87,7 @@ const guardFields: readonly string[] = [
   'policies',
   ...ruleFields,
   'onMissingKey',
+  'preflights',
   'admission',
   ...idempotencyFields,
   'skip',
@@ -156,13 +157,9 @@ export function setUpGuard<Native extends object, Handler>(
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
-  const ownFields = limiterFieldsOf(options)
-  const isQuiet = admission?.overflows === true && options.onDecision !== undefined
-  const decider = isQuiet ? quietLimiter(ownFields) : limiter
   const idempotency = idempotencyOf(options)
   return {
     limiter,
-    decider,
     strikesLater: admission?.overflows === true && penalty !== undefined,
     rules,
     penalty,
@@ -171,13 +168,17 @@ export function setUpGuard<Native extends object, Handler>(
       { option: 'onMissingKey' },
       missingKeyModes,
     ),
+    preflights:
+      options.preflights === undefined
+        ? undefined
+        : oneOf<Preflights>(options.preflights, { option: 'preflights' }, ['pass', 'count']),
     replays:
       idempotency &&
       new Replays({
         idempotency,
-        limiter: decider,
+        limiter,
         rules,
-        options: isQuiet ? unobserved(ownFields) : ownFields,
+        options: limiterFieldsOf(options),
       }),
     lists: accessLists(options),
     report: reporter(options),
@@ -204,15 +205,15 @@ function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
 ): LimiterOptions {
-  const own = limiterFieldsOf(options)
-  const all = { ...own, ...corePenalty(options) }
-  return options.policies === undefined ? { ...all, ...policies[0] } : { ...all, policies }
+  const all = { ...limiterFieldsOf(options), ...corePenalty(options) }
+  const [only] = policies
+  return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
 
 /** What the options say of the limiter beside its policies and its penalty. */
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-): LimiterOptions {
+): LimiterSettings {
   const fields: readonly string[] = limiterFields
   return Object.fromEntries(
     Object.entries(options).filter(([field]) => fields.includes(field) && field !== 'penalty'),
@@ -262,10 +263,7 @@ function checkName(name: string): void {
 function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
-    else
-      warnOnce(
-        `${place} yielded a value that is not legal; its default, or its last value, stood in (onInvalid tells more)`,
-      )
+    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
   }
 }
 

@@ -8,7 +8,7 @@ import {
   unlimited,
 } from '@sluice/core'
 import type { Exchange } from './exchange.ts'
-import type { GuardOptions } from './guard-options.ts'
+import type { GuardFields } from './guard-options.ts'
 import type { GuardPlace } from './guard-setup.ts'
 import { readLists } from './lists/access-lists.ts'
 import { type Passage, untouched } from './passage.ts'
@@ -43,6 +43,11 @@ export interface Guard<Native extends object, Handler = never> {
     override: RouteOverride<Native, Handler> | string,
     where: string,
   ): PolicyGuard<Native, Handler>
+  /** A guard with limits of its own like those of a route, which is mounted by hand: made anew with each call. */
+  derive(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
 }
 
 /** What an adapter says of a guard beside the user's options. */
@@ -60,11 +65,11 @@ export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
-  options: GuardOptions<Native, Handler>,
+  options: GuardFields<Native, Handler>,
   { routing, scope, isGlobal = true, ...place }: GuardSite,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {
-    throw invalid({ option: place.where }, options, 'an object of options')
+    throw invalid({ option: place.where }, options, 'a plain object of options')
   }
   const { routes, profiles, ...own } = options
   const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
@@ -92,6 +97,7 @@ export function createGuard<Native extends object, Handler = never>(
       return isAsked ? everywhere.check(exchange) : untouched
     },
     ofRoute: (override, where) => guards.at(override, where),
+    derive: (override, where) => guards.create(override, { where }),
   }
 }
 

@@ -1,12 +1,12 @@
-import type { EnforcedShare, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { EnforcedShare, MaybePromise, PolicyFields, WindowForm } from '@sluice/core'
 import type { KeyResolver } from './keys/key-resolver.ts'
-import type { LimitOption } from './limits/limit-source.ts'
+import type { LimitOption, LimitSource, LimitValue } from './limits/limit-source.ts'
 import type { PerRequest } from './per-request.ts'
 import type { SettlementOptions } from './settlement/settlement-options.ts'
 
-/** A quota of HTTP requests: what it counts may depend on the request. */
-export interface HttpPolicyOptions<Native>
-  extends Omit<PolicyOptions, 'limit' | 'enforce'>,
+/** The fields of a policy of HTTP requests, whether or not they fit together. */
+export interface HttpPolicyFields<Native>
+  extends Omit<PolicyFields, 'limit' | 'enforce'>,
     SettlementOptions<Native> {
   /**
    * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that finds it, or a limit that moves by itself:
@@ -25,3 +25,22 @@ export interface HttpPolicyOptions<Native>
    */
   enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
 }
+
+/** A function may yield no limit, so a default stands beside it. */
+export type LimitForm<Native> =
+  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
+  | { limit: LimitOption<Native>; defaultLimit: number }
+
+/** A quota of HTTP requests: what it counts may depend on the request. */
+export type HttpPolicyOptions<Native> = Omit<
+  HttpPolicyFields<Native>,
+  keyof WindowForm | keyof LimitForm<Native>
+> &
+  WindowForm &
+  LimitForm<Native>
+
+/** Those that are shorthand for a single policy; the others stand among the settings of a guard too. */
+export type Shorthand = Exclude<
+  keyof HttpPolicyFields<never>,
+  'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
+>

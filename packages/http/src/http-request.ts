@@ -12,6 +12,11 @@ export interface HttpRequest {
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
+  /**
+   * Whether the handler that an OPTIONS request reaches serves other methods too (`app.all`), and so does not only answer preflights.
+   * @default false
+   */
+  readonly isForAllMethods?: boolean
   /** For admission; `undefined` where the adapter cannot show it. */
   readonly content?: RequestContent
   /** Method and path pattern of the rule in `routes` that applies, once one does. */

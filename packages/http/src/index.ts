@@ -3,18 +3,22 @@ export {
   createLimiter,
   type Decision,
   type DecisionEvent,
+  type Duration,
+  durationMs,
   type EnforcedShare,
   type FailureMode,
   flag,
   given,
   type InvalidEvent,
   invalid,
+  isOptions,
   isPromise,
   type Limiter,
   type MaybePromise,
   memoryStore,
   type Outcome,
   oneOf,
+  processWide,
   type ResilienceEvent,
   type ShadowEvent,
   SluiceError,
@@ -29,7 +33,7 @@ export type { Admission, AdmissionRequest, RequestContent, Taken } from './admis
 export { continueWith } from './continue-with.ts'
 export type { Exchange } from './exchange.ts'
 export { createGuard, type Guard, type GuardSite } from './guard.ts'
-export type { GuardOptions } from './guard-options.ts'
+export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard-options.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
 export type { Hold } from './holds/hold.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
@@ -38,12 +42,14 @@ export type { HttpRequest } from './http-request.ts'
 export { all } from './keys/all.ts'
 export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
 export { bearer } from './keys/bearer.ts'
+export type { CredentialOptions } from './keys/credential.ts'
 export { firstOf } from './keys/first-of.ts'
 export { header } from './keys/header.ts'
 export type { Id } from './keys/id-key.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export {
   defineKey,
+  type IdentityResolver,
   type KeyResolver,
   type ResolvedKey,
   resolveKey,
@@ -80,7 +86,7 @@ export {
 export type { GuardPenalty } from './penalty-rule.ts'
 export type { PerRequest } from './per-request.ts'
 export type { PolicyGuard } from './policy-guard.ts'
-export type { Message } from './policy-guard-options.ts'
+export type { Message, Preflights } from './policy-guard-options.ts'
 export {
   type HttpResponse,
   type ResponseField,
@@ -99,5 +105,6 @@ export type { RouteOverride } from './routes/route-override.ts'
 export type { Routes } from './routes/route-rules.ts'
 export type { Routing } from './routes/route-table.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
+export { checkResolver } from './rule.ts'
 export type { RequestDecision } from './settlement/request-decision.ts'
 export type { EndedResponse, WhenOver } from './settlement/settlement-options.ts'

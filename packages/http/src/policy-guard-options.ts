@@ -1,7 +1,7 @@
-import type { LimiterOptions, MaybePromise, PolicyOptions } from '@sluice/core'
+import type { LimiterSettings, MaybePromise, Observers } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { Admission } from './admission.ts'
-import type { HttpPolicyOptions } from './http-policy.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
 import type { IdempotencyOptions } from './idempotency/idempotency-options.ts'
 import type { KeyResolver } from './keys/key-resolver.ts'
 import type { MissingKey } from './keys/missing-key.ts'
@@ -10,23 +10,26 @@ import type { ListOptions } from './lists/access-lists.ts'
 import type { GuardPenalty } from './penalty-rule.ts'
 import type { PerRequest } from './per-request.ts'
 import type { RequestDecision } from './settlement/request-decision.ts'
+import type { SettlementOptions } from './settlement/settlement-options.ts'
 
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object
 
+/** What happens to CORS preflights: they pass uncounted, or count as any other request. */
+export type Preflights = 'pass' | 'count'
+
 /**
- * What one list of policies is decided by: `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what HTTP adds. Functions
- * may be async; what they throw or reject with goes to the error handling of the framework.
+ * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with goes to the error handling of the
+ * framework.
  * @typeParam Native the framework's request
  * @typeParam Handler how the framework has somebody reply
  */
-export interface PolicyGuardOptions<Native, Handler = never>
-  extends Partial<HttpPolicyOptions<Native>>,
+export interface PolicyGuardSettings<Native, Handler = never>
+  extends SettlementOptions<Native>,
     IdempotencyOptions<Native>,
-    Omit<LimiterOptions, keyof PolicyOptions | 'policies' | 'penalty'>,
+    Omit<LimiterSettings, 'penalty' | keyof Observers>,
+    Observers<Native>,
     ListOptions {
-  /** The quotas of every request: decided together, all or nothing. */
-  policies?: readonly HttpPolicyOptions<Native>[]
   /**
    * Who is counted: a resolver such as `apiKey()`, or a function of the request.
    * @default ip()
@@ -40,6 +43,12 @@ export interface PolicyGuardOptions<Native, Handler = never>
   penalty?: GuardPenalty<Native> | false
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
+  /**
+   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass uncounted, or count as other requests do. Any client
+   * can send requests of that shape: set `'count'` where a handler serves OPTIONS as it serves other methods, as with `app.use('/graphql', handler)`.
+   * @default 'pass', but 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`)
+   */
+  preflights?: Preflights
   /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
   admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
@@ -81,4 +90,15 @@ export interface PolicyGuardOptions<Native, Handler = never>
   message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
   /** Replies to a refused request in our stead; status and headers are set already. */
   handler?: Handler
+}
+
+/**
+ * What one list of policies is decided by: `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what
+ * HTTP adds. Whether they fit together is checked when the guard is made.
+ */
+export interface PolicyGuardOptions<Native, Handler = never>
+  extends Partial<HttpPolicyFields<Native>>,
+    PolicyGuardSettings<Native, Handler> {
+  /** The quotas of every request: decided together, all or nothing. */
+  policies?: readonly HttpPolicyOptions<Native>[]
 }

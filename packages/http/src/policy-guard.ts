@@ -4,7 +4,8 @@ import {
   divideChecks,
   type Limiter,
   type MaybePromise,
-  notify,
+  notifyDecided,
+  warnOnce,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './exchange.ts'
@@ -16,7 +17,7 @@ import { WaitingRoom } from './holds/waiting-room.ts'
 import type { HttpRequest } from './http-request.ts'
 import { deniedWithoutKey } from './keys/missing-key.ts'
 import { LoadShedder } from './limits/load-shedder.ts'
-import { forbidden } from './lists/forbidden.ts'
+import { blocked, forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
 import { strikeDue } from './penalty-rule.ts'
 import type { PolicyGuardOptions } from './policy-guard-options.ts'
@@ -24,6 +25,7 @@ import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
 import { type FieldOptions, responseFields } from './responses/response-fields.ts'
+import { matchedRoute } from './routes/scope.ts'
 import { isOnTrial, type RuleCheck } from './rule.ts'
 import { giveBack } from './settlement/give-back.ts'
 import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
@@ -69,14 +71,12 @@ export function createPolicyGuard<Native extends object, Handler>(
   )
   const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
   const hasTrials = setup.rules.some(isOnTrial)
+  const isObserved = options.onDecision !== undefined || options.onShadow !== undefined
   const takeOver: TakeOverSetup<Native, Handler> | undefined = admission && {
     admission,
-    limiter: setup.decider,
+    limiter,
     answer,
-    observe({ decision, checks }) {
-      if (setup.decider === limiter) return
-      notify(options.onDecision, { decision, checks: enforced(checks) })
-    },
+    observe,
     hold(charged) {
       const hold = heldBy(charged.decision, accountOf(charged))
       if (hold) charged.exchange.whenOver(hold)
@@ -92,12 +92,27 @@ export function createPolicyGuard<Native extends object, Handler>(
     },
   }
 
+  // Guards of routes may be made on first use, and then are kept.
+  let isNew = !place.identifiedByScope
+  // Not a timer: what is done in one go with the making of the guard comes before this.
+  void Promise.resolve().then(() => {
+    isNew = false
+  })
+
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    if (isPreflight(exchange.request)) return untouched
+    if (isNew) {
+      isNew = false
+      warnIfMadePerRequest(place.where)
+    }
+    if (isPreflight(exchange.request) && !countsPreflight(exchange.request)) return untouched
     if (!skip) return enter(exchange)
     return andThen(skip(exchange.native), (skipped) =>
       skipped ? leave(exchange) : enter(exchange),
     )
+  }
+
+  function countsPreflight({ isForAllMethods = false }: HttpRequest): boolean {
+    return setup.preflights === undefined ? isForAllMethods : setup.preflights === 'count'
   }
 
   /** What is shed is not counted. */
@@ -107,18 +122,17 @@ export function createPolicyGuard<Native extends object, Handler>(
   ): MaybePromise<Passage<Handler>> {
     return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
       if (!isRefused) return count(exchange)
-      notify(options.onDecision, { decision: shedder.refusal, checks: [] })
-      return answer({ exchange, decision: shedder.refusal, checks: [] })
+      return answered({ exchange, decision: shedder.refusal, checks: [] })
     })
   }
 
   function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
     return andThen(requestChecks.of(exchange), (checks) => {
-      if (checks === 'block') return forbidden(options, exchange.native)
-      if (checks === 'deny') return answer({ exchange, decision: deniedWithoutKey, checks: [] })
+      if (checks === 'block') return forbid(exchange)
+      if (checks === 'deny') return answered({ exchange, decision: deniedWithoutKey, checks: [] })
       if (checks.length === 0) return leave(exchange)
       if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
-      return andThen(setup.decider.decide(checks, exchange.native), (decision) =>
+      return andThen(limiter.decide(checks, exchange.native), (decision) =>
         settle({ exchange, decision, checks }),
       )
     })
@@ -128,7 +142,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
     if (!lists) return limit(exchange)
     const access = lists.ofAddress(exchange.request)
-    if (access === 'block') return forbidden(options, exchange.native)
+    if (access === 'block') return forbid(exchange)
     if (access === 'unlisted') return limit(exchange)
     return lists.blockKeys ? count({ ...exchange, access }) : leave(exchange)
   }
@@ -138,13 +152,35 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   function settle(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    return takeOver ? takenOrAnswered(decided, takeOver) : answer(decided)
+    if (takeOver) return takenOrAnswered(decided, takeOver)
+    return isTurnedAway(decided) ? turnAway(decided) : answered(decided)
+  }
+
+  function forbid(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+    observe({ exchange, decision: blocked, checks: [] })
+    return forbidden(options, exchange.native)
+  }
+
+  function answered(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    observe(decided)
+    return answer(decided)
+  }
+
+  function observe({ exchange, decision, checks }: Decided<Native>): void {
+    if (!isObserved) return
+    const { native, request } = exchange
+    const route = matchedRoute(request)
+    notifyDecided(options, { decision, checks, request: native, route })
+  }
+
+  function isTurnedAway({ decision }: Decided<Native>): boolean {
+    return decision.delayMs > 0 && waitingRoom.isFull
   }
 
   function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     const { exchange, checks } = decided
     const { native, response } = exchange
-    if (decided.decision.delayMs > 0 && waitingRoom.isFull) return turnAway(decided)
+    if (isTurnedAway(decided)) return turnAway(decided)
     const account = accountOf(decided)
     const decision = new ChargeableDecision(setup, decided, account)
     if (decision.source === 'open') return { ...untouched, decision }
@@ -227,11 +263,26 @@ export function createPolicyGuard<Native extends object, Handler>(
   /** A refusal is never charged. */
   function turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     giveBack(decided, limiter)
-    const { exchange, decision } = decided
-    return answer({ exchange, decision: turnedAway(decision), checks: [] })
+    const refused = { ...decided, decision: turnedAway(decided.decision) }
+    // An admission has told already what was decided.
+    if (!takeOver) observe(refused)
+    return answer({ ...refused, checks: [] })
   }
 
   return { setup, limiter, waitingRoom, shedder, check }
+}
+
+let madeAndUsedAtOnce = 0
+
+/** One guard that is used as soon as it is made may be kept for later requests; another one shows that they are made in a handler. */
+function warnIfMadePerRequest(where: string): void {
+  madeAndUsedAtOnce += 1
+  if (madeAndUsedAtOnce < 2) return
+  warnOnce(
+    `${where} was called while a request was handled: a limiter that is made for each request begins to count anew each time, and so limits ` +
+      `nothing. Make it once, outside of handlers, and use it in them`,
+    'limiter made per request',
+  )
 }
 
 const noRefusal = { rejected: false, retryAfter: undefined } as const

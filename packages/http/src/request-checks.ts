@@ -1,4 +1,4 @@
-import { andThen, isPromise, type MaybePromise } from '@sluice/core'
+import { andThen, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import type { GuardSetup } from './guard-setup.ts'
 import type { HttpRequest } from './http-request.ts'
 import { inOrder } from './in-order.ts'
@@ -26,6 +26,9 @@ export interface Asking<Native> {
   readonly access?: Access
 }
 
+/** So many requests without a key, and none with one, are no coincidence. */
+const requestsWithoutKey = 3
+
 /** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
 export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
@@ -38,9 +41,13 @@ export class RequestChecks<Native extends object> {
   /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
   readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
 
+  /** Resolvers that have not found a key yet, with the requests for which they found none. */
+  readonly #fruitless: Map<KeyResolver<Native>, number>
+
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
     this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
+    this.#fruitless = new Map(this.#keys.map((key) => [key, 0]))
     this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
     this.#onlyKey =
       this.#keys.length === 1 && setup.rules.every(isFixed) && !setup.strikesLater
@@ -88,6 +95,7 @@ export class RequestChecks<Native extends object> {
       return {
         policy,
         key: policy.named ? key.key : scopedKey(scope, key.key),
+        identity: key.key,
         cost: typeof cost === 'number' ? cost : 1,
         limit: policy.limit,
         rule,
@@ -120,6 +128,7 @@ export class RequestChecks<Native extends object> {
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
+            identity: key,
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
             limit,
             rule,
@@ -159,7 +168,23 @@ export class RequestChecks<Native extends object> {
     resolver: KeyResolver<Native>,
     asking: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
-    return key === undefined ? this.#without(resolver, asking) : { key }
+    if (key === undefined) return this.#without(resolver, asking)
+    if (this.#fruitless.size > 0) this.#fruitless.delete(resolver)
+    return { key }
+  }
+
+  #warnIfFruitless(resolver: KeyResolver<Native>): void {
+    const count = this.#fruitless.get(resolver)
+    if (count === undefined) return
+    this.#fruitless.set(resolver, count + 1)
+    if (count + 1 < requestsWithoutKey) return
+    this.#fruitless.delete(resolver)
+    warnOnce(
+      `a key function found no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
+        `authentication, have it run before the limiter: in Express app.use() it first; in Fastify set hook: 'preHandler', or put app.rateLimit(…) behind it ` +
+        `on the route. If requests may come without a key, write firstOf(…, ip())`,
+      'key that is always missing',
+    )
   }
 
   /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
@@ -170,6 +195,7 @@ export class RequestChecks<Native extends object> {
     const { onMissingKey } = this.#setup
     const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
     const isAllowed = onMissingKey === 'error' && access === 'allow'
+    if (onMissingKey === 'ip') this.#warnIfFruitless(resolver)
     return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
   }
 

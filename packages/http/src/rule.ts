@@ -13,7 +13,7 @@ import {
   wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import type { HttpPolicyOptions } from './http-policy.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
 import { all } from './keys/all.ts'
 import { apiKey } from './keys/api-key.ts'
 import { bearer } from './keys/bearer.ts'
@@ -105,20 +105,26 @@ const factories: readonly { readonly name: string }[] = [
   user,
 ]
 
+/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
+export function checkResolver(resolver: unknown, option: string): void {
+  if (typeof resolver !== 'function') {
+    throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')
+  }
+  const factory = factories.find((make) => make === resolver)
+  if (!factory) return
+  throw invalid(
+    { option },
+    resolver,
+    `called, as in ${option.split('.').at(-1)}: ${factory.name}(…)`,
+  )
+}
+
 /** Checks who is counted, and for how much. */
 export function checkCounting<Native>(
-  { key, cost }: Partial<HttpPolicyOptions<Native>>,
+  { key, cost }: Partial<HttpPolicyFields<Native>>,
   at: (field: string) => string,
 ): void {
-  if (key !== undefined && typeof key !== 'function') {
-    const legal = 'a resolver such as apiKey(), or a function of the request'
-    throw invalid({ option: at('key') }, key, legal)
-  }
-  const factory = factories.find((make) => make === key)
-  if (factory) {
-    const legal = `called, as in key: ${factory.name}(…)`
-    throw invalid({ option: at('key') }, key, legal)
-  }
+  if (key !== undefined) checkResolver(key, at('key'))
   if (cost === undefined || typeof cost === 'function') return
   wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
@@ -136,7 +142,7 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
 /** Joins a policy as core has checked it with what HTTP knows of it. */
 export function ruleOf<Native>(
   policy: Policy,
-  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyOptions<Native>>,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
   defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
 ): Rule<Native> {
   checkLargest(limit, policy)

@@ -19,9 +19,8 @@ import type { RequestDecision } from './settlement/request-decision.ts'
 /** What of a guard is needed to have requests taken over. */
 export interface TakeOverSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
-  /** Decides without telling observers, where the admission overflows. */
   readonly limiter: Limiter
-  /** Tells observers what was decided, if nobody has told them. */
+  /** Tells observers what became of a request: once for each. */
   observe(decided: Decided<Native>): void
   /** Answers as without admission. */
   answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>
@@ -49,7 +48,9 @@ export function takenOrAnswered<Native extends object, Handler>(
       const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
       return andThen(passage, (known) => varying(known, exchange, admission))
     }
-    if (!decision.allowed) return overflow(decided, setup)
+    if (!decision.allowed) {
+      return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
+    }
     setup.hold(decided)
     const answer = takes === true ? admission.take(exchange) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
@@ -110,6 +111,18 @@ async function overflow<Native extends object, Handler>(
   }
   giveBack(charged, setup.limiter)
   return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
+}
+
+/** Answers a request that was taken before, and is over a limit now: it takes nothing, and is no denial. */
+function takenBefore<Native extends object, Handler>(
+  answer: Taken,
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): Passage<Handler> {
+  const { source } = decided.decision
+  const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
+  setup.observe({ ...decided, checks: [], decision })
+  return answered(answer, { decided, charged: decided }, setup)
 }
 
 function refused<Native extends object, Handler>(

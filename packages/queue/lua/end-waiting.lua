@@ -7,7 +7,6 @@
 -- ARGV[1]  place     ARGV[2]  identity digest    ARGV[3]  job id    ARGV[4]  now, ms    ARGV[5]  ms that the record counts from now on
 -- ARGV[6]  how: 'cancelled'; 'expired', one that has begun does not; or 'withdrawn', as if it had never been
 -- ARGV[7]  what the job came to, as BullMQ keeps it    ARGV[8]  ms that the flag is kept: until a worker has seen it
--- ARGV[9]  how many completed jobs are kept            ARGV[10] prefix of BullMQ's job keys
 -- Returns  'ended', 'running' (a cancelled one is flagged), 'finished' or 'unknown'
 local job, id, how, completed = KEYS[6], ARGV[3], ARGV[6], KEYS[11]
 if redis.call('EXISTS', job) == 0 then return 'unknown' end
@@ -37,8 +36,4 @@ redis.call('HSET', job, 'returnvalue', ARGV[7], 'finishedOn', ARGV[4])
 -- As BullMQ counts what a worker ends.
 redis.call('HINCRBY', job, 'atm', 1)
 redis.call('ZADD', completed, ARGV[4], id)
-for _, oldest in ipairs(redis.call('ZRANGE', completed, 0, -1 - tonumber(ARGV[9]))) do
-  redis.call('ZREM', completed, oldest)
-  redis.call('DEL', ARGV[10] .. oldest, ARGV[10] .. oldest .. ':logs')
-end
 return 'ended'

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@sluice/core'
 import type { Job, JobStatus, NewJob } from './job.ts'
 
 /** What a job may be refused for. The bounds travel with it, so a broker needs no set-up. */
@@ -53,7 +54,12 @@ export interface Depth {
 }
 
 /** What became of a run, and so of its job. */
-export type Settlement =
+export type Settlement = Outcome & {
+  /** To be called when the broker has carried it out: not for a run whose job is run elsewhere meanwhile. */
+  readonly onSettled?: (() => void) | undefined
+}
+
+type Outcome =
   | { readonly outcome: 'done'; readonly result: unknown }
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
   | { readonly outcome: 'dead'; readonly error: string }
@@ -75,6 +81,7 @@ export interface Delivery {
 /** Why a run is stopped whose job is run elsewhere by now: it was not heard of for too long. Nothing is to become of it. */
 export class LeaseLost extends Error {
   override readonly name: string = 'LeaseLost'
+  readonly code: ErrorCode = 'SLUICE_LEASE_LOST'
 }
 
 /**

@@ -1,11 +1,14 @@
-/** What is queued. All of it is written as JSON, whatever the broker. */
-export interface NewJob {
+/**
+ * What is queued. All of it is written as JSON, whatever the broker.
+ * @typeParam Payload what the payload is said to be; nothing checks it
+ */
+export interface NewJob<Payload = unknown> {
   /** Unguessable, and equal in every run of the job: what handlers make themselves idempotent by. */
   readonly id: string
   /** Who enqueued it, and alone may see it: of a queue, a digest of the identity, which may be a secret. */
   readonly identity: string
   /** What the handler is given: anything that JSON can carry. */
-  readonly payload: unknown
+  readonly payload: Payload
   /** Milliseconds since 1970. */
   readonly enqueuedAt: number
   /** When the job is not worth running any more, in milliseconds since 1970. */
@@ -13,7 +16,7 @@ export interface NewJob {
 }
 
 /** A job that a worker runs. */
-export interface Job extends NewJob {
+export interface Job<Payload = unknown> extends NewJob<Payload> {
   /** 1 for the first run. A run that a crash ended is not counted. */
   readonly attempt: number
 }

@@ -1,5 +1,6 @@
-import { durationMs, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
-import { ip, type KeyResolver } from '@sluice/http'
+import { given, invalid, knownFields, warnOnce, wholeNumber, windowMsOf } from '@sluice/core'
+import { checkResolver, type KeyResolver } from '@sluice/http'
+
 import type { Broker } from './broker.ts'
 import { brokerOf } from './broker-option.ts'
 import type { QueueOptions } from './queue.ts'
@@ -13,7 +14,7 @@ export interface QueueSetup<Native> {
   readonly maxAgeMs: number
   readonly retentionMs: number
   readonly maxJobBytes: number
-  readonly identity: KeyResolver<Native>
+  readonly identity: KeyResolver<Native> | undefined
   readonly secret: string | undefined
   readonly resultUrl: FindResultUrl | undefined
 }
@@ -31,16 +32,10 @@ const queueFields: readonly (keyof QueueOptions)[] = [
   'onEvent',
 ]
 
-/** Ten years: beyond that no date is meant. */
-const longestMs = 3_650 * 86_400_000
-
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
   knownFields(options, 'createQueue', queueFields)
-  const { identity = ip(), secret, resultUrl, onEvent } = options
-  if (typeof identity !== 'function') {
-    const legal = 'a resolver such as apiKey(), or a function of the request'
-    throw invalid({ option: 'identity' }, identity, legal)
-  }
+  const { identity, secret, resultUrl, onEvent } = options
+  if (identity !== undefined) checkResolver(identity, 'identity')
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     // Not shown: it may be most of a secret.
     throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
@@ -62,8 +57,8 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
       { option: 'maxDepthPerIdentity' },
       { min: 1, max: maxDepth },
     ),
-    maxAgeMs: boundedMs(given(options.maxAge, '1h'), 'maxAge'),
-    retentionMs: boundedMs(given(options.retention, '1h'), 'retention'),
+    maxAgeMs: windowMsOf(given(options.maxAge, '1h'), 'maxAge'),
+    retentionMs: windowMsOf(given(options.retention, '1h'), 'retention'),
     maxJobBytes: wholeNumber(
       given(options.maxJobBytes, 100_000),
       { option: 'maxJobBytes' },
@@ -80,10 +75,4 @@ function warnAboutGuessableIdentities(): void {
   warnOnce(
     'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
   )
-}
-
-function boundedMs(value: unknown, option: string): number {
-  const valueMs = durationMs(value, option)
-  if (valueMs <= longestMs) return valueMs
-  throw invalid({ option }, value, "at most ten years ('3650d')")
 }

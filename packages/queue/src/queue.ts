@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type Duration, type MaybePromise, SluiceError } from '@sluice/core'
-import type { HttpRequest, KeyResolver } from '@sluice/http'
+import { type HttpRequest, type KeyResolver, resolveKey } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
 import { digest } from './digest.ts'
 import { DepthGauge } from './drain.ts'
 import { errorText } from './error-text.ts'
-import { resolveIdentity } from './identity.ts'
 import { identityDigest } from './identity-digest.ts'
 import { isOpen, type JobStatus } from './job.ts'
+import { jsonText } from './json-text.ts'
 import { type QueueObserver, teller } from './queue-event.ts'
 import { setUpQueue } from './queue-setup.ts'
 import { type FindResultUrl, resultUrlOf } from './result-url.ts'
@@ -26,7 +26,11 @@ export interface QueueOptions<Native = unknown> {
   retention?: Duration
   /** The longest job, as JSON, in bytes. @default 100_000 */
   maxJobBytes?: number
-  /** Whose a job is that comes by HTTP: who enqueued it alone may see or cancel it. Requests without a key are their address'. @default ip() */
+  /**
+   * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
+   * request without a key has no jobs; `firstOf(apiKey(), ip())` gives it those of its address, which many users may share.
+   * @default none
+   */
   identity?: KeyResolver<Native>
   /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
   secret?: string
@@ -81,8 +85,10 @@ export interface Queue<Native = unknown> {
   drainMs(): Promise<number>
   /** Waits until a job has ended, or as long as it may; its status then. */
   settled(id: string, identity: string, options: SettledOptions): Promise<JobStatus | undefined>
-  /** Whose a request is. */
-  identityOf(native: Native, request: HttpRequest): MaybePromise<string>
+  /** Whether the queue was given an `identity`, without which it takes no requests. */
+  readonly identifies: boolean
+  /** Whose a request is; `undefined` for one without a key, which has no jobs. */
+  identityOf(native: Native, request: HttpRequest): MaybePromise<string | undefined>
   /** What stands for an identity in jobs. */
   digestOf(identity: string): string
   /** Where the result of a job that is done can be found. */
@@ -130,7 +136,8 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
     resultUrl: (job) => resultUrlOf(setup.resultUrl, job),
     depth: () => broker.depth(),
     drainMs: () => gauge.drainMs('polling'),
-    identityOf: (native, request) => resolveIdentity(setup.identity, native, request),
+    identifies: setup.identity !== undefined,
+    identityOf: (native, request) => setup.identity && resolveKey(setup.identity, native, request),
 
     async enqueue({ identity, payload, idempotencyKey, fingerprint }) {
       const text = written(payload)
@@ -145,7 +152,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
         {
           id,
           identity: digestOf(identity),
-          payload: payload ?? null,
+          payload: JSON.parse(text),
           enqueuedAt,
           expiresAt: enqueuedAt + maxAgeMs,
         },
@@ -181,7 +188,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
 
 function written(payload: unknown): string {
   try {
-    return JSON.stringify(payload) ?? 'null'
+    return jsonText(payload)
   } catch (cause) {
     const message = `the payload cannot be written as JSON: ${errorText(cause)}`
     throw new SluiceError('SLUICE_PAYLOAD_INVALID', message, { cause })

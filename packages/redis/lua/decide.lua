@@ -12,7 +12,7 @@
 --   rows       how many requests the group has; each has a key for each policy of the shape
 --   repeats    whether a key occurs more than once in the group
 --   costs      of each key of each request; left out where all are 1
---   receipts   of each key of each request: time, and incarnation
+--   receipts   of each key of each request: time, incarnation, and units that were given back before
 -- Returns  { ARGV[2], now, a report for each key, and, if there were any, how many stored values could not be read }
 local call = cjson.decode(ARGV[3])
 local policies, reply = call.policies, { ARGV[2], now }

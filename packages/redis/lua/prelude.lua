@@ -8,7 +8,7 @@
 --     take(cell, policy, units)      records units, asked or not
 --     wait(cell, policy, cost)       ms until the cost fits, where only the stored units can tell; left out elsewhere
 --     delay(cell, policy)            ms that a request is held which is allowed now; left out where none ever is
---     give_back(cell, policy, units, at)   gives back up to so many units that a receipt names by `at`
+--     give_back(cell, policy, units, at, refunded)   gives back up to so many units that a receipt names by `at`, after so many of them
 --     renew(cell, policy, units, at) prolongs a lease; whether it still runs; only where there are leases
 --     clear(cell, policy)            forgets everything
 --     block(cell, policy, duration)  denies all for so many ms; only where keys can be blocked
@@ -49,7 +49,7 @@ local function write_string(key, value, ttl)
 end
 
 -- What whole algorithms need to read values and to tell one life of a key from another.
-local new_incarnation, leave_mark, read_mark, read_string
+local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
 function define.values()
   -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
   -- incarnation that no other has, so that none of those receipts reaches it.
@@ -73,6 +73,17 @@ function define.values()
     return incarnation
   end
 
+  -- What is left of a count after a refund: one that can count no more has lost units, and gives nothing back (core: unitsLeft).
+  function units_left(count, units, policy)
+    return count >= policy.most and count or max(0, count - units)
+  end
+
+  -- For a value that cannot be read: it counts as empty, and is reported.
+  function reject()
+    unreadable = unreadable + 1
+    return nil
+  end
+
   -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
   function read_string(cell, key, version, length, other_version)
     cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
@@ -88,8 +99,7 @@ function define.values()
         return nil
       end
     end
-    unreadable = unreadable + 1
-    return nil
+    return reject()
   end
 
   return true

@@ -14,11 +14,15 @@ local function load_row(shape, first_key, keep)
       if cells[j].key == key then cell = cells[j] end
     end
     if cell == pool[i] then
-      local algorithm = policy.algorithm
-      algorithm.load(cell, key, policy)
-      if cell.repaired and keep then algorithm.persist(cell, policy) end
+      policy.algorithm.load(cell, key, policy)
     end
     cells[i] = cell
+  end
+  if not keep then return end
+  -- Nothing is written before all of the row has been read.
+  for i = 1, #shape do
+    local cell = cells[i]
+    if cell.repaired and cell == pool[i] then shape[i].algorithm.persist(cell, shape[i]) end
   end
 end
 
@@ -61,23 +65,32 @@ local function consume(shape, costs, at, may_take)
   end
 end
 
--- One key after the other. What `settle` returns says whether a check is allowed; nothing: it is.
+-- One key after the other. Where settle returns whether there was anything to settle, that stands for whether it is allowed.
 local function each(settle)
   return function(shape, costs, at, receipts)
     for i = 1, #shape do
       local cell, policy = cells[i], shape[i]
-      local allowed = settle(cell, policy, costs and costs[at + i] or 1, receipts, 2 * (at + i))
-      answer(cell, policy, allowed ~= false, policy.algorithm.delay and 0)
+      local found = settle(cell, policy, costs and costs[at + i] or 1, receipts, 3 * (at + i))
+      answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
     end
   end
 end
 
 local give_back = each(function(cell, policy, cost, receipts, at)
-  local time, incarnation = receipts[at - 1], receipts[at]
-  if policy.algorithm.renew or cell.incarnation == incarnation then
-    policy.algorithm.give_back(cell, policy, cost, time)
-  end
+  local time, incarnation, refunded = receipts[at - 2], receipts[at - 1], receipts[at]
+  if not policy.algorithm.renew and cell.incarnation ~= incarnation then return false end
+  local before = policy.algorithm.report(cell, policy)
+  policy.algorithm.give_back(cell, policy, cost, time, refunded)
+  return policy.algorithm.report(cell, policy) < before
 end)
+
+-- Whether a key has taken anything that counts, or is blocked.
+local nothing = { used = 0, current = 0, previous = 0, count = 0, level = 0, blocked_until = 0 }
+local function holds(cell, policy)
+  local algorithm = policy.algorithm
+  if algorithm.fits(cell, policy) < algorithm.fits(nothing, policy) then return true end
+  return algorithm.counts_only_denials and algorithm.report(cell, policy) > 0 or false
+end
 
 local operations = {
   consume = function(shape, costs, at) consume(shape, costs, at, true) end,
@@ -89,15 +102,39 @@ local operations = {
   release = give_back,
   renew = each(function(cell, policy, cost, receipts, at)
     local renew = policy.algorithm.renew
-    return renew ~= nil and renew(cell, policy, cost, receipts[at - 1])
+    return renew and renew(cell, policy, cost, receipts[at - 2]) or false
   end),
-  reset = each(function(cell, policy) policy.algorithm.clear(cell, policy) end),
+  reset = each(function(cell, policy)
+    local held = holds(cell, policy)
+    policy.algorithm.clear(cell, policy)
+    return held
+  end),
   block = each(function(cell, policy, cost)
-    if policy.algorithm.block then policy.algorithm.block(cell, policy, cost) end
+    if not policy.algorithm.block then return false end
+    local _, blocked_ms = policy.algorithm.report(cell, policy)
+    policy.algorithm.block(cell, policy, cost)
+    return blocked_ms > 0
   end),
 }
 
-local function decide_row(op, shape, first_key, costs, at, receipts)
+-- What the server says when it takes no writes, or forbids a command: then it decides nothing, and the call fails as a whole.
+local REFUSALS = {
+  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
+  'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
+}
+
+-- A request that fails with anything else fails alone: the others have counted, or will. Its reports are { -1, why }.
+local function fail_row(problem, width, size_before)
+  local reason = type(problem) == 'table' and problem.err or tostring(problem)
+  for _, refusal in ipairs(REFUSALS) do
+    if reason:find(refusal, 1, true) then error(problem, 0) end
+  end
+  for i = size_before + 1, max(#reply, size_before + width) do
+    reply[i] = i <= size_before + width and { -1, reason } or nil
+  end
+end
+
+local function settle_row(op, shape, first_key, costs, at, receipts)
   for i = 1, #shape do
     if type(shape[i].algorithm) == 'string' then shape[i].algorithm = whole(shape[i].algorithm) end
   end
@@ -105,7 +142,13 @@ local function decide_row(op, shape, first_key, costs, at, receipts)
   operations[op](shape, costs, at, receipts)
 end
 
--- How many stored values could not be read, after all rows.
+local function decide_row(op, shape, first_key, costs, at, receipts)
+  local size_before = #reply
+  local is_decided, problem = pcall(settle_row, op, shape, first_key, costs, at, receipts)
+  if not is_decided then fail_row(problem, #shape, size_before) end
+end
+
+-- How many stored values could not be read, after all requests.
 local function unreadable_values()
   return unreadable
 end

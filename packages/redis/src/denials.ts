@@ -1,5 +1,6 @@
 import { algorithms, type Check, type Outcome } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
+import { type Answer, isFailure } from './reply.ts'
 import type { Row } from './row.ts'
 import { type Charge, Strikes } from './strikes.ts'
 import { unknownOutcome } from './unknown-outcome.ts'
@@ -17,7 +18,14 @@ interface Denial {
 }
 
 /** What was known when a call was sent, for the answer to it. */
-export interface Sent {
+export interface SentCall {
+  readonly at: number
+  /** How many settlements there had been: for all rows, or for each. */
+  readonly settlements: number | readonly number[]
+}
+
+/** The same for one row. */
+interface Sent {
   readonly at: number
   /** How many settlements there had been. */
   readonly settlements: number
@@ -52,7 +60,14 @@ export class Denials {
 
   /** The outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
   answer(row: Row): readonly Outcome[] | undefined {
-    if (this.#ttlMs === 0 || row.op !== 'consume' || this.#denials.size === 0) return undefined
+    if (this.#ttlMs === 0 || (row.op !== 'consume' && row.op !== 'peek')) return undefined
+    const outcomes = row.op === 'consume' ? this.#answerHere(row) : undefined
+    if (!outcomes) this.#strikes.tell(row.keys)
+    return outcomes
+  }
+
+  #answerHere(row: Row): readonly Outcome[] | undefined {
+    if (this.#denials.size === 0) return undefined
     // A penalty stands last, and what it denies is no strike.
     for (let index = row.keys.length - 1; index >= 0; index -= 1) {
       const check = row.checks[index]
@@ -71,6 +86,7 @@ export class Denials {
 
   /** Makes a denial that holds a strike for the penalties of the row, if it has any. Returns false where the store has to be asked what they say. */
   #isStruck(denial: Denial, { keys, checks }: Row): boolean {
+    const struck: [string, Check][] = []
     for (let index = 0; index < keys.length; index += 1) {
       const check = checks[index]
       const key = keys[index] ?? ''
@@ -85,19 +101,26 @@ export class Denials {
         if (this.#covers(denial, key, check)) continue
         return false
       }
-      this.#strikes.add(key, check, outcome?.remaining ?? check.limit)
+      if (this.#strikes.isNextLast(key, check)) return false
+      struck.push([key, check])
     }
+    for (const [key, check] of struck) this.#strikes.add(key, check)
     return true
   }
 
   /** To be told of the rows of every call when it is sent. */
-  send(rows: readonly Row[]): Sent {
-    const sent = { at: this.#clock(), settlements: this.#settlements }
+  send(rows: readonly Row[]): SentCall {
+    const at = this.#clock()
+    let settlements: number[] | undefined
     for (let i = 0; i < rows.length; i += 1) {
       const row = rows[i]
-      if (row && row.op !== 'consume' && row.op !== 'peek') this.#settle(row)
+      if (row && row.op !== 'consume' && row.op !== 'peek') {
+        settlements ??= rows.map(() => this.#settlements)
+        this.#settle(row)
+        settlements.fill(this.#settlements, i)
+      }
     }
-    return sent
+    return { at, settlements: settlements ?? this.#settlements }
   }
 
   #settle({ op, keys }: Row): void {
@@ -110,19 +133,24 @@ export class Denials {
   }
 
   /** To be told of the answers to every call. */
-  learnAll(rows: readonly Row[], outcomes: readonly (readonly Outcome[])[], sent: Sent): void {
+  learnAll(rows: readonly Row[], answers: readonly Answer[], sent: SentCall): void {
     if (this.#ttlMs === 0) return
     for (let i = 0; i < rows.length; i += 1) {
       const row = rows[i]
-      if (row?.op === 'consume') this.#learn(row, outcomes[i] ?? [], sent)
+      const answer = answers[i]
+      if (row?.op !== 'consume' || !answer || isFailure(answer)) continue
+      const { at, settlements } = sent
+      const known = typeof settlements === 'number' ? settlements : (settlements[i] ?? 0)
+      this.#learn(row, answer, { at, settlements: known })
     }
   }
 
   #learn(row: Row, outcomes: readonly Outcome[], sent: Sent): void {
     const index = longestDenial(outcomes)
     if (index < 0) return
-    const key = row.keys[index] ?? ''
     const { at, settlements } = sent
+    this.#learnStrikes(row, outcomes, settlements)
+    const key = row.keys[index] ?? ''
     if (this.#isSettledSince(key, settlements)) return
     // Not the row itself: whoever waits for it may hold a whole request.
     const { op, checks, keys } = row
@@ -134,6 +162,14 @@ export class Denials {
       answeredAt: this.#clock(),
       settlements,
     })
+  }
+
+  #learnStrikes({ keys }: Row, outcomes: readonly Outcome[], settlements: number): void {
+    for (const [index, { policy, allowed, remaining }] of outcomes.entries()) {
+      const key = keys[index] ?? ''
+      if (policy.algorithm !== 'penalty' || !allowed || remaining === undefined) continue
+      if (!this.#isSettledSince(key, settlements)) this.#strikes.learn(key, remaining)
+    }
   }
 
   #isSettledSince(key: string, settlements: number): boolean {

@@ -108,6 +108,6 @@ function list(
   return `,"${name}":[${numbers.join()}]`
 }
 
-function receiptOf({ receipt }: Check): readonly number[] {
-  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0)]
+function receiptOf({ receipt, refunded = 0 }: Check): readonly number[] {
+  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
 }

@@ -40,7 +40,8 @@ const shortNames: { readonly [name in Policy['algorithm']]: string } = {
 }
 
 /**
- * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. No part contains the colon that parts them, and the identity is
+ * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first brace, which it
+ * cannot contain, and no other part contains a colon, so that keys are never ambiguous. The identity is
  * digested (128 bits, base64url), so a key has a bounded length, tells no secret, and meets no other.
  */
 export class KeyEncoder {

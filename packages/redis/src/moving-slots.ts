@@ -1,9 +1,9 @@
-import type { Outcome } from '@sluice/core'
 import type { Plan } from './plans.ts'
+import { type Answer, isFailure } from './reply.ts'
 import type { Row } from './row.ts'
 import { applyByShard } from './shards.ts'
 
-type Answers = readonly (readonly Outcome[])[]
+type Answers = readonly Answer[]
 
 /** Sends the rows of one call, which all live in one slot. */
 type SendRows = (rows: readonly Row[], plan?: Plan) => Promise<Answers>
@@ -34,7 +34,7 @@ export function overMovingSlots(send: SendRows): SendRows {
 }
 
 async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answers> {
-  const answers = rows.map((): readonly Outcome[] => [])
+  const answers = rows.map((): Answer => [])
   const calls: Promise<void>[] = []
   for (const positions of ofOneKey(rows)) {
     calls.push(
@@ -45,7 +45,11 @@ async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answe
   }
   for (const [at, row] of rows.entries()) {
     if (row.keys.length === 1) continue
-    const askKey = (part: Row) => send([part]).then(([outcomes = []]) => outcomes)
+    const askKey = async (part: Row) => {
+      const [answer = []] = await send([part])
+      if (isFailure(answer)) throw answer
+      return answer
+    }
     const isWhole = (key: string) => key
     calls.push(
       applyByShard(row, isWhole, askKey).then((outcomes) => {

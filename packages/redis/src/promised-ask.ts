@@ -4,7 +4,7 @@ import type { Row } from './row.ts'
 /** A request of a caller that waits for a promise. */
 export class PromisedAsk implements Ask {
   readonly op: StoreOp
-  readonly checks: readonly Check[]
+  checks: readonly Check[]
   keys: readonly string[]
   readonly outcomes: Promise<readonly Outcome[]>
   readonly #asker: Asker | undefined

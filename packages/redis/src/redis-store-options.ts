@@ -17,13 +17,17 @@ import type { Encoding } from './scripts.ts'
 export type Clock = 'server' | 'client' | (() => number)
 
 export interface RedisStoreOptions {
-  /** What all keys begin with: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'sluice' */
+  /** What all keys begin with: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they would choose the node of all keys. @default 'sluice' */
   prefix?: string
   /** Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default none */
   secret?: string
   /** false keeps identities readable in keys (escaped, and as long as they are), for debugging. @default true */
   digest?: boolean
-  /** How `sliding-log` is stored: 'packed', or 'sorted-set' to be read with redis-cli, one member for every unit. @default 'packed' */
+  /**
+   * How `sliding-log` is stored: 'packed', or 'sorted-set' to be read with redis-cli, one member for every unit. A member takes Redis about
+   * 2 µs to write, so sorted sets take limits of 10,000 at most.
+   * @default 'packed'
+   */
   encoding?: Encoding
   /** Whose clock counts. @default 'server' */
   clock?: Clock
@@ -68,6 +72,9 @@ export interface RedisStoreSetup {
   readonly onInvalid: ((event: InvalidEvent) => void) | undefined
 }
 
+/** The largest limit of a log in a sorted set: a charge may write twice as many members, which holds Redis up for about 50 ms. */
+export const maxSortedSetLimit = 10_000
+
 const fields: readonly (keyof RedisStoreOptions)[] = [
   'prefix',
   'secret',
@@ -84,8 +91,12 @@ const fields: readonly (keyof RedisStoreOptions)[] = [
 export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   knownFields(options, 'redisStore', fields)
   const { prefix = 'sluice', secret, clock = 'server', onInvalid } = options
-  if (typeof prefix !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(prefix)) {
-    throw invalid({ option: 'prefix' }, prefix, '1 to 64 characters of A-Z a-z 0-9 . _ -')
+  if (typeof prefix !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(prefix)) {
+    throw invalid(
+      { option: 'prefix' },
+      prefix,
+      '1 to 64 characters of A-Z a-z 0-9 . _ : - (no braces: Sluice sets the hash tags of a Cluster itself)',
+    )
   }
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     // Not shown: it may be most of a secret.

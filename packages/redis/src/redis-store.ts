@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import type { EventEmitter } from 'node:events'
 import {
   type Ask,
   type Asker,
@@ -7,12 +6,14 @@ import {
   type MaybePromise,
   notify,
   type Outcome,
+  processWide,
   type Store,
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
 import { CallEncoder } from './call.ts'
 import { CallQueue, notSentInTime } from './call-queue.ts'
+import { clientErrors } from './client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { Denials } from './denials.ts'
@@ -21,13 +22,17 @@ import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
 import { overMovingSlots } from './moving-slots.ts'
 import { type Plan, Plans } from './plans.ts'
-import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.ts'
-import { decodeReply } from './reply.ts'
+import {
+  maxSortedSetLimit,
+  type RedisStoreOptions,
+  setUpRedisStore,
+} from './redis-store-options.ts'
+import { type Answer, decodeReply, isFailure } from './reply.ts'
 import type { Row } from './row.ts'
 import { ScriptRunner } from './script-runner.ts'
 import { loadScripts } from './scripts.ts'
 import { splitByPlan } from './split-calls.ts'
-import { storeFailure } from './store-failure.ts'
+import { lastFailure, storeFailure } from './store-failure.ts'
 import { tags } from './tags.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
@@ -49,7 +54,10 @@ interface Space {
   readonly fleet: Fleet
 }
 
-const spaces = new WeakMap<object, Map<string, Space>>()
+const spaces = processWide(
+  '@sluice/redis/spaces/1',
+  () => new WeakMap<object, Map<string, Space>>(),
+)
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On a Cluster that holds for what one identity
@@ -83,14 +91,14 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   let incarnation = randomInt(u32)
   warnAboutGuessableKeys(options)
-  listenForErrors(client)
+  const errors = clientErrors(client)
 
   /** @param plan of all the rows, where they have one in common */
   async function call(
     scriptRunner: ScriptRunner,
     rows: readonly Row[],
     plan: Plan | undefined,
-  ): Promise<readonly (readonly Outcome[])[]> {
+  ): Promise<readonly Answer[]> {
     for (let turn = scriptRunner.turn(); turn; turn = scriptRunner.turn()) {
       await turn
       if (rows.every(({ answered }) => answered)) throw notSentInTime()
@@ -99,19 +107,20 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     if (clock === 'client') await fleet.clockAsked()
     const header = { now: isServerClock ? undefined : clientNow(), number: callNumber, incarnation }
     const encoded = calls.encode(rows, plan, header)
-    // Two for each key at most.
-    incarnation = (incarnation + 2 * Number(encoded.command[2])) % u32
+    // Four for each key at most.
+    incarnation = (incarnation + 4 * Number(encoded.command[2])) % u32
     const sent = denials.send(rows)
     const reply = await scriptRunner.run(encoded)
-    const { outcomes, unreadable } = decodeReply(reply, encoded.text, rows)
+    errors.clear()
+    const { answers, unreadable } = decodeReply(reply, encoded.text, rows)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
-    denials.learnAll(rows, outcomes, sent)
-    return outcomes
+    denials.learnAll(rows, answers, sent)
+    return answers
   }
 
   function clientNow(): number {
@@ -128,14 +137,26 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       split: (asks) => splitByPlan(asks, plans),
       async send({ asks, plan }) {
         try {
-          const outcomes = await sendCall(asks, plan)
-          for (let i = 0; i < asks.length; i += 1) asks[i]?.settle(outcomes[i] ?? [])
+          const answers = await sendCall(asks, plan)
+          for (let i = 0; i < asks.length; i += 1) {
+            const answer = answers[i] ?? []
+            if (isFailure(answer)) asks[i]?.fail(answer)
+            else asks[i]?.settle(answer)
+          }
         } catch (error) {
-          const failure = storeFailure(error)
+          const failure = storeFailure(error, errors.last)
           for (const ask of asks) ask.fail(failure)
         }
       },
     })
+  }
+
+  /** A limit of a function is known only when it is asked; a smaller one never opens the gate. */
+  function boundedChecks(checks: readonly Check[]): readonly Check[] {
+    if (encoding === 'packed' || checks.every(isBounded)) return checks
+    return checks.map((check) =>
+      isBounded(check) ? check : { ...check, limit: maxSortedSetLimit },
+    )
   }
 
   const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
@@ -148,6 +169,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   return {
     space,
+    ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
+    get lastFailure() {
+      return errors.last && lastFailure(errors.last)
+    },
     observe(observer) {
       unobserve.push(fleet.observe(observer))
     },
@@ -155,14 +180,16 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       return fleet.instances ?? 1
     },
 
-    apply(op, checks, asker) {
+    apply(op, asked, asker) {
       join()
+      const checks = boundedChecks(asked)
       const row = { op, checks, keys: keys.keysOf(checks), asker }
       return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
     },
 
     submit(ask) {
       join()
+      ask.checks = boundedChecks(ask.checks)
       ask.keys = keys.keysOf(ask.checks)
       const denied = lanes.isClosed ? undefined : denials.answer(ask)
       if (denied) ask.settle(denied)
@@ -179,6 +206,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 }
 
+function isBounded({ policy, limit }: Check): boolean {
+  return policy.algorithm !== 'sliding-log' || limit <= maxSortedSetLimit
+}
+
 function monotonicMs(): number {
   return performance.now()
 }
@@ -191,21 +222,6 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const space = { fleet: new Fleet(redis, `${prefix}:{${tags[0]}}:instances`) }
   prefixes.set(prefix, space)
   return space
-}
-
-/**
- * Clients tell of a lost connection by an event that ends the process when nobody listens (node-redis), or fills the log (ioredis). Whatever the
- * store asks of them fails then too, and is reported.
- */
-function listenForErrors(client: UserClient): void {
-  if (tellsEvents(client) && client.listenerCount('error') === 0) {
-    client.on('error', () => undefined)
-  }
-}
-
-/** By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it. */
-function tellsEvents(client: object): client is Pick<EventEmitter, 'on' | 'listenerCount'> {
-  return 'on' in client && 'listenerCount' in client
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {

@@ -1,11 +1,18 @@
-import { type Outcome, SluiceError } from '@sluice/core'
-import { type Answer, type Report, readOutcome } from './outcomes.ts'
+import { isSluiceError, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
+import { type Report, readOutcome } from './outcomes.ts'
 import type { Row } from './row.ts'
+
+/** What a row came to; an error where the script could not decide it. */
+export type Answer = readonly Outcome[] | SluiceError
+
+export function isFailure(answer: Answer): answer is SluiceError {
+  return isSluiceError(answer)
+}
 
 /** What a call came to. */
 export interface CallReply {
   /** In the order of the rows. */
-  readonly outcomes: readonly (readonly Outcome[])[]
+  readonly answers: readonly Answer[]
   /** Stored values that could not be read, and counted as empty. */
   readonly unreadable: number
 }
@@ -26,31 +33,47 @@ export function decodeReply(reply: unknown, text: string, rows: readonly Row[]):
   if (!isLone && first !== text) throw unanswered(text)
   const reader = new ReportReader(reply, isLone ? 0 : 2, text)
   const now = integer(reply[1], text)
-  const outcomes: (readonly Outcome[])[] = []
+  const answers: Answer[] = []
   for (let i = 0; i < rows.length; i += 1) {
     const row = rows[i]
-    if (row) outcomes.push(outcomesOf(row, reader, now))
+    if (row) answers.push(answerOf(row, reader, now))
   }
-  return { outcomes, unreadable: isLone ? 0 : reader.rest() }
+  return { answers, unreadable: isLone ? 0 : reader.rest() }
 }
 
-function outcomesOf({ op, checks }: Row, reader: ReportReader, now: number): readonly Outcome[] {
+function answerOf({ op, checks }: Row, reader: ReportReader, now: number): Answer {
   const takes = op === 'consume' || op === 'charge'
+  const settles = !takes && op !== 'peek'
+  let failure: SluiceError | undefined
   const outcomes: Outcome[] = []
   for (let i = 0; i < checks.length; i += 1) {
     const check = checks[i]
     if (!check) continue
-    const isAllowed = reader.next()
-    const answer: Answer = { now, isAllowed, isTaken: takes && isAllowed }
-    const outcome = readOutcome[check.policy.algorithm](check, reader.report, answer)
-    outcomes.push(op === 'renew' && !isAllowed ? notHeld(outcome) : outcome)
+    const said = reader.next()
+    if (typeof said === 'string') {
+      failure ??= failedRow(said)
+      continue
+    }
+    const isAllowed = said || settles
+    const known = { now, isAllowed, isTaken: takes && isAllowed }
+    const outcome = readOutcome[check.policy.algorithm](check, reader.report, known)
+    outcomes.push(said || isAllowed === said ? outcome : notFound(op, outcome))
   }
-  return outcomes
+  return failure ?? outcomes
 }
 
-/** A lease that could not be renewed. */
-function notHeld(outcome: Outcome): Outcome {
-  return { ...outcome, allowed: false, retryAfterMs: outcome.policy.retryMs }
+/** The store is there, and decides others: this is no reason to leave it. */
+function failedRow(reason: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_STORE_CHECK',
+    `Redis answered, and could not decide this check: ${reason}`,
+  )
+}
+
+/** Where there was nothing to settle; a lease that could not be renewed has to be asked for again. */
+function notFound(op: StoreOp, outcome: Outcome): Outcome {
+  const retryAfterMs = op === 'renew' ? outcome.policy.retryMs : 0
+  return { ...outcome, allowed: false, retryAfterMs }
 }
 
 /** Goes through the reports of a reply. */
@@ -72,13 +95,14 @@ class ReportReader {
     this.#text = text
   }
 
-  /** Reads the next report; returns whether its request is allowed. */
-  next(): boolean {
+  /** Reads the next report; returns whether its request is allowed, or had anything to settle, or why it could not be decided. */
+  next(): boolean | string {
     const value = this.#reply[this.#at]
     this.#at += 1
     const { report } = this
     if (Array.isArray(value)) {
       const [allowed, x, y, incarnation, more] = value
+      if (Number(allowed) === -1) return String(x)
       report.x = integer(x, this.#text)
       report.y = integer(y, this.#text)
       report.incarnation = integer(incarnation, this.#text)

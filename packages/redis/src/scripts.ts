@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readLua } from './read-lua.ts'
 import type { UsualName } from './usual-states.ts'
 
 /** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
@@ -81,15 +81,15 @@ function usualScript(name: UsualName): Script {
   const { module, algorithm, whole } = parts[name]
   const text = moduleText(module)
   return script([
-    file('shared'),
+    readLua('shared'),
     // Twice, so that a request of one policy needs no function around it.
     text,
-    file('usual-alone'),
-    `local function open_module()\n${text}\n${file(undoOf(module))}\nreturn use, consume, undo\nend`,
+    readLua('usual-alone'),
+    `local function open_module()\n${text}\n${readLua(undoOf(module))}\nreturn use, consume, undo\nend`,
     `local ALGORITHM, IS_SHORT, HAS_LEVEL = '${algorithm}', ${name === 'sliding-log-string'}, ${module === 'token-bucket'}`,
-    file('report'),
+    readLua('report'),
     defineWhole(whole),
-    file('usual'),
+    readLua('usual'),
   ])
 }
 
@@ -108,22 +108,22 @@ function generalScript(encoding: Encoding): Script {
     'penalty',
   ]
   return script([
-    file('shared'),
-    file('report'),
+    readLua('shared'),
+    readLua('report'),
     'local usuals = {}',
     ...modules.map(
       ([name, module]) =>
-        `usuals['${name}'] = function()\n${moduleText(module)}\n${file(undoOf(module))}\nreturn use, consume, undo, READS_STRING\nend`,
+        `usuals['${name}'] = function()\n${moduleText(module)}\n${readLua(undoOf(module))}\nreturn use, consume, undo, READS_STRING\nend`,
     ),
     defineWhole(whole),
-    file('decide'),
+    readLua('decide'),
   ])
 }
 
 /** A module with what it shares with the whole algorithm. */
 function moduleText(module: string): string {
-  const text = file(`usual/${module}`)
-  return module === 'sliding-log-blocks' ? `${file('usual/block-layout')}\n${text}` : text
+  const text = readLua(`usual/${module}`)
+  return module === 'sliding-log-blocks' ? `${readLua('usual/block-layout')}\n${text}` : text
 }
 
 function undoOf(module: string): string {
@@ -132,16 +132,12 @@ function undoOf(module: string): string {
 
 /** A function, so that a call in which all keys are in a usual state defines nothing of it. */
 function defineWhole(algorithms: readonly string[]): string {
-  const body = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'row'].map(file)
-  const shared = algorithms.includes('sliding-log-blocks') ? [file('usual/block-layout')] : []
+  const body = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'row'].map(readLua)
+  const shared = algorithms.includes('sliding-log-blocks') ? [readLua('usual/block-layout')] : []
   return `local function define_whole(reply)\n${[...shared, ...body].join('\n')}\nend`
 }
 
 function script(texts: readonly string[]): Script {
   const text = texts.join('\n')
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
-}
-
-function file(name: string): string {
-  return readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8')
 }

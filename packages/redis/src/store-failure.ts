@@ -1,4 +1,4 @@
-import { type ErrorCode, SluiceError } from '@sluice/core'
+import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
@@ -11,7 +11,7 @@ interface KnownFailure {
 const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_AUTH',
-    pattern: /^(NOAUTH|WRONGPASS|DENIED)|invalid password|Client sent AUTH/i,
+    pattern: /\b(NOAUTH|WRONGPASS)\b|^DENIED|invalid password|Client sent AUTH/i,
     fix: 'give the client the username and password of this Redis',
   },
   {
@@ -32,8 +32,13 @@ const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_BUSY',
     pattern:
-      /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)|max number of clients/,
+      /\b(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS)\b|max number of clients/,
     fix: 'it answers again when it has loaded its data, ended its script, chosen a master or can write again',
+  },
+  {
+    code: 'SLUICE_STORE_CHECK',
+    pattern: /^WRONGTYPE|user_script/,
+    fix: 'other checks are decided',
   },
   {
     code: 'SLUICE_REDIS_CONNECTION',
@@ -43,32 +48,53 @@ const knownFailures: readonly KnownFailure[] = [
   },
 ]
 
-/** The error of a client as one that says what to do. */
-export function storeFailure(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
-  const reason = error instanceof Error ? reasonOf(error) : 'no reason given'
+/**
+ * The error of a client as one that says what to do.
+ * @param last what the client last said of its connection: where that is lost, it says why
+ */
+export function storeFailure(error: unknown, last?: Error): SluiceError {
+  if (isSluiceError(error)) return error
+  const failure = describe('Redis did not decide', error)
+  if (!last || failure.code !== 'SLUICE_REDIS_CONNECTION') return failure
+  const why = lastFailure(last)
+  const { code, cause } = why
+  return new SluiceError(code, `Redis did not decide: ${reasonOf(error)}; ${why.message}`, {
+    cause,
+  })
+}
+
+/** Why a client may not answer: what it last said of its connection. */
+export function lastFailure(last: Error): SluiceError {
+  return describe('its client reports', last)
+}
+
+function describe(what: string, error: unknown): SluiceError {
+  const reason = reasonOf(error)
   const known = knownFailures.find(({ pattern }) => pattern.test(reason))
-  const message = `Redis did not decide: ${reason}${known ? `; ${known.fix}` : ''}`
+  const message = `${what}: ${reason}${known ? `; ${known.fix}` : ''}`
   return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: causeOf(error) })
 }
 
 /** Where several addresses were tried in vain, as for localhost, Node's error has a code and no message. */
-function reasonOf(error: Error): string {
-  if (error.message !== '') return withoutArguments(error.message)
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no reason given'
+  // A Cluster of ioredis tells apart that it found no node, and why.
+  const inner = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
+  if (error.message !== '') return withoutSecrets(error.message) + inner
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
-/** What Redis repeats of a command that it does not know: keys, and so perhaps identities. */
-function withoutArguments(message: string): string {
-  return message.replace(/,? with args beginning with:.*/s, '')
+/** Leaves out what Redis repeats of a command that it does not know, which may be identities, and passwords of URLs. */
+function withoutSecrets(text: string): string {
+  return text.replace(/,? with args beginning with:.*/s, '').replace(/\/\/[^\s/@]*@/g, '//…@')
 }
 
 /** The error of a client holds the command: with a password, where it was AUTH, and with keys. It goes to logs without that. */
 function causeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined
-  const cause = new Error(withoutArguments(error.message))
+  const cause = new Error(withoutSecrets(error.message))
   cause.name = error.name
-  if (error.stack !== undefined) cause.stack = withoutArguments(error.stack)
+  if (error.stack !== undefined) cause.stack = withoutSecrets(error.stack)
   return 'code' in error && typeof error.code === 'string'
     ? Object.assign(cause, { code: error.code })
     : cause

@@ -1,4 +1,5 @@
 import type { Check } from '@sluice/core'
+import { LRUCache } from 'lru-cache'
 import type { Row } from './row.ts'
 
 interface Collected {
@@ -20,6 +21,8 @@ export class Strikes {
   readonly #ttlMs: number
   readonly #charge: Charge
   readonly #collected = new Map<string, Collected>()
+  /** How many more lead to a block: what the store last said, less what was counted since. */
+  readonly #left = new LRUCache<string, number>({ max: mostKeys })
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
 
@@ -29,15 +32,25 @@ export class Strikes {
     this.#charge = charge
   }
 
-  /** @param left how many more lead to a block, as far as is known: then there is nothing to wait for */
-  add(key: string, check: Check, left: number): void {
+  /** To be told how many more lead to a block, as the store says. */
+  learn(key: string, left: number): void {
+    this.#left.set(key, left - (this.#collected.get(key)?.count ?? 0))
+  }
+
+  /**
+   * Whether the next strike leads to a block, as far as is known. Then the request that causes it asks the store, which knows how long the block
+   * lasts; those that come before the answer do not.
+   */
+  isNextLast(key: string, check: Check): boolean {
+    if (this.#leftOf(key, check) > 1) return false
+    this.#left.delete(key)
+    return true
+  }
+
+  add(key: string, check: Check): void {
+    this.#left.set(key, this.#leftOf(key, check) - 1)
     const collected = this.#collected.get(key) ?? { check, count: 0 }
     collected.count += 1
-    if (collected.count >= left) {
-      this.#collected.delete(key)
-      this.#tell(key, collected)
-      return
-    }
     this.#collected.set(key, collected)
     if (this.#collected.size >= mostKeys) this.settle()
     else this.#wait(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)))
@@ -45,6 +58,18 @@ export class Strikes {
 
   forget(key: string): void {
     this.#collected.delete(key)
+    this.#left.delete(key)
+  }
+
+  /** Tells the store of what was collected of some keys, before it is asked about them. */
+  tell(keys: readonly string[]): void {
+    if (this.#collected.size === 0) return
+    for (const key of keys) {
+      const collected = this.#collected.get(key)
+      if (!collected) continue
+      this.#collected.delete(key)
+      this.#tell(key, collected)
+    }
   }
 
   /** Tells the store of all that was collected. */
@@ -54,6 +79,10 @@ export class Strikes {
     const collected = [...this.#collected]
     this.#collected.clear()
     for (const [key, strikes] of collected) this.#tell(key, strikes)
+  }
+
+  #leftOf(key: string, check: Check): number {
+    return this.#left.get(key) ?? check.limit
   }
 
   #tell(key: string, { check, count }: Collected): void {

@@ -26,7 +26,7 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     const block = { ips: ['127.0.0.2/31'] }
     const onDecision = vi.fn()
     const answers = { statusCode: 420, message: 'slow down', onDecision }
-    const limits = { limit: 1, window: '1m', store, block, ...answers }
+    const limits = { limit: 1, window: '1m', store, block, ...answers } as const
     const app = await start({ limits: [limits], routes: [{ path: '/', reached }] })
 
     const answer = await app.ask('/', { from: '127.0.0.3' })
@@ -40,6 +40,10 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
     expect(onDecision).toHaveBeenCalledExactlyOnceWith({
       decision: expect.objectContaining({ allowed: false, outcomes: [] }),
       checks: [],
+      policy: undefined,
+      key: undefined,
+      request: expect.objectContaining({ method: 'GET' }),
+      route: driver.name === 'Fastify 5' ? 'GET /' : undefined,
     })
     expect(reached).not.toHaveBeenCalled()
     expect(await app.statuses(2)).toEqual([200, 420])
@@ -47,7 +51,7 @@ export const accessLists: Behaviour = ({ driver, start, limited }) => {
 
   it('goes by the address that the framework finds behind a trusted proxy, and by no other', async () => {
     const lists = { allow: { ips: ['10.0.0.0/8'] }, block: { ips: ['198.51.100.0/24'] } }
-    const limits = [{ limit: 1, window: '1m', ...lists }]
+    const limits = [{ limit: 1, window: '1m', ...lists }] as const
     const app = await start({ limits, trustProxy: '127.0.0.1' })
     const bare = await start({ limits })
 

@@ -1,6 +1,7 @@
 import { apiKey } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
+import type { Limits } from '../drivers/driver.ts'
 import {
   ada,
   idOf,
@@ -67,6 +68,83 @@ export const admissionKeys: Behaviour = ({ start }) => {
     expect((await queue.depth()).depth).toBe(2)
   })
 
+  describe.each(['always', 'overflow', 'preferred'] as const)('over a limit: %s', (admit) => {
+    const prefer = 'respond-async'
+
+    /** An application that has queued the request with the key "1", and has no room for others. */
+    async function full(setup: QueueingSetup = {}) {
+      const policies = [
+        { name: 'soft', limit: 1, window: '1m' },
+        { name: 'hard', limit: 2, window: '1m' },
+      ] as const
+      const admission = { admit, ...(admit === 'overflow' ? { soft: ['soft'] } : {}) }
+      const limits: Limits = { policies, ...setup.limits }
+      const subject = await queueing({ ...setup, limits, admission })
+      const ahead = admit === 'overflow' ? ['"0"'] : []
+      for (const key of [...ahead, '"1"']) {
+        await subject.app.ask('/reports', keyed(key, { headers: { prefer } }))
+      }
+      const first = await subject.app.ask('/reports', keyed('"1"'))
+      subject.reached.mockClear()
+      return { ...subject, first }
+    }
+
+    it('answers from the job who sends its request again', async () => {
+      const { app, first, reached, work } = await full()
+      expect(first.status).toBe(202)
+      expect(first.field('ratelimit')).toContain(';r=0;')
+      const again = await app.ask('/reports', keyed('"1"'))
+      expect(again.status).toBe(202)
+      expect(idOf(again)).toBe(idOf(first))
+      work(() => 'once')
+      await reaches(app, idOf(first), 'done')
+      const ended = await app.ask('/reports', keyed('"1"'))
+      expect(ended.status).toBe(200)
+      expect(JSON.parse(ended.body)).toMatchObject({ id: idOf(first), result: 'once' })
+      expect(reached).not.toHaveBeenCalled()
+    })
+
+    it('refuses the key for another request, of another client, and other keys', async () => {
+      const { app, queue } = await full()
+      if (admit === 'overflow') await app.ask('/reports', keyed('"2"'))
+      const { depth } = await queue.depth()
+      const other = keyed('"1"', { body: '{"page":2}' })
+      const bob = keyed('"1"', { headers: { 'x-api-key': 'bob' } })
+      for (const question of [other, bob, keyed('"3"'), keyed('"open')]) {
+        expect((await app.ask('/reports', question)).status).toBe(429)
+      }
+      expect((await queue.depth()).depth).toBe(depth)
+    })
+
+    it('looks for the jobs of one client so often at most', async () => {
+      const { app, broker } = await full()
+      vi.setSystemTime(Date.now() + 1_000)
+      const find = vi.spyOn(broker, 'find')
+      const statuses = await app.statuses(25, '/reports', keyed('"1"'))
+      expect(statuses).toEqual([...Array(20).fill(202), ...Array(5).fill(429)])
+      expect(find).toHaveBeenCalledTimes(20)
+    })
+
+    it('refuses while nobody knows of the key', async () => {
+      vi.spyOn(console, 'warn').mockReturnValue()
+      const { app, broker } = await full()
+      await broker.close()
+      expect((await app.ask('/reports', keyed('"1"'))).status).toBe(429)
+    })
+
+    it('takes it for no denial and no strike, but refuses whom a penalty blocks', async () => {
+      const onDecision = vi.fn()
+      const penalty = { after: 2, within: '1h', for: '1h' } as const
+      const { app } = await full({ limits: { penalty, onDecision } })
+      expect(await app.statuses(3, '/reports', keyed('"1"'))).toEqual([202, 202, 202])
+      expect(onDecision.mock.calls.map(([{ decision }]) => decision.allowed)).not.toContain(false)
+      const malformed = keyed('"9"', { body: '{"page":' })
+      expect(await app.statuses(2, '/reports', malformed)).toEqual([429, 429])
+      const blocked = await app.ask('/reports', keyed('"1"'))
+      expect(JSON.parse(blocked.body)).toMatchObject({ title: 'Abnormal Usage Detected' })
+    })
+  })
+
   it('I07: takes a key without quotes for the same, unless it is strict', async () => {
     const { app } = await queueing()
     const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
@@ -130,7 +208,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
 
     /** An application that has queued the request with the key "1", and has room for others again. */
     async function queued(setup: QueueingSetup = {}) {
-      const limits = { limit: ahead.length || 10, window: '1m' }
+      const limits = { limit: ahead.length || 10, window: '1m' } as const
       const subject = await queueing({ limits, ...setup, admission: { admit, ...setup.admission } })
       for (const key of ahead) await subject.app.ask('/reports', keyed(key))
       const first = await subject.app.ask('/reports', keyed('"1"', { headers }))

@@ -160,7 +160,7 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
       const policies = [
         { name: 'a', limit: 1, window: '1m', key: apiKey() },
         { name: 'a-b', limit: 1, window: '1m', key: byUser },
-      ]
+      ] as const
       const app = await limited({ policies, onMissingKey: 'skip' })
       const questions = ['@key/k', 'a:@key/k', 'b:k', 'k', '127.0.0.1'].map(as)
       expect(await passed(app, [carrying({ 'x-api-key': 'k' }), ...questions])).toBe(6)
@@ -170,7 +170,7 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
   describe('aliases of a route', () => {
     it('share the one counter of its rule', async () => {
       let reached = 0
-      const limits = [{ routes: { 'POST /login': { limit: 3, window: '1m' } } }]
+      const limits = [{ routes: { 'POST /login': { limit: 3, window: '1m' } } }] as const
       const login = { method: 'POST', path: '/login', reached: () => (reached += 1) } as const
       const { port } = await start({ limits, routes: [login] })
       const aliases = [
@@ -221,7 +221,7 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
 
   describe('HEAD and OPTIONS', () => {
     it('HEAD and GET together never exceed the limit of a rule', async () => {
-      const limits = [{ routes: { 'GET /x': { limit: 3, window: '1m' } } }]
+      const limits = [{ routes: { 'GET /x': { limit: 3, window: '1m' } } }] as const
       const app = await start({ limits, routes: [{ path: '/x' }] })
       const questions = Array.from({ length: 10 }, (_, i) => ({ method: i % 2 ? 'GET' : 'HEAD' }))
       expect(await passed(app, questions, '/x')).toBe(3)
@@ -381,7 +381,7 @@ export const bypasses: Behaviour = ({ driver, start, limited }) => {
       const policies = [
         { name: 'account-ip', limit: 3, window: '1h', key: all(byUser, ip()) },
         { name: 'account', limit: 10, window: '1h', key: byUser },
-      ]
+      ] as const
       const app = await limited({ policies })
       await app.statuses(50, '/', { ...as('ada'), from: '127.0.0.2' })
 

@@ -33,7 +33,7 @@ export const keys: Behaviour = ({ start, limited }) => {
     const policies = [
       { name: 'a', limit: 5, window: '1m' },
       { name: 'b', limit: 5, window: '1h' },
-    ]
+    ] as const
     const app = await limited({ key, policies })
     await app.ask('/', user('ada'))
 
@@ -101,7 +101,7 @@ export const keys: Behaviour = ({ start, limited }) => {
 
   it("onMissingKey 'error' is the application's to handle", async () => {
     const onError = vi.fn()
-    const limits = [{ limit: 1, window: '1m', key: byUser, onMissingKey: 'error' as const }]
+    const limits = [{ limit: 1, window: '1m', key: byUser, onMissingKey: 'error' }] as const
     const app = await start({ limits, onError })
 
     expect((await app.ask()).status).toBe(500)

@@ -27,6 +27,21 @@ export const refusals: Behaviour = ({ start, limited }) => {
     expect(answer.field('retry-after')).toBe('86400')
   })
 
+  it.each([
+    ['a problem', {}],
+    ['a message', { message: 'Näh' }],
+    ['an object', { message: { error: 'slow down' } }],
+  ])('H17: refuses HEAD with all that GET has, but the body: %s', async (_, own) => {
+    const app = await limited({ ...one, ...own })
+    await app.ask()
+    const got = await app.ask()
+    const head = await app.ask('/', { method: 'HEAD' })
+
+    expect([head.status, head.body]).toEqual([429, ''])
+    expect(head.field('content-length')).toBe(String(Buffer.byteLength(got.body)))
+    expect(new Map(head.lines)).toEqual(new Map(got.lines))
+  })
+
   it('H06: tells nothing of a hidden policy but when to come back', async () => {
     const answer = await refused({ ...one, hidden: true })
 

@@ -82,7 +82,7 @@ export const sharing: Behaviour = ({ driver, start }) => {
     const both = [
       { ...limits, window: '1m' },
       { ...limits, window: '1h' },
-    ]
+    ] as const
     await expect(driver.start({ limits: both })).rejects.toMatchObject({
       code: 'SLUICE_POLICY_CONFLICT',
     })
@@ -90,7 +90,7 @@ export const sharing: Behaviour = ({ driver, start }) => {
 
   it('H01: a name that no header can carry is an error', async () => {
     for (const name of ['naïve', 'tab\there', 'x\r\ny', '']) {
-      const limits = [{ name, limit: 3, window: '1m' }]
+      const limits = [{ name, limit: 3, window: '1m' }] as const
       await expect(driver.start({ limits })).rejects.toMatchObject({ code: 'SLUICE_POLICY_NAME' })
     }
   })

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Decision, MaybePromise } from '@sluice/core'
-import type { GuardOptions, Handler, RequestDecision } from '@sluice/http'
+import type { GuardFields, Handler, RequestDecision } from '@sluice/http'
 
 /** What the requests of all frameworks have in common. */
 export interface NativeRequest {
@@ -18,13 +18,15 @@ export function statusOf({ answer: { status = 200 } = {} }: Route, request: Nati
   return typeof status === 'function' ? status(request) : status
 }
 
-export type Limits = GuardOptions<NativeRequest> & {
+/** Options that tests put together. */
+export type Limits = GuardFields<NativeRequest> & {
   /** Replies with 418 and this text. */
   reply?: (decision: Decision) => MaybePromise<string>
 }
 
 export interface Route {
-  readonly method?: 'GET' | 'POST' | 'PUT'
+  /** ALL: one handler for every method. @default 'GET' */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'ALL'
   readonly path: string
   /** Limits of the route's own: in Fastify they replace those of the application. */
   readonly limits?: Limits

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { mount, type RateLimit, rateLimit } from '@sluice/express'
+import { mount, type RateLimit, type RateLimitHandler, rateLimit } from '@sluice/express'
 import type express from 'express'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
@@ -51,7 +51,7 @@ async function start(
 
 function addRoute(app: express.Express, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
-  const verb = method.toLowerCase() as 'get' | 'post' | 'put'
+  const verb = method.toLowerCase() as 'get' | 'post' | 'put' | 'all'
   app[verb](path, ...(limits ? [middleware(limits)] : []), async (req, res, next) => {
     if (streams) res.write('first ')
     try {
@@ -70,11 +70,8 @@ function addRoute(app: express.Express, route: Route): void {
 }
 
 function middleware({ reply, ...options }: Limits): RateLimit {
-  if (!reply) return rateLimit(options)
-  return rateLimit({
-    ...options,
-    handler: async (_req, res, _next, decision) => {
-      res.status(418).send(await reply(decision))
-    },
-  })
+  const handler: RateLimitHandler = async (_req, res, _next, decision) => {
+    res.status(418).send(await reply?.(decision))
+  }
+  return rateLimit({ ...options, ...(reply && { handler }) } as never)
 }

@@ -1,5 +1,6 @@
 import {
   mount,
+  type RateLimitHandler,
   type RateLimitPluginOptions,
   type RouteRateLimitOptions,
   rateLimitPlugin,
@@ -41,7 +42,7 @@ async function start(setup: AppSetup): Promise<RunningApp> {
 function addRoute(app: FastifyInstance, route: Route): void {
   const { method = 'GET', path, limits, answer = {}, reached, streams } = route
   app.route({
-    method,
+    method: method === 'ALL' ? app.supportedMethods : method,
     url: path,
     config: limits ? { rateLimit: pluginOptions(limits) } : {},
     handler: async (request, reply) => {
@@ -62,11 +63,9 @@ function pluginOptions({
   reply,
   ...options
 }: Limits): RateLimitPluginOptions & RouteRateLimitOptions {
-  if (!reply) return options
-  return {
-    ...options,
-    handler: async (_request, response, decision) => {
-      await response.code(418).send(await reply(decision))
-    },
+  const handler: RateLimitHandler = async (_request, response, decision) => {
+    await response.code(418).send(await reply?.(decision))
   }
+  const all = { ...options, ...(reply && { handler }) }
+  return all as never
 }

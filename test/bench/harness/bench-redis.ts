@@ -5,6 +5,7 @@ import type { Bench } from './bench.ts'
 /** A Redis server of the benchmark's own. */
 export interface BenchRedis {
   readonly port: number
+  readonly pid: number
   /** For metering and preparing; no subject uses it. */
   readonly control: Redis
   /** A client as users get it: default settings, one connection. */
@@ -32,6 +33,7 @@ export async function startBenchRedis({ cleanups, report }: Bench): Promise<Benc
 
   cleanups.add(stop)
   const control = await connect()
-  report.versions.redis = /^redis_version:(\S+)/m.exec(await control.info('server'))?.[1] ?? ''
-  return { port: server.port, control, connect, stop }
+  report.versions['redis-server'] =
+    /^redis_version:(\S+)/m.exec(await control.info('server'))?.[1] ?? ''
+  return { port: server.port, pid: server.pid, control, connect, stop }
 }

@@ -7,6 +7,7 @@ export interface Protocol {
 }
 
 export interface Child<P extends Protocol> {
+  readonly pid: number
   /** Rejects when the child fails at it, or ends. */
   ask<Op extends keyof P & string>(op: Op, input: P[Op]['input']): Promise<P[Op]['output']>
   stop(): void
@@ -67,13 +68,17 @@ export function startChild<P extends Protocol>(module: URL, options: ChildOption
   options.cleanups.add(stop)
 
   return {
+    pid: child.pid ?? 0,
     stop,
     ask: (op, input) =>
       new Promise<unknown>((resolve, reject) => {
         number += 1
         waiting.set(number, { resolve, reject })
         const question: Question = { number, op, input }
-        child.send(question)
+        // Told here when it has ended, and not by an event that would end this process.
+        child.send(question, (error) => {
+          if (error) reject(error)
+        })
       }),
   }
 }

@@ -26,10 +26,19 @@ export async function fillKeys(
   const all = keyOf ? others.map(keyOf) : await keysIn(control, subject.prefix)
   for (const template of templates) {
     const copies = all.filter((key) => key !== template && kindOf(key) === kindOf(template))
-    for (let from = 0; from < copies.length; from += keysPerCopy) {
-      const part = [template, ...copies.slice(from, from + keysPerCopy)]
-      await control.eval(copyScript, part.length, ...part)
-    }
+    await copyKey(control, template, copies)
+  }
+}
+
+/** Gives all these keys the value of one. */
+export async function copyKey(
+  control: Redis,
+  template: string,
+  copies: readonly string[],
+): Promise<void> {
+  for (let from = 0; from < copies.length; from += keysPerCopy) {
+    const part = [template, ...copies.slice(from, from + keysPerCopy)]
+    await control.eval(copyScript, part.length, ...part)
   }
 }
 
@@ -46,7 +55,7 @@ export async function bytesPerIdentity(
   return ((bytes / sample.length) * keys.length) / identities
 }
 
-async function checkOnce(subject: RedisSubject, keys: readonly string[]): Promise<void> {
+export async function checkOnce(subject: RedisSubject, keys: readonly string[]): Promise<void> {
   const waiting = keys.values()
   async function worker(): Promise<void> {
     for (const key of waiting) await subject.check(key)
@@ -54,7 +63,7 @@ async function checkOnce(subject: RedisSubject, keys: readonly string[]): Promis
   await Promise.all(Array.from({ length: 256 }, worker))
 }
 
-async function keysIn(control: Redis, prefix: string): Promise<string[]> {
+export async function keysIn(control: Redis, prefix: string): Promise<string[]> {
   const found: string[] = []
   let cursor = '0'
   do {

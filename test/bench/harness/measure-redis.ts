@@ -26,10 +26,13 @@ export async function measureRedis(
   })
   const node = process.cpuUsage(nodeBefore)
   const redis = await readRedis(control)
+  const nodeCpuUs = (node.user + node.system) / checks
+  const redisCpuUs = (redis.cpuUs - redisBefore.cpuUs) / checks
   return {
     perSecond: (checks / elapsedMs) * 1000,
-    nodeCpuUs: (node.user + node.system) / checks,
-    redisCpuUs: (redis.cpuUs - redisBefore.cpuUs) / checks,
+    nodeCpuUs,
+    redisCpuUs,
+    bothCpuUs: nodeCpuUs + redisCpuUs,
     redisCommands: (redis.commands - redisBefore.commands) / checks,
     allowedShare: allowed / checks,
     p50Ms: quantile(latenciesMs, 0.5),

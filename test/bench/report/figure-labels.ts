@@ -16,6 +16,7 @@ export const figureLabels: Readonly<Record<string, FigureLabel>> = {
   nodeCpuUs: { label: 'Node CPU µs', better: 'lower', main: true },
   addedCpuUs: { label: 'above bare µs', better: 'lower', main: true, difference: true },
   redisCpuUs: { label: 'Redis CPU µs', better: 'lower', main: true },
+  bothCpuUs: { label: 'both CPU µs', better: 'lower' },
   redisCommands: { label: 'Redis commands', better: 'lower' },
   p50Ms: { label: 'p50 ms', better: 'lower' },
   p99Ms: { label: 'p99 ms', better: 'lower' },
@@ -25,6 +26,9 @@ export const figureLabels: Readonly<Record<string, FigureLabel>> = {
   bytesPerKey: { label: 'bytes per key', better: 'lower' },
   bytesPerFullKey: { label: 'bytes per full key', better: 'lower' },
   bytesPerUnit: { label: 'bytes per recorded request', better: 'lower' },
+  at1: { label: 'µs, 1 in flight', better: 'lower' },
+  at16: { label: 'µs, 16 in flight', better: 'lower' },
+  at64: { label: 'µs, 64 in flight', better: 'lower' },
   longestPauseMs: { label: 'longest pause ms', better: 'lower', main: true },
 }
 

@@ -1,12 +1,19 @@
+import type { BarResult } from './bars.ts'
 import { figureLabels, showNumber } from './figure-labels.ts'
 import type { Headline } from './headline.ts'
 import type { Comparison, Report, Row } from './report.ts'
 
-/** All tables: the headlines, and for each case the figures, and how ours compare. */
-export function markdown(report: Report, headlines: readonly Headline[]): string {
+/** All tables: the headlines, the bars, and for each case the figures, and how ours compare. */
+export function markdown(
+  report: Report,
+  headlines: readonly Headline[],
+  bars: readonly BarResult[],
+): string {
   const suites = [...groupBy(report.rows, ({ suite }) => suite)]
   const parts = [
     headlines.length > 0 ? `## Headlines\n\n${headlineTable(headlines)}` : '',
+    barSection(bars),
+    ...report.notes,
     ...suites.map(([suite, rows]) => `## ${suite}\n\n${caseSections(report, rows)}`),
     failureSection(report),
   ]
@@ -22,6 +29,24 @@ function headlineTable(headlines: readonly Headline[]): string {
     against,
   ])
   return table(['what', 'ours ÷ theirs', 'ours', 'theirs', 'who'], rows)
+}
+
+function barSection(bars: readonly BarResult[]): string {
+  if (bars.length === 0) return ''
+  const rows = bars.map(
+    ({ text, bound, value, ours, theirs, unit, against, isMet, isWantedMet }) => [
+      text,
+      bound,
+      showNumber(value),
+      `${showNumber(ours)} ${unit}`,
+      `${showNumber(theirs)} ${unit}`,
+      against,
+      isMet ? (isWantedMet ? 'met, as wanted' : 'met') : 'not met',
+    ],
+  )
+  const missed = bars.filter(({ isMet }) => !isMet).length
+  const head = ['what', 'bar', 'measured', 'ours', 'theirs', 'who', 'result']
+  return `## Bars\n\n${bars.length - missed} met, ${missed} not met.\n\n${table(head, rows)}`
 }
 
 function caseSections(report: Report, rows: readonly Row[]): string {

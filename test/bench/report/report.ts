@@ -32,6 +32,8 @@ export class Report {
   readonly rows: Row[] = []
   readonly comparisons: Comparison[] = []
   readonly failures: Failure[] = []
+  /** What a reader of the figures has to know of how they were measured. */
+  readonly notes: string[] = []
   /** Of the software that took part, by name. */
   readonly versions: Record<string, string> = {}
 

@@ -13,7 +13,7 @@ export interface Quota {
 /** What sets an algorithm apart for the benchmark; all that is said of single algorithms stands here. */
 interface Manner {
   /** Options other than limit and window. */
-  options?(quota: Quota): Partial<PolicyOptions>
+  options?(quota: Quota): { queue: number }
   /** Whether its units are leases, which are given back at the end of a request and have no window. */
   readonly leases?: boolean
   /** Whether it fills up only when units come at once: taken at the rate of the limit they drain as fast as they come. */
@@ -31,7 +31,7 @@ export { algorithmNames }
 
 export function policyFor(algorithm: AlgorithmName, quota: Quota): PolicyOptions {
   const { limit, windowMs } = quota
-  if (holdsLeases(algorithm)) return { algorithm, limit, lease: windowMs }
+  if (algorithm === 'concurrency') return { algorithm, limit, lease: windowMs }
   return { algorithm, limit, window: windowMs, ...manners[algorithm]?.options?.(quota) }
 }
 

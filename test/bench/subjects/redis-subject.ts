@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { Redis } from 'ioredis'
+import type { AnyClient } from '../harness/clients.ts'
 import type { Contender } from '../harness/rounds.ts'
 import type { SimulatedClock } from '../harness/simulated-clock.ts'
 import type { Quota } from './algorithm-policy.ts'
@@ -12,6 +12,11 @@ export interface RedisSubject extends Contender {
   readonly prefix: string
   /** Fills one key as far as its traffic wants; nothing for those that are measured as well when nearly empty. */
   fill?(key: string): Promise<void>
+  /**
+   * Fills the logs of these identities on the server's clock: full but for one unit, as if requests came every `stepMs` ms to each. The dead
+   * units that a log keeps until it is trimmed are more with every identity, so that copies of all of them are at every stage of that.
+   */
+  fillSteadily?(identities: readonly string[], stepMs: number): Promise<void>
   /** The key of an identity, for those that can tell: it need not be found by a check. */
   keyOf?(identity: string): string
   /** Tells the keys of one identity apart by what they count, so that a filled one can be copied to others of its kind. */
@@ -23,7 +28,7 @@ export interface RedisSubject extends Contender {
 /** What a subject is asked to limit. */
 export interface RedisSetting extends Quota {
   /** Where it connects; each subject has a connection of its own. */
-  connect(): Promise<Redis>
+  connect(): Promise<AnyClient>
   /**
    * `allowed`: full logs, in which every admission expires an entry. `denied`: full ones in which nothing expires.
    * `half`: half-full ones, to which is added.

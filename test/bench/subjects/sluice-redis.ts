@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type Limiter } from '@sluice/core'
+import { createLimiter, type Decision, type Limiter, type Outcome } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { SimulatedClock } from '../harness/simulated-clock.ts'
 import {
@@ -16,21 +16,27 @@ export interface SluiceVariant {
   readonly policies?: number
   /** false: every denial is asked of Redis. @default true: as users get it, it is believed for a second */
   readonly rememberDenials?: boolean
+  /** false: identities stand readable in keys. @default true */
+  readonly digest?: boolean
+  /** false: the store is asked without the limiter, and so without deadline, breaker and fallback. @default true */
+  readonly resilience?: boolean
 }
 
 /** Sluice, with the Redis store. */
 export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
-  const { algorithm, policies = 1, rememberDenials = true } = variant
+  const { algorithm, rememberDenials = true, digest = true } = variant
+  const { policies = 1 } = variant
   const name = `sluice ${nameOf(variant)}`
   const prefix = `bench.${nameOf(variant).replaceAll(/[^a-z0-9-]+/g, '-')}`
 
   return async (setting) => {
     const client = await setting.connect()
-    const subject = limiterOf(setting, { policies, algorithm }, (clock) =>
+    const subject = limiterOf(setting, variant, (clock) =>
       redisStore(client, {
         prefix,
         clock,
         heartbeatMs: 0,
+        digest,
         ...(rememberDenials ? {} : { denialTtlMs: 0 }),
       }),
     )
@@ -50,18 +56,24 @@ export function sluiceRedis(variant: SluiceVariant): OpenRedisSubject {
 
 function nameOf(variant: SluiceVariant): string {
   const { algorithm, policies = 1, rememberDenials = true } = variant
-  const special = rememberDenials ? '' : ' (denialTtlMs: 0)'
-  return `${algorithm}${special}${policies > 1 ? ` × ${policies}` : ''}`
+  const { digest = true, resilience = true } = variant
+  const special = [
+    rememberDenials ? '' : ' (denialTtlMs: 0)',
+    digest ? '' : ' (digest: false)',
+    resilience ? '' : ' (store.apply)',
+    policies > 1 ? ` × ${policies}` : '',
+  ]
+  return `${algorithm}${special.join('')}`
 }
 
 type MakeStore = (clock: 'server' | (() => number)) => ReturnType<typeof redisStore>
 
 function limiterOf(
   setting: RedisSetting,
-  { policies, algorithm }: { policies: number; algorithm: AlgorithmName },
+  { policies = 1, algorithm, resilience = true }: SluiceVariant,
   makeStore: MakeStore,
-): Pick<RedisSubject, 'check' | 'fill'> {
-  const { clock, traffic, limit } = setting
+): Pick<RedisSubject, 'check' | 'fill' | 'fillSteadily'> {
+  const { clock, traffic, limit, windowMs } = setting
   const policy = policyFor(algorithm, setting)
   const names = Array.from({ length: policies }, (_, index) => `p${index + 1}`)
   const named: PolicyOptions[] = names.map((name) => ({ ...policy, name }))
@@ -83,7 +95,8 @@ function limiterOf(
     throw new Error(`Redis did not decide: ${String(storeError)}`)
   }
 
-  const limiter = open(makeStore(clock === 'server' ? 'server' : clock.read))
+  const store = makeStore(clock === 'server' ? 'server' : clock.read)
+  const limiter = open(store)
   const gives = holdsLeases(algorithm) && traffic !== 'denied'
 
   async function check(key: string): Promise<boolean> {
@@ -106,7 +119,56 @@ function limiterOf(
     }
   }
 
-  return { check, fill }
+  /** The store alone, asked as a limiter asks it. */
+  async function checkStore(key: string): Promise<boolean> {
+    const checks = limiter.policies.map((known) => ({
+      policy: known,
+      key,
+      cost: 1,
+      limit: known.limit,
+    }))
+    return (await store.apply('consume', checks)).every(isAllowed)
+  }
+
+  const steadyClock = new SimulatedClock()
+  let steadyFiller: Limiter | undefined
+
+  /** Half of the units are about to expire, one every `stepMs` ms, and the others have come at that rate until now. */
+  async function fillSteadily(identities: readonly string[], wantedStepMs: number): Promise<void> {
+    steadyFiller ??= open(makeStore(steadyClock.read))
+    const filler = steadyFiller
+    const stepMs = Math.min(wantedStepMs, windowMs / (2 * limit))
+    const now = Date.now()
+
+    async function takeAt(ms: number, takers: readonly string[]): Promise<void> {
+      steadyClock.advance(ms - steadyClock.read())
+      const decisions = await Promise.all(takers.map((key) => filler.consume(key)))
+      if (decisions.every((decision) => decidedByRedis(decision).allowed)) return
+      throw new Error('a log that was to be filled was full')
+    }
+
+    // As many as a packed log keeps at most before it is trimmed.
+    const maxDead = Math.floor(limit / 4)
+    const old = Math.floor(limit / 2)
+    for (let unit = 1 - maxDead; unit <= old; unit += 1) {
+      const dead = 1 - unit
+      const takers = identities.filter((_, i) => 1 + (i * maxDead) / identities.length >= dead)
+      await takeAt(now - windowMs + unit * stepMs, takers)
+    }
+    for (let unit = old + 2 - limit; unit <= 0; unit += 1) {
+      await takeAt(now + unit * stepMs, identities)
+    }
+  }
+
+  return {
+    check: resilience ? check : checkStore,
+    fill,
+    ...(algorithm === 'sliding-log' ? { fillSteadily } : {}),
+  }
+}
+
+function isAllowed({ allowed }: Outcome): boolean {
+  return allowed
 }
 
 /** Where requests are to be denied units lie close together, so that none expires while that is measured. */

@@ -1,3 +1,4 @@
+import { asIoredis } from '../harness/clients.ts'
 import type { OpenRedisSubject } from './redis-subject.ts'
 
 /** The sliding log as blog posts write it: one member of a sorted set for every request, in one script call a request. */
@@ -23,7 +24,7 @@ redis.call('PEXPIRE', key, window)
 
 export const sortedSet: OpenRedisSubject = async (setting) => {
   const { clock, limit, windowMs, traffic } = setting
-  const client = await setting.connect()
+  const client = asIoredis(await setting.connect())
   const prefix = 'bench.sorted-set'
   client.defineCommand('consumeFromLog', { numberOfKeys: 1, lua: consumeScript })
   const run = scriptOf(client, 'consumeFromLog')

@@ -3,7 +3,6 @@ import {
   createLimiter,
   type Decision,
   type Limiter,
-  type LimiterOptions,
   type MaybePromise,
   memoryStore,
   type Outcome,
@@ -11,6 +10,7 @@ import {
   type Store,
 } from '@sluice/core'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -26,8 +26,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: Partial<LimiterOptions> = {}): Limiter {
-  return createLimiter({
+function limit(options: SomeOptions = {}): Limiter {
+  return limiterOf({
     name: 'p',
     limit: 10,
     window: '10m',
@@ -230,6 +230,19 @@ it('a refund reaches what a late answer has kept', async () => {
   await vi.advanceTimersByTimeAsync(0)
   await limiter.refund(decision)
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+})
+
+it.each(['before', 'after'])('parts are given back once, %s the store is told', async (when) => {
+  const limiter = limit()
+  await cutOff(limiter)
+  const [decision] = [await limiter.consume('k', { cost: 6 }), await limiter.consume('k')]
+  if (when === 'after') await comeBack(limiter)
+  expect(await limiter.refund(decision, { units: 2 })).toBe(true)
+  if (when === 'before') await comeBack(limiter)
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
+  expect(await limiter.refund(decision, { units: 100 })).toBe(true)
+  expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
+  expect(await limiter.refund(decision, { units: 1 })).toBe(false)
 })
 
 it('a store that answers nonsense has failed', async () => {

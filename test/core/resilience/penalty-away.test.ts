@@ -1,5 +1,6 @@
-import { createLimiter, type Limiter, type LimiterOptions } from '@sluice/core'
+import { createLimiter, type Limiter } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -13,8 +14,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: Partial<LimiterOptions> = {}): Limiter {
-  return createLimiter({
+function limit(options: SomeOptions = {}): Limiter {
+  return limiterOf({
     store,
     name: 'p',
     limit: 2,

@@ -2,12 +2,12 @@ import {
   createLimiter,
   type Decision,
   type Limiter,
-  type LimiterOptions,
   memoryStore,
   type PolicyOptions,
   type ResilienceEvent,
 } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { limiterOf, type SomeOptions } from '../../support/patient-limiter.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 let store: TroubledStore
@@ -23,9 +23,9 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function limit(options: Partial<LimiterOptions> = {}): Limiter {
+function limit(options: SomeOptions = {}): Limiter {
   const shorthand = options.policies ? {} : { name: 'p', limit: 10, window: '1m' as const }
-  return createLimiter({
+  return limiterOf({
     ...shorthand,
     store,
     onStoreError: () => undefined,

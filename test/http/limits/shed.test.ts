@@ -1,5 +1,5 @@
 import { type InvalidEvent, SluiceError } from '@sluice/core'
-import type { GuardOptions, ShedOptions } from '@sluice/http'
+import type { GuardFields, ShedOptions } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
@@ -15,7 +15,7 @@ afterEach(() => {
 const classes = ['batch', 'normal', 'critical']
 const classOf = (request: object) => (request as { class?: unknown }).class as string
 
-function shedder(shed: Partial<ShedOptions<object>>, more: Partial<GuardOptions<object>> = {}) {
+function shedder(shed: Partial<ShedOptions<object>>, more: GuardFields<object> = {}) {
   const onInvalid = vi.fn<(event: InvalidEvent) => void>()
   const guard = guardOf({
     limit: 1_000_000,
@@ -212,6 +212,6 @@ it.each<[object, RegExp, string?]>([
 
 it.each([null, true, 'batch'])('shed cannot be %s', (shed) => {
   expect(() => guardOf({ limit: 1, window: '1m', shed: shed as never })).toThrow(
-    /^shed must be an object/,
+    /^shed must be a plain object/,
   )
 })

@@ -1,5 +1,5 @@
 import { type InvalidEvent, memoryStore, SluiceError, unlimited } from '@sluice/core'
-import { adaptive, type GuardOptions, schedule, type TierTable, tiers } from '@sluice/http'
+import { adaptive, type GuardFields, schedule, type TierTable, tiers } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf, now } from '../exchange.ts'
@@ -18,7 +18,7 @@ afterEach(() => {
 const planOf = (request: object) => (request as Client).plan as string
 
 /** Asks for clients of the plans that it is given, one after the other, each of them the same client. */
-function asker(options: Partial<GuardOptions<object>>) {
+function asker(options: GuardFields<object>) {
   const onInvalid = vi.fn<(event: InvalidEvent) => void>()
   const guard = guardOf({ window: '1m', onInvalid, ...options })
   function ask(plan: unknown) {
@@ -96,6 +96,16 @@ describe('tiers', () => {
     expect(onInvalid.mock.calls[0]?.[0].message.length).toBeLessThan(300)
   })
 
+  it('keeps a report on one line, whatever a client sent for a tier', () => {
+    const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
+    for (const text of ['a\nsluice: forged', '\r\n', '\u2028', '\u202e', '\x1b[2J', '\ud800', '\0'])
+      limit(text)
+    const messages = onInvalid.mock.calls.map(([{ message }]) => message)
+    expect(messages).toHaveLength(7)
+    for (const message of messages) expect(message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)
+    expect(messages[0]).toContain("there is no tier 'a\\u{a}sluice: forged'")
+  })
+
   it('asks an async function too', async () => {
     const guard = guardOf({ window: '1m', limit: tiers(table, async (request) => planOf(request)) })
     const passage = await guard.check({ ...exchange(), native: { plan: 'paid' } })
@@ -159,12 +169,12 @@ describe('tiers', () => {
     [
       () => tiers({}, planOf),
       'SLUICE_OPTION_INVALID',
-      /^tiers\(table\) must be an object of limits/,
+      /^tiers\(table\) must be a plain object of limits/,
     ],
     [
       () => tiers([] as never, planOf),
       'SLUICE_OPTION_INVALID',
-      /^tiers\(table\) must be an object/,
+      /^tiers\(table\) must be a plain object/,
     ],
     [() => tiers(null as never, planOf), 'SLUICE_OPTION_INVALID', /^tiers\(table\) .* but is null/],
     [

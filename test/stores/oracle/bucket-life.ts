@@ -1,5 +1,5 @@
 import type { Check } from '@sluice/core'
-import { ceilDivide, type Expected, firstWait, type Life } from './life.ts'
+import { ceilDivide, type Expected, firstWait, type GivenBack, type Life } from './life.ts'
 
 const longest = 2 ** 52
 
@@ -36,13 +36,25 @@ export class BucketLife implements Life {
     return { at: this.#endsAt, ends: [this.#endsAt] }
   }
 
-  giveBack(check: Check, at: number, now: number): boolean {
+  overflows(check: Check, now: number): boolean {
+    const raised = this.#levelAt(check, now) + BigInt(check.cost) * BigInt(check.policy.windowMs)
+    return raised > capacity(check)
+  }
+
+  giveBack(check: Check, at: number, now: number): GivenBack {
+    const windowMs = BigInt(check.policy.windowMs)
     const level = this.#levelAt(check, now)
-    const taken = BigInt(check.cost) * BigInt(check.policy.windowMs)
-    const undrained = BigInt(Math.max(0, at - now)) * BigInt(check.limit)
+    const taken = BigInt(check.cost) * windowMs
+    const undrained =
+      BigInt(Math.max(0, at - now)) * BigInt(check.limit) - BigInt(check.refunded ?? 0) * windowMs
     const units = [level, taken, undrained].reduce((a, b) => (a < b ? a : b))
     if (units > 0n) this.#fill(check, now, level - units)
-    return now >= this.#endsAt
+    return { given: units > 0n, isGone: now >= this.#endsAt }
+  }
+
+  used(check: Check, now: number): bigint {
+    const used = capacity(check) / BigInt(check.policy.windowMs) - this.#fitting(check, now)
+    return used
   }
 
   renew(): { held: boolean; ends: number[] } {
@@ -110,5 +122,8 @@ function capacity({ policy, limit }: Check): bigint {
   if (policy.algorithm === 'token-bucket') return BigInt(burst ?? limit) * BigInt(windowMs)
   const byTime = BigInt(maxDelayMs) * BigInt(limit)
   const byNumber = Number.isFinite(queue) ? BigInt(queue) * BigInt(windowMs) : byTime
-  return (byTime < byNumber ? byTime : byNumber) + BigInt(windowMs)
+  const waiting = byTime < byNumber ? byTime : byNumber
+  // Levels are whole numbers that doubles hold.
+  const most = BigInt(Number.MAX_SAFE_INTEGER - windowMs)
+  return (waiting < most ? waiting : most) + BigInt(windowMs)
 }

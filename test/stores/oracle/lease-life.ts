@@ -1,5 +1,5 @@
 import type { Check } from '@sluice/core'
-import type { Expected, Life } from './life.ts'
+import type { Expected, GivenBack, Life } from './life.ts'
 
 interface Lease {
   readonly number: number
@@ -34,13 +34,20 @@ export class LeaseLife implements Life {
     this.#taken += 1
     const endsAt = now + policy.windowMs
     const units = Math.min(cost, limit)
-    this.#leases = [...this.#running(now), { number: this.#taken, units, endsAt }]
+    const running = this.#running(now)
+    const isCountable = sum(running) + BigInt(units) <= BigInt(Number.MAX_SAFE_INTEGER)
+    this.#leases = isCountable ? [...running, { number: this.#taken, units, endsAt }] : running
     return { at: this.#taken, ends: [endsAt] }
   }
 
-  giveBack(_check: Check, at: number, now: number): boolean {
+  giveBack(_check: Check, at: number, now: number): GivenBack {
+    const given = this.#running(now).some(({ number }) => number === at)
     this.#leases = this.#leases.filter(({ number }) => number !== at)
-    return this.#running(now).length === 0
+    return { given, isGone: this.#running(now).length === 0 }
+  }
+
+  used(_check: Check, now: number): bigint {
+    return sum(this.#running(now))
   }
 
   renew({ policy }: Check, at: number, now: number): { held: boolean; ends: number[] } {
@@ -51,7 +58,7 @@ export class LeaseLife implements Life {
   }
 
   expected({ policy, limit, cost }: Check, now: number): Expected {
-    const used = this.#running(now).reduce((sum, { units }) => sum + units, 0)
+    const used = Number(sum(this.#running(now)))
     const never = limit === 0 || cost > limit
     const fits = cost === 0 || used + cost <= limit
     return {
@@ -67,4 +74,8 @@ export class LeaseLife implements Life {
   #running(now: number): Lease[] {
     return this.#leases.filter(({ endsAt }) => endsAt > now)
   }
+}
+
+function sum(leases: readonly Lease[]): bigint {
+  return leases.reduce((units, lease) => units + BigInt(lease.units), 0n)
 }

@@ -11,6 +11,13 @@ export interface Expected {
   delayMs: number
 }
 
+export interface GivenBack {
+  /** Whether anything was given back. */
+  readonly given: boolean
+  /** Whether nothing is left, so that another life begins. */
+  readonly isGone: boolean
+}
+
 /** What one key of one policy has taken between being empty and being empty again, in the most obvious form. */
 export interface Life {
   copy(): Life
@@ -20,12 +27,15 @@ export interface Life {
   isOver(check: Check, now: number): boolean
   /** @returns what a receipt has to name, and the instants at which what was taken stops to count, by any reading of its time */
   take(check: Check, now: number): { at: number; ends: number[] }
-  /** @returns whether nothing is left, so that another life begins */
-  giveBack(check: Check, at: number, now: number): boolean
+  /** Whether taking the check would lose units, so that nothing that was taken until then is given back any more. */
+  overflows?(check: Check, now: number): boolean
+  giveBack(check: Check, at: number, now: number): GivenBack
+  /** Units that count. */
+  used(check: Check, now: number): bigint
   /** @returns whether the lease still runs */
   renew(check: Check, at: number, now: number): { held: boolean; ends: number[] }
-  /** Denies all for as many ms as the check costs. @returns the instants at which that ends. Only where keys can be blocked. */
-  block?(check: Check, now: number): number[]
+  /** Denies all for as many ms as the check costs. @returns the instants at which that ends, and whether there was a block. Only where keys can be blocked. */
+  block?(check: Check, now: number): { found: boolean; ends: number[] }
   expected(check: Check, now: number): Expected
 }
 

@@ -72,14 +72,20 @@ export class Oracle {
     for (const check of checks) this.#ends.push(...this.#of(check).settle(check, now))
     if (op === 'consume') return this.#consume(checks, now)
     if (op === 'renew') return this.#renew(checks, receipts, now)
-    const taken = checks.map((check, index) => {
-      if (op === 'charge') return this.#take(check, now)
-      if (op === 'block') this.#block(check, now)
-      else if (op === 'reset') this.#end(check, this.#of(check).isOver(check, now))
-      else this.#giveBack(check, receipts[index], now)
-      return undefined
+    if (op === 'charge') {
+      const taken = checks.map((check) => this.#take(check, now))
+      return { expected: checks.map((check) => this.#passed(check, now)), receipts: taken }
+    }
+    const expected = checks.map((check, index) => {
+      const allowed =
+        op === 'block'
+          ? this.#block(check, now)
+          : op === 'reset'
+            ? this.#reset(check, now)
+            : this.#giveBack(check, receipts[index], now)
+      return { ...this.#passed(check, now), allowed }
     })
-    return { expected: checks.map((check) => this.#passed(check, now)), receipts: taken }
+    return { expected, receipts: checks.map(() => undefined) }
   }
 
   #consume(checks: readonly Check[], now: number): Answer {
@@ -124,21 +130,36 @@ export class Oracle {
     // Once all that a key held has expired, what comes is another life of it.
     if (this.#of(check).isOver(check, now)) this.#lives.delete(nameOf(check))
     const life = this.#of(check)
-    const { at, ends } = life.take(check, now)
+    if (life.overflows?.(check, now)) {
+      // Neither the receipts so far nor this one reach what the key has from now on.
+      this.#end(check)
+      this.#lives.set(nameOf(check), life.copy())
+    }
+    const { at, ends } = this.#of(check).take(check, now)
     this.#ends.push(...ends)
     return isPenalty(check) ? undefined : { check, at, life, steps: this.#steps }
   }
 
-  #block(check: Check, now: number): void {
+  #block(check: Check, now: number): boolean {
     if (this.#of(check).isOver(check, now)) this.#lives.delete(nameOf(check))
-    this.#ends.push(...(this.#of(check).block?.(check, now) ?? []))
+    const { found = false, ends = [] } = this.#of(check).block?.(check, now) ?? {}
+    this.#ends.push(...ends)
+    return found
   }
 
-  #giveBack(check: Check, receipt: OracleReceipt | undefined, now: number): void {
+  #reset(check: Check, now: number): boolean {
+    const isFound = this.#of(check).used(check, now) > 0n
+    this.#end(check, this.#of(check).isOver(check, now))
+    return isFound
+  }
+
+  #giveBack(check: Check, receipt: OracleReceipt | undefined, now: number): boolean {
     const life = this.#of(check)
-    if (!receipt || receipt.life !== life) return
+    if (!receipt || receipt.life !== life) return false
     const wasOver = life.isOver(check, now)
-    if (life.giveBack(check, receipt.at, now)) this.#end(check, wasOver)
+    const { given, isGone } = life.giveBack(check, receipt.at, now)
+    if (isGone) this.#end(check, wasOver)
+    return given
   }
 
   #renew(checks: readonly Check[], receipts: Receipts, now: number): Answer {

@@ -1,18 +1,20 @@
-import type { Check, Policy } from '@sluice/core'
-import { ceilDivide, type Expected, firstWait, type Life } from './life.ts'
+import { type Check, maxUnits, type Policy } from '@sluice/core'
+import { ceilDivide, type Expected, firstWait, type GivenBack, type Life } from './life.ts'
 
-interface Unit {
-  /** When it was taken; a fixed window's start, or a sliding counter's, for those. */
+/** What one request took. */
+interface Units {
+  /** When they were taken; a fixed window's start, or a sliding counter's, for those. */
   time: number
+  count: bigint
 }
 
 interface Counted {
-  units: Unit[]
+  units: Units[]
   /** Start of the window that was charged last, also when all of its units were given back; logs have no use for it. */
   openedAt: number | undefined
 }
 
-/** A list of units with their times, counted one by one, for logs and windows. */
+/** A list of what requests took, with their times, added up each time, for logs and windows. */
 export class UnitLife implements Life {
   readonly #counted: Counted
 
@@ -41,32 +43,45 @@ export class UnitLife implements Life {
     if (policy.algorithm === 'sliding-counter') counted.openedAt = startOf(policy, now)
     counted.openedAt ??= startOf(policy, now)
     const time = timeOf(counted, policy, now)
-    const before = live(counted, policy, now).length
-    for (let i = 0; i < Math.min(cost, 100_000); i += 1) counted.units.push({ time })
+    const before = sum(live(counted, policy, now))
+    counted.units.push({ time, count: BigInt(cost) })
     if (policy.algorithm === 'sliding-log') {
-      counted.units = live(counted, policy, now).slice(-Math.max(limit, before))
+      const recorded = maxRecorded(limit)
+      const most = before > recorded ? before : recorded
+      counted.units = newest(live(counted, policy, now), most)
+    } else {
+      const most = BigInt(maxUnits(policy.windowMs))
+      const others = counted.units.filter((units) => units.time !== time)
+      const own = counted.units.filter((units) => units.time === time)
+      counted.units = [...others, ...newest(own, most)]
     }
     return { at: time, ends: endsOf(policy, now) }
   }
 
-  giveBack({ policy, cost }: Check, at: number, now: number): boolean {
+  giveBack({ policy, cost, limit }: Check, at: number, now: number): GivenBack {
     const counted = this.#counted
+    const isLog = policy.algorithm === 'sliding-log'
+    const own = counted.units.filter(({ time }) => time === at)
     if (
-      policy.algorithm === 'fixed-window' &&
-      !(isOpen(counted, policy, now) && counted.openedAt === at)
-    )
-      return false
-    if (policy.algorithm === 'sliding-counter' && startOf(policy, now) !== at) return false
-    if (policy.algorithm === 'sliding-log' && at <= now - policy.windowMs) return false
-    let left = cost
-    counted.units = counted.units.filter(({ time }) => {
-      if (time !== at || left === 0) return true
-      left -= 1
-      return false
-    })
+      !isCurrent(counted, policy, { at, now }) ||
+      hasLostUnits(counted, { policy, limit, own, now })
+    ) {
+      return { given: false, isGone: false }
+    }
+    let left = BigInt(cost)
+    for (const units of own) {
+      const given = left < units.count ? left : units.count
+      units.count -= given
+      left -= given
+    }
+    counted.units = counted.units.filter(({ count }) => count > 0n)
+    const given = left < BigInt(cost)
     // Nothing is left of the log: what comes after is another life.
-    const isGone = policy.algorithm === 'sliding-log' && live(counted, policy, now).length === 0
-    return left < cost && isGone
+    return { given, isGone: given && isLog && live(counted, policy, now).length === 0 }
+  }
+
+  used({ policy }: Check, now: number): bigint {
+    return usedAt(this.#counted, policy, now)
   }
 
   renew(): { held: boolean; ends: number[] } {
@@ -77,13 +92,13 @@ export class UnitLife implements Life {
     const counted = this.#counted
     settle(counted, check, now)
     const { policy, limit, cost } = check
-    const used = usedAt(counted, policy, now)
+    const used = Number(usedAt(counted, policy, now))
     const never = limit === 0 || cost > limit
     const wait = never
       ? Number.POSITIVE_INFINITY
       : cost === 0
         ? 0
-        : waitUntil(counted, policy, { now, most: limit - cost })
+        : waitUntil(counted, policy, { now, most: BigInt(limit - cost) })
     return {
       allowed: wait === 0,
       limit,
@@ -123,28 +138,67 @@ function settle(counted: Counted, { policy }: Check, now: number): boolean {
   return late.length > 0 || isOpenLate
 }
 
-function live({ units }: Counted, { windowMs }: Policy, now: number): Unit[] {
+function live({ units }: Counted, { windowMs }: Policy, now: number): Units[] {
   return units.filter(({ time }) => time > now - windowMs)
 }
 
-function usedAt(counted: Counted, policy: Policy, now: number): number {
-  if (policy.algorithm === 'sliding-log') return live(counted, policy, now).length
+function sum(units: readonly Units[]): bigint {
+  return units.reduce((total, { count }) => total + count, 0n)
+}
+
+/** The last `most` units. */
+function newest(units: readonly Units[], most: bigint): Units[] {
+  let left = most
+  const kept: Units[] = []
+  for (const { time, count } of units.toReversed()) {
+    const some = count < left ? count : left
+    if (some > 0n) kept.unshift({ time, count: some })
+    left -= some
+  }
+  return kept
+}
+
+/** A log remembers the units beyond its limit too, so that what a refund gives back is not missing to others. */
+function maxRecorded(limit: number): bigint {
+  return 2n * BigInt(limit) + 1n
+}
+
+/** Whether what was taken at a time can count still. */
+function isCurrent(
+  counted: Counted,
+  policy: Policy,
+  { at, now }: { at: number; now: number },
+): boolean {
+  if (policy.algorithm === 'sliding-log') return at > now - policy.windowMs
+  if (policy.algorithm === 'sliding-counter') return startOf(policy, now) === at
+  return isOpen(counted, policy, now) && counted.openedAt === at
+}
+
+/** Whether as much counts as is remembered: then older units may be missing, and nothing is given back. */
+function hasLostUnits(
+  counted: Counted,
+  { policy, limit, own, now }: { policy: Policy; limit: number; own: Units[]; now: number },
+): boolean {
+  return policy.algorithm === 'sliding-log'
+    ? sum(live(counted, policy, now)) >= maxRecorded(limit)
+    : sum(own) >= BigInt(maxUnits(policy.windowMs))
+}
+
+function usedAt(counted: Counted, policy: Policy, now: number): bigint {
+  if (policy.algorithm === 'sliding-log') return sum(live(counted, policy, now))
   if (policy.algorithm === 'fixed-window')
-    return isOpen(counted, policy, now) ? counted.units.length : 0
+    return isOpen(counted, policy, now) ? sum(counted.units) : 0n
   const start = startOf(policy, now)
-  const current = counted.units.filter(({ time }) => time === start).length
-  const previous = counted.units.filter(({ time }) => time === start - policy.windowMs).length
-  return (
-    current +
-    Number((BigInt(previous) * BigInt(policy.windowMs - (now - start))) / BigInt(policy.windowMs))
-  )
+  const current = sum(counted.units.filter(({ time }) => time === start))
+  const previous = sum(counted.units.filter(({ time }) => time === start - policy.windowMs))
+  return current + (previous * BigInt(policy.windowMs - (now - start))) / BigInt(policy.windowMs)
 }
 
 /** The first wait after which at most `most` units count. */
 function waitUntil(
   counted: Counted,
   policy: Policy,
-  { now, most }: { now: number; most: number },
+  { now, most }: { now: number; most: bigint },
 ): number {
   const longest = 2 * policy.windowMs + policy.resolutionMs
   return firstWait(longest, (ms) => usedAt(counted, policy, now + ms) <= most)
@@ -156,12 +210,9 @@ function resetOf(counted: Counted, { policy, limit }: Check, now: number): numbe
   if (policy.algorithm === 'fixed-window') {
     return isOpen(counted, policy, now) ? (counted.openedAt ?? 0) + windowMs - now : windowMs
   }
-  const used = usedAt(counted, policy, now)
+  const used = Number(usedAt(counted, policy, now))
   if (used === 0) return windowMs
-  const next = waitUntil(counted, policy, {
-    now,
-    most: Math.min(used, limit) - 1,
-  })
+  const next = waitUntil(counted, policy, { now, most: BigInt(Math.min(used, limit) - 1) })
   const share = BigInt(Math.max(0, limit - used)) * BigInt(windowMs)
   return Math.max(next, ceilDivide(share, BigInt(limit)))
 }

@@ -2,6 +2,7 @@ import { parseHeaders } from '@sluice/headers'
 import { dropBody } from '../messages/drop-body.ts'
 import type { Patience } from '../messages/peek-json.ts'
 import { serverNowMs } from '../messages/server-clock.ts'
+import { show } from '../option-checks.ts'
 import { clockMs } from '../time/clock.ts'
 import { pause } from '../time/pause.ts'
 import { type Deadline, deadlineIn, unlessAborted } from './deadline.ts'
@@ -27,16 +28,24 @@ interface Watched {
 /**
  * Waits for the job that a 202 speaks of, and answers what its monitor answers in the end: the result (after a redirect,
  * where the monitor sends one), the problem of a job that failed, or the 404 or 410 of one that is not known any more. Any
- * other answer than a 202 is the result already. The 202 stays the caller's: its body is neither read nor given up.
+ * other answer than a 202 is the result already. The 202 stays the caller's: its body is neither read nor given up. In its
+ * place the URL of a monitor will do, such as that of a `StillPendingError`.
  *
+ * @throws TypeError for what is neither
  * @throws StillPendingError when `maxWaitMs` is over
  * @example
  * const result = await waitFor(await fetch('/reports', { method: 'POST', headers: { Prefer: 'respond-async' } }))
  */
-export async function waitFor(accepted: Response, options: WaitForOptions = {}): Promise<Response> {
+export async function waitFor(
+  asked: Response | string | URL,
+  options: WaitForOptions = {},
+): Promise<Response> {
   const settings = readWaitForOptions(options)
+  const { accepted, url } = isResponse(asked)
+    ? { accepted: asked, url: asked.url }
+    : made(asked, settings)
   if (accepted.status !== 202) return accepted
-  const baseUrl = settings.baseUrl ?? accepted.url
+  const baseUrl = settings.baseUrl ?? url
   const monitor = monitorInHeaders(accepted, baseUrl)
   const job: Watched = { accepted, baseUrl, monitor, last: accepted }
   const deadline = deadlineIn(settings.maxWaitMs, settings.signal)
@@ -50,6 +59,32 @@ export async function waitFor(accepted: Response, options: WaitForOptions = {}):
   } finally {
     deadline.end()
   }
+}
+
+function isResponse(asked: unknown): asked is Response {
+  return (
+    typeof asked === 'object' &&
+    asked !== null &&
+    'headers' in asked &&
+    'status' in asked &&
+    typeof asked.status === 'number'
+  )
+}
+
+/** What a server would have said that names this monitor. */
+function made(asked: unknown, { baseUrl }: WaitForSettings): { accepted: Response; url: string } {
+  const isText = typeof asked === 'string' || asked instanceof URL
+  if (!isText || !URL.canParse(String(asked), baseUrl)) throw notAsked(asked)
+  const { protocol, href } = new URL(asked, baseUrl)
+  if (protocol !== 'https:' && protocol !== 'http:') throw notAsked(asked)
+  const headers = { Location: href, 'Retry-After': '0' }
+  return { accepted: new Response(null, { status: 202, headers }), url: href }
+}
+
+function notAsked(asked: unknown): TypeError {
+  return new TypeError(
+    `waitFor takes the Response that fetch resolves with, or the URL of a monitor (http or https), but got ${show(asked)}`,
+  )
 }
 
 async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline) {

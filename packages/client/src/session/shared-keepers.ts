@@ -1,6 +1,7 @@
 import { GateKeeper } from '../gates/gate-keeper.ts'
 import { isBusyNow, remember } from '../gates/remember.ts'
 import type { Call, Fetch } from '../messages/call.ts'
+import { processWide } from '../process-wide.ts'
 
 /** Says which calls are of one key. */
 type KeyFunction = (call: Call) => string | undefined
@@ -9,7 +10,10 @@ type KeyFunction = (call: Call) => string | undefined
  * What all clients of a process were told: by what sends their requests, since another function may lead to another server
  * (in tests it does), and by the function that makes the keys, since its words are its own.
  */
-const registry = new WeakMap<Fetch, WeakMap<KeyFunction, Map<string, GateKeeper>>>()
+const registry = processWide(
+  '@sluice/client/keepers/1',
+  () => new WeakMap<Fetch, WeakMap<KeyFunction, Map<string, GateKeeper>>>(),
+)
 
 interface Keeping {
   readonly send: Fetch

@@ -39,8 +39,13 @@ export interface Algorithm<State extends Counted> {
    * @returns what a refund has to name: a time, or the number of a lease
    */
   take(state: State, check: Check, now: number): number
-  /** Gives back up to `check.cost` units that `take` named `at` and that still count. Changes the state. */
-  giveBack(state: State, check: Check, times: { now: number; at: number }): void
+  /**
+   * Whether taking `check` would lose units, since no more can count. Then nothing can be given back any more that was taken until then, or it
+   * would be given back at the expense of others. Left out where `giveBack` can tell by itself.
+   */
+  overflows?(state: State, check: Check, now: number): boolean
+  /** Gives back up to `check.cost` units that `take` named `at` and that still count; returns whether there were any. Changes the state. */
+  giveBack(state: State, check: Check, times: { now: number; at: number }): boolean
   /** Prolongs the lease that `take` named `at`, where it still runs; returns whether it does. Changes the state. */
   renew?(state: State, check: Check, times: { now: number; at: number }): boolean
   /** Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be blocked. Changes the state. */

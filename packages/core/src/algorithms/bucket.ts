@@ -53,12 +53,19 @@ export function bucket(capacityLevel: (check: Check) => number): Algorithm<Bucke
       return state.endsAt
     },
 
+    overflows(state, check, now) {
+      const raised = levelAt(state, check, now) + check.cost * check.policy.windowMs
+      return raised > capacityLevel(check)
+    },
+
     giveBack(state, check, { now, at }) {
+      const { windowMs } = check.policy
       const level = levelAt(state, check, now)
       // What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
-      const drained = Math.max(0, (at - now) * check.limit)
-      const units = Math.min(check.cost * check.policy.windowMs, level, drained)
-      if (units > 0) fill(state, check, { now, level: level - units })
+      const undrained = (at - now) * check.limit - (check.refunded ?? 0) * windowMs
+      const given = Math.min(check.cost * windowMs, level, undrained)
+      if (given > 0) fill(state, check, { now, level: level - given })
+      return given > 0
     },
 
     endsAt: ({ endsAt }) => endsAt,

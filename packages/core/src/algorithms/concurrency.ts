@@ -51,17 +51,20 @@ export const concurrency: Algorithm<Leases> = {
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
-    // More than the limit count no more than it.
+    // More than the limit count no more than it. What could not be added up any more gets no lease.
     const units = Math.min(cost, limit)
+    if (state.units + units > Number.MAX_SAFE_INTEGER) return number
     state.units += units
     state.endsAt = now + policy.windowMs
     state.running.set(number, { units, endsAt: state.endsAt })
     return number
   },
 
-  giveBack(state, _check, { at }) {
-    state.units -= state.running.get(at)?.units ?? 0
+  giveBack(state, _check, { now, at }) {
+    const lease = state.running.get(at)
+    state.units -= lease?.units ?? 0
     state.running.delete(at)
+    return lease !== undefined && lease.endsAt > now
   },
 
   renew(state, { policy }, { now, at }) {

@@ -2,7 +2,7 @@ import type { Check } from '../check.ts'
 import type { Algorithm, Counted } from './algorithm.ts'
 
 /** What is known of a key in order to tell its effective window. */
-export interface Usage {
+interface Usage {
   /** Units that count now. */
   readonly used: number
   /** The most units that may count at once. */

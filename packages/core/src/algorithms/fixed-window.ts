@@ -42,11 +42,18 @@ export const fixedWindow: Algorithm<FixedWindow> = {
   },
 
   giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || !isOpen(state, check, now)) return
-    state.count = Math.max(0, state.count - check.cost)
+    if (state.startMs !== at || !isOpen(state, check, now)) return false
+    const before = state.count
+    state.count = unitsLeft(check, before)
+    return state.count < before
   },
 
   endsAt: (state, check) => state.startMs + check.policy.windowMs,
+}
+
+/** What is left of a count after a refund. One that can count no more has lost units, and gives nothing back. */
+export function unitsLeft({ cost, policy }: Check, count: number): number {
+  return count >= maxUnits(policy.windowMs) ? count : Math.max(0, count - cost)
 }
 
 function isOpen(state: FixedWindow, check: Check, now: number): boolean {

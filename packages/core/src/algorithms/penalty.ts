@@ -70,7 +70,7 @@ export const penalty: Algorithm<Penalised> = {
     return now
   },
 
-  giveBack: () => undefined,
+  giveBack: () => false,
 
   block(state, { cost, limit, policy }, now) {
     state.withinMs = policy.windowMs

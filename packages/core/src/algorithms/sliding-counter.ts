@@ -2,6 +2,7 @@ import type { Check } from '../check.ts'
 import { maxUnits } from '../policy.ts'
 import type { Algorithm, Counted } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
+import { unitsLeft } from './fixed-window.ts'
 
 /** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
 export interface SlidingCounter extends Counted {
@@ -62,8 +63,10 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
   },
 
   giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || windowStart(check, now) !== at) return
-    state.current = Math.max(0, state.current - check.cost)
+    if (state.startMs !== at || windowStart(check, now) !== at) return false
+    const before = state.current
+    state.current = unitsLeft(check, before)
+    return state.current < before
   },
 
   endsAt: (state, check) => state.startMs + 2 * check.policy.windowMs,

@@ -63,29 +63,33 @@ export const slidingLog: Algorithm<SlidingLog> = {
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
     const before = state.lastMs < 0 ? 0 : state.lastTotal - state.base
+    // A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+    const most = Math.max(maxRecorded(check), before)
+    const units = Math.min(check.cost, most)
+    if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
     if (state.lastMs >= 0 && state.lastMs < time) {
       if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
       else state.earlier.push(state.lastMs, state.lastTotal)
     }
     state.lastMs = time
-    state.lastTotal += check.cost
-    // A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
-    keepNewest(state, Math.max(check.limit, before))
+    state.lastTotal += units
+    keepNewest(state, most)
     state.limit = check.limit
     return time
   },
 
   giveBack(state, check, { now, at: time }) {
-    if (time <= now - check.policy.windowMs) return
+    if (time <= now - check.policy.windowMs) return false
+    if (slidingLog.used(state, check, now) >= maxRecorded(check)) return false
     const index = firstAfter(state, time - 1)
     const last = countOf(state) - 1
-    if (index > last || timeAt(state, index) !== time) return
+    if (index > last || timeAt(state, index) !== time) return false
     const { earlier } = state
     const before = totalBefore(state, index)
     const units = Math.min(check.cost, totalAt(state, index) - before)
     for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
     state.lastTotal -= units
-    if (totalAt(state, index) > before) return
+    if (totalAt(state, index) > before) return units > 0
     // Nothing is left of the entry.
     if (index < last) earlier.splice(2 * index, 2)
     else if (last > 0) {
@@ -94,11 +98,20 @@ export const slidingLog: Algorithm<SlidingLog> = {
       earlier.length -= 2
     } else state.lastMs = -1
     clearWhenEmpty(state)
+    return true
   },
 
   endsAt(state, check) {
     return state.lastMs < 0 ? 0 : state.lastMs + check.policy.windowMs
   },
+}
+
+/**
+ * The most units that a log records: more than the limit, so that a refund after a charge beyond it leaves what others took. A log that is
+ * full has lost count of older units, and gives nothing back until some of its own have left the window.
+ */
+function maxRecorded({ limit }: Check): number {
+  return 2 * limit + 1
 }
 
 /** The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too early. */
@@ -147,9 +160,19 @@ function clearWhenEmpty(state: SlidingLog): void {
   state.base = 0
 }
 
-/** Units taken without asking may go beyond the limit: only the newest `limit` of them can ever matter. */
-function keepNewest(state: SlidingLog, limit: number): void {
-  const excess = state.lastTotal - limit
+/** Lets running totals begin at 0 again, before they leave the whole numbers that doubles hold. */
+function rebase(state: SlidingLog): void {
+  const live = state.earlier.slice(2 * state.head)
+  for (let i = 1; i < live.length; i += 2) live[i] = at(live, i) - state.base
+  state.earlier = live
+  state.lastTotal -= state.base
+  state.head = 0
+  state.base = 0
+}
+
+/** Units taken without asking may go beyond what is recorded: the newest are kept. */
+function keepNewest(state: SlidingLog, most: number): void {
+  const excess = state.lastTotal - most
   if (excess <= state.base) return
   let index = state.head
   while (totalAt(state, index) <= excess) index += 1

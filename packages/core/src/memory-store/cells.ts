@@ -79,11 +79,14 @@ export class Cells {
     return state
   }
 
-  delete(check: Check): void {
+  /** Returns whether the key was held. */
+  delete(check: Check): boolean {
     const table = this.#tables.get(check.policy.id)
     const key = boundedKey(check.key)
     const state = table?.states.get(key)
-    if (table && state) this.#drop({ table, key, state })
+    if (!table || !state) return false
+    this.#drop({ table, key, state })
+    return true
   }
 
   /** Looks at two keys for every new one, so that what has expired goes without a timer and without a pause. */

@@ -5,6 +5,7 @@ import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
 import { SluiceError } from '../errors.ts'
 import { given, knownFields, wholeNumber } from '../options.ts'
+import { processWide } from '../process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { Cells } from './cells.ts'
 
@@ -40,7 +41,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return store
 }
 
-const made = new WeakSet<object>()
+const made = processWide('@sluice/core/memory-stores/1', () => new WeakSet<object>())
 
 /** Whether a store was made here, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {
@@ -114,10 +115,11 @@ function taken(cells: Cells, found: Found): Outcome {
 function charge(cells: Cells, found: Found, delayMs = 0): Outcome {
   const { check, now } = found
   if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
-  const { state, at } = take(cells, found)
+  const { state, at, incarnation } = take(cells, found)
   const counter = { algorithm: algorithmOf(check), state }
   // Strikes are not given back.
-  const receipt = check.policy.algorithm === 'penalty' ? undefined : new Receipt(check, at, state)
+  const isStrike = check.policy.algorithm === 'penalty'
+  const receipt = isStrike ? undefined : new Receipt(check, at, incarnation)
   return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
 }
 
@@ -145,12 +147,20 @@ function peek(cells: Cells, checks: readonly Check[], now: number): readonly Out
 function refund(cells: Cells, check: Check, now: number): Outcome {
   const state = settled(cells, check, now)
   const algorithm = algorithmOf(check)
+  let isGivenBack = false
   if (state && check.receipt?.incarnation === state) {
-    algorithm.giveBack(state, check, { now, at: check.receipt.at })
+    isGivenBack = algorithm.giveBack(state, check, { now, at: check.receipt.at })
     // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
     if (algorithm.endsAt(state, check) <= now) cells.delete(check)
   }
-  return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs: 0 })
+  return settledOutcome({ check, now, state }, isGivenBack)
+}
+
+/** @param isFound whether there was anything to settle */
+function settledOutcome(found: Found, isFound: boolean): Outcome {
+  const { check, now } = found
+  const outcome = outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  return isFound ? outcome : { ...outcome, allowed: false }
 }
 
 function renew(cells: Cells, check: Check, now: number): Outcome {
@@ -165,16 +175,18 @@ function renew(cells: Cells, check: Check, now: number): Outcome {
 }
 
 function reset(cells: Cells, check: Check, now: number): Outcome {
-  cells.delete(check)
-  return outcomeOf(counterOf({ check, now, state: undefined }), check, { now, retryAfterMs: 0 })
+  const state = settled(cells, check, now)
+  const used = state ? algorithmOf(check).used(state, check, now) : 0
+  const isFound = cells.delete(check) && used > 0
+  return settledOutcome({ check, now, state: undefined }, isFound)
 }
 
 function block(cells: Cells, check: Check, now: number): Outcome {
+  const algorithm = algorithmOf(check)
   const state = living({ check, now, state: settled(cells, check, now) }, cells)
-  algorithmOf(check).block?.(state, check, now)
-  if (cells.get(check, now) === state) {
-    return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs: 0 })
-  }
+  const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
+  algorithm.block?.(state, check, now)
+  if (cells.get(check, now) === state) return settledOutcome({ check, now, state }, isFound)
   throw new SluiceError(
     'SLUICE_STORE_FAILED',
     'the memory store is full of keys that are exhausted, so nothing was blocked; raise its maxKeys',
@@ -189,10 +201,23 @@ function settled(cells: Cells, check: Check, now: number): Counted | undefined {
   return repaired === state ? state : Object.assign(state, repaired)
 }
 
-function take(cells: Cells, found: Found): { state: Counted; at: number } {
+interface Taken {
+  readonly state: Counted
+  /** What a refund has to name. */
+  readonly at: number
+  readonly incarnation: Counted
+}
+
+function take(cells: Cells, found: Found): Taken {
   const { check, now } = found
+  const algorithm = algorithmOf(check)
   const state = living(found, cells)
-  return { state, at: algorithmOf(check).take(state, check, now) }
+  if (!algorithm.overflows?.(state, check, now)) {
+    return { state, at: algorithm.take(state, check, now), incarnation: state }
+  }
+  // Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+  const next = Object.assign(cells.begin(check, now), state)
+  return { state: next, at: algorithm.take(next, check, now), incarnation: state }
 }
 
 /** The state to write to: that which was found, or a new one where all of it has expired. */

@@ -1,9 +1,10 @@
 import { SluiceError } from '../errors.ts'
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import { processWide } from '../process-wide.ts'
 import type { Store } from '../store.ts'
 import { StoreAccess } from './store-access.ts'
 
-const accesses = new WeakMap<object, StoreAccess>()
+const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object, StoreAccess>())
 
 /**
  * The one way to a store that all its limiters share, and all stores that count in the same place.

@@ -21,13 +21,16 @@ const toleratedLateMs = 5
 /** Lets those who wait equally long go when their time is over: in their order, so that one timer serves them all. */
 export class Deadlines {
   readonly #durationMs: number
+  readonly #reason: () => Error | undefined
   #first: Waiting | undefined
   #last: Waiting | undefined
   #isTimed = false
   #mayGrace = true
 
-  constructor(durationMs: number) {
+  /** @param reason why there may be no answer, where that is known */
+  constructor(durationMs: number, reason: () => Error | undefined) {
     this.#durationMs = durationMs
+    this.#reason = reason
   }
 
   add(waiting: Waiting): void {
@@ -87,12 +90,17 @@ export class Deadlines {
     let error: SluiceError | undefined
     for (let first = this.#first; first && first.dueAt <= nowMs; first = this.#first) {
       this.remove(first)
-      error ??= new SluiceError(
-        'SLUICE_STORE_DEADLINE',
-        `the store did not answer within ${this.#durationMs} ms`,
-      )
+      error ??= this.#missed()
       first.miss(error)
     }
+  }
+
+  #missed(): SluiceError {
+    const message = `the store did not answer within ${this.#durationMs} ms`
+    const reason = this.#reason()
+    if (!reason) return new SluiceError('SLUICE_STORE_DEADLINE', message)
+    const { cause = reason } = reason
+    return new SluiceError('SLUICE_STORE_DEADLINE', `${message}; ${reason.message}`, { cause })
   }
 }
 

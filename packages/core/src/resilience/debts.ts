@@ -82,11 +82,11 @@ export class Debts {
     return this.#strike(check, check.cost) > 0
   }
 
-  /** What nobody has any more, if it is owed: so many units of it count still. */
+  /** What nobody has any more, if it is owed: so many units of it count still. The rest of it, if any, is owed for certain. */
   strike(receipt: Receipt, units: number): void {
     const debt = this.#debts.get(keyId(receipt.check))
-    const isDoubtful = debt?.doubtful.delete(receipt) === true
-    if (isDoubtful || this.#batches.get(receipt)?.isOwed) this.#strike(receipt.check, units)
+    if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
+    if (this.#batches.get(receipt)?.isOwed) this.#strike(receipt.check, units)
   }
 
   /** Takes out what one key owes for certain. */

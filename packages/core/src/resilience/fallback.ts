@@ -26,6 +26,12 @@ interface Twin {
   readonly isItsOwn: boolean
 }
 
+/** What was taken here, and how many units of it were given back before it was paid for. */
+interface Paid {
+  readonly receipt: Receipt
+  readonly givenBack: number
+}
+
 /** Decides in bounded local memory while a store is away, and remembers what the store has to be told. */
 export class Fallback {
   readonly debts: Debts = new Debts()
@@ -78,11 +84,11 @@ export class Fallback {
       if (!receipt) continue
       // As far as it counted still.
       const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
-      this.#givenBack.set(receipt, units)
+      this.#countGivenBack(receipt, units)
       const twin = this.#twins.get(receipt)
       if (!twin) this.debts.strike(receipt, units)
-      else if (twin.isItsOwn) atStore.push(giveBack(twin.receipt, check.cost))
-      else if (units > 0) atStore.push(giveBack(twin.receipt, units))
+      else if (twin.isItsOwn) atStore.push(this.#giveBack(twin.receipt, check.cost))
+      else if (units > 0) atStore.push(this.#giveBack(twin.receipt, units))
     }
     return { outcomes, atStore }
   }
@@ -123,21 +129,40 @@ export class Fallback {
   }
 
   /** The store has taken in one charge what these have taken here. Returns what it has to give back, since they were refunded meanwhile. */
-  pairAll(locals: readonly Receipt[], atStore: Receipt | undefined): readonly Check[] {
+  pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Check[] {
     if (!atStore) return []
     // A late answer may have brought one of its own.
-    const others = locals.filter((local) => !this.#twins.has(local))
-    for (const local of others) this.#twins.set(local, { receipt: atStore, isItsOwn: false })
-    const units = this.unitsGivenBack(others)
-    return units > 0 ? [giveBack(atStore, units)] : []
+    const others = locals.filter(({ receipt }) => !this.#twins.has(receipt))
+    for (const { receipt } of others) {
+      this.#twins.set(receipt, { receipt: atStore, isItsOwn: false })
+    }
+    const units = this.unitsGivenBackSince(others)
+    return units > 0 ? [this.#giveBack(atStore, units)] : []
   }
 
-  isGivenBack(receipt: Receipt): boolean {
-    return this.#givenBack.has(receipt)
+  /** What a payment has in it, with how much of each was given back before: that is no part of the payment. */
+  paidWith(receipts: readonly Receipt[]): readonly Paid[] {
+    return receipts
+      .map((receipt) => ({ receipt, givenBack: this.#givenBack.get(receipt) ?? 0 }))
+      .filter(({ receipt, givenBack }) => givenBack < receipt.check.cost)
   }
 
-  unitsGivenBack(receipts: readonly Receipt[]): number {
-    return receipts.reduce((sum, receipt) => sum + (this.#givenBack.get(receipt) ?? 0), 0)
+  unitsGivenBackSince(paid: readonly Paid[]): number {
+    return paid.reduce(
+      (sum, { receipt, givenBack }) => sum + (this.#givenBack.get(receipt) ?? 0) - givenBack,
+      0,
+    )
+  }
+
+  #countGivenBack(receipt: Receipt, units: number): void {
+    this.#givenBack.set(receipt, (this.#givenBack.get(receipt) ?? 0) + units)
+  }
+
+  /** A refund at the store of so many units more. */
+  #giveBack(receipt: Receipt, cost: number): Check {
+    const refunded = this.#givenBack.get(receipt) ?? 0
+    this.#countGivenBack(receipt, cost)
+    return { ...receipt.check, cost, receipt, refunded }
   }
 
   /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
@@ -162,10 +187,6 @@ function unitsNow({ receipt }: Check): number {
   const algorithm = algorithms[check.policy.algorithm]
   const now = Date.now()
   return algorithm.used(algorithm.settle(incarnation as Counted, check, now), check, now)
-}
-
-function giveBack(receipt: Receipt, cost: number): Check {
-  return { ...receipt.check, cost, receipt }
 }
 
 function firstOf(ids: ReadonlySet<string>): string {

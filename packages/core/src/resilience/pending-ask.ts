@@ -38,7 +38,7 @@ export interface AnswerHandler {
 /** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
 export class PendingAsk extends Waiting implements Question, Ask {
   readonly op: AskOp
-  readonly checks: readonly Check[]
+  checks: readonly Check[]
   readonly caller: Caller
   readonly request: object | undefined
   keys: readonly string[] = noKeys

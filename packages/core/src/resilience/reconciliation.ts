@@ -121,18 +121,17 @@ export class Reconciliation {
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
-    // What was given back before is no part of it.
-    const receipts = due.receipts.filter((receipt) => !this.#fallback.isGivenBack(receipt))
+    const paid = this.#fallback.paidWith(due.receipts)
     try {
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
-      const back = this.#fallback.pairAll(receipts, outcome?.receipt)
+      const back = this.#fallback.pairAll(paid, outcome?.receipt)
       if (back.length > 0) void this.apply(store, 'refund', back)
       return units
     } catch {
-      const left = Math.max(0, units - this.#fallback.unitsGivenBack(receipts))
-      const owed = receipts.filter((receipt) => !this.#fallback.isGivenBack(receipt))
+      const left = Math.max(0, units - this.#fallback.unitsGivenBackSince(paid))
+      const receipts = paid.map(({ receipt }) => receipt)
       // Whoever asks next finds out how the store is.
-      this.#fallback.debts.owe({ ...due, units: left, receipts: owed, isDoubtful: false })
+      this.#fallback.debts.owe({ ...due, units: left, receipts, isDoubtful: false })
       return undefined
     }
   }

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { SluiceError } from '../errors.ts'
+import { isSluiceError, SluiceError } from '../errors.ts'
 import { passAll, refuseAll, strictest } from '../failure-mode.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
@@ -22,6 +22,8 @@ import type { StoreHealth } from './store-health.ts'
  */
 export class StoreAccess implements AnswerHandler {
   readonly #heard = new WeakSet<Store>()
+  /** Any of its stores: they share a connection. */
+  #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new Map<number, Deadlines>()
@@ -45,6 +47,7 @@ export class StoreAccess implements AnswerHandler {
   listenTo(store: Store): void {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
+    this.#store = store
     store.observe?.((event) => this.#bulletin.tell(event))
   }
 
@@ -103,15 +106,20 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was changed here either */
-  async overwrite(op: 'reset' | 'block', checks: readonly Check[], caller: Caller): Promise<void> {
+  async overwrite(
+    op: 'reset' | 'block',
+    checks: readonly Check[],
+    caller: Caller,
+  ): Promise<readonly Outcome[]> {
     if (this.#breaker.state !== 'closed') {
       throw new SluiceError(
         'SLUICE_STORE_FAILED',
         `the store is away, so the ${op} was not done; try again when it is back (storeHealth tells)`,
       )
     }
-    await this.#inTime(op, checks, caller)
+    const outcomes = await this.#inTime(op, checks, caller)
     this.#fallback.overwrite(op, checks)
+    return outcomes
   }
 
   #giveBack(checks: readonly Check[], { store }: Caller): void {
@@ -235,10 +243,16 @@ export class StoreAccess implements AnswerHandler {
 
   /** @param isDoubtful whether the store may still do what was asked */
   #failed(error: unknown, ask: Question, isDoubtful: boolean): Decision {
-    const nowMs = monotonicMs()
     ask.caller.onFailure(ask.op, error)
-    if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+    this.#noteFailure(ask.caller, error)
     return this.#without(ask, isDoubtful)
+  }
+
+  #noteFailure(caller: Caller, error: unknown): void {
+    const nowMs = monotonicMs()
+    // A store that cannot decide one check is there, and decides others.
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.#succeeded(caller, nowMs)
+    else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
   }
 
   #leave(nowMs: number, error: unknown): void {
@@ -296,8 +310,7 @@ export class StoreAccess implements AnswerHandler {
       this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
-      const nowMs = monotonicMs()
-      if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+      this.#noteFailure(caller, error)
       throw error
     } finally {
       asker.answered = true
@@ -307,7 +320,7 @@ export class StoreAccess implements AnswerHandler {
   #deadlinesOf({ deadlineMs }: Caller): Deadlines {
     const known = this.#deadlines.get(deadlineMs)
     if (known) return known
-    const deadlines = new Deadlines(deadlineMs)
+    const deadlines = new Deadlines(deadlineMs, () => this.#store?.lastFailure)
     this.#deadlines.set(deadlineMs, deadlines)
     return deadlines
   }

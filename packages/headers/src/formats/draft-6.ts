@@ -18,7 +18,7 @@ function addFields(
   const binding = bindingPolicy(states, rejected)
   const reset = wholeSeconds(binding?.resetMs)
   if (binding === undefined || reset === undefined) return
-  addIntegerPolicies(lines, states)
+  addIntegerPolicies(lines, states, binding)
   lines.push(
     ['RateLimit-Limit', `${binding.limit}`],
     ['RateLimit-Remaining', `${binding.remaining}`],

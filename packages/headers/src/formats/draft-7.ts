@@ -18,7 +18,7 @@ function addDictionary(
   const binding = bindingPolicy(states, rejected)
   const reset = wholeSeconds(binding?.resetMs)
   if (binding === undefined || reset === undefined) return
-  addIntegerPolicies(lines, states)
+  addIntegerPolicies(lines, states, binding)
   lines.push([
     'RateLimit',
     `limit=${binding.limit}, remaining=${binding.remaining}, reset=${reset}`,

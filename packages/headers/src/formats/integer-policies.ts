@@ -1,20 +1,32 @@
+import type { BindingPolicy } from '../binding-policy.ts'
 import { countsRequests, type PolicyState, shownLimit } from '../policy-state.ts'
 import { wholeSeconds } from '../seconds.ts'
 import type { HeaderLine } from './dialect-format.ts'
 
 /**
  * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur twice. What does
- * not fit is left out.
+ * not fit is left out. Of several policies with one number it is the binding one that is listed, since the other fields tell of it; without
+ * it, the first.
  */
-export function addIntegerPolicies(lines: HeaderLine[], states: readonly PolicyState[]): void {
+export function addIntegerPolicies(
+  lines: HeaderLine[],
+  states: readonly PolicyState[],
+  binding: BindingPolicy,
+): void {
   const limits: number[] = []
   let policies = ''
   for (const state of states) {
-    const limit = countsRequests(state) ? shownLimit(state) : undefined
-    const window = wholeSeconds(state.windowMs)
-    if (limit === undefined || window === undefined || limits.includes(limit)) continue
+    const limit = integerLimit(state)
+    if (limit === undefined || limits.includes(limit)) continue
     limits.push(limit)
-    policies += `${policies === '' ? '' : ', '}${limit};w=${window}`
+    const listed = limit === integerLimit(binding.state) ? binding.state : state
+    policies += `${policies === '' ? '' : ', '}${limit};w=${wholeSeconds(listed.windowMs)}`
   }
   if (policies !== '') lines.push(['RateLimit-Policy', policies])
+}
+
+/** The number under which a policy can be listed. */
+function integerLimit(state: PolicyState): number | undefined {
+  const hasWindow = countsRequests(state) && wholeSeconds(state.windowMs) !== undefined
+  return hasWindow ? shownLimit(state) : undefined
 }

@@ -1,3 +1,4 @@
+import { processWide } from '@sluice/core'
 import type { Hold } from './hold.ts'
 
 /** What the responses of HTTP/1 and HTTP/2 in Node have in common. */
@@ -47,7 +48,10 @@ export function settleAfter(
   response.once('close', settle)
 }
 
-const openBySocket = new WeakMap<object, Set<() => void>>()
+const openBySocket = processWide(
+  '@sluice/http/open-by-socket/1',
+  () => new WeakMap<object, Set<() => void>>(),
+)
 
 /** What is to be called when a connection closes: one listener for all, since a client may pipeline as much as it likes. */
 function openOn(socket: ClosingSocket): Set<() => void> | undefined {

@@ -4,11 +4,9 @@ import {
   createLimiter,
   type Decision,
   definePolicy,
-  divideChecks,
   type Limiter,
-  type LimiterOptions,
+  type LimiterSettings,
   type MaybePromise,
-  notify,
   type Outcome,
   type Policy,
   unlimited,
@@ -27,7 +25,7 @@ export interface ReplayedGuard<Native> {
   readonly limiter: Limiter
   readonly rules: readonly Rule<Native>[]
   /** The options of its limiter, but its policies. */
-  readonly options: LimiterOptions
+  readonly options: LimiterSettings
 }
 
 /**
@@ -43,14 +41,14 @@ export class Replays<Native extends object> {
   constructor(guard: ReplayedGuard<Native>) {
     const { idempotency, rules, options } = guard
     this.#guard = guard
-    // What observers are told stays what the guard tells; an unlimited policy counts nothing.
-    const { onDecision: _decision, onResilience: _resilience, ...others } = options
+    // The guard's own limiter tells of the store; an unlimited policy counts nothing.
+    const { onResilience: _resilience, ...others } = options
     this.#marks = createLimiter({ ...others, limit: unlimited, window: '1s' })
     const mark = definePolicy(
       {
         algorithm: 'fixed-window',
         limit: 1 + idempotency.retries,
-        window: Math.max(...rules.map(({ policy }) => policy.windowMs)),
+        window: `${Math.max(...rules.map(({ policy }) => policy.windowMs))}ms`,
         // It has no say while the store is away.
         failureMode: 'open',
       },
@@ -118,7 +116,7 @@ export class Replays<Native extends object> {
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
       // Without the store there may be no outcomes at all.
       const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
-      return { ...asked, checks, decision: this.#tell(told, checks) }
+      return { ...asked, checks, decision: told }
     })
   }
 
@@ -127,11 +125,6 @@ export class Replays<Native extends object> {
     // The store is told in this order, and nobody waits for the first.
     void this.#marks.refund(taken)
     return this.#marked(asked, mark)
-  }
-
-  #tell(decision: Decision, checks: readonly Check[]): Decision {
-    notify(this.#guard.options.onDecision, { decision, checks: divideChecks(checks).enforced })
-    return decision
   }
 
   #markOf({ exchange: { request }, checks }: Asked<Native>, key: string): Check {

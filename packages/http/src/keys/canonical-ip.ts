@@ -13,7 +13,7 @@ const plainIpv4 =
 
 /**
  * One text for an address in whatever notation, masked to its prefix: `203.0.113.9`, `203.0.113.0/24`, `2001:db8:1:2::/64`;
- * `undefined` for what is no address. An IPv4 that is mapped into IPv6 is that IPv4. Ports, brackets and zones are
+ * `undefined` for what is no address. An IPv6 that stands for an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are
  * stripped; an IPv4 is four plain decimal numbers and nothing else, since the octal and hexadecimal forms are read
  * differently by different parsers.
  */
@@ -29,9 +29,65 @@ export function readIp(text: string): IpAddress | undefined {
   if (plainIpv4.test(bare)) return ipaddr.IPv4.parse(bare)
   if (!bare.includes(':') || bare.length > 100) return undefined
   const address = bare.split('%', 1)[0] ?? ''
-  if (!ipaddr.IPv6.isValid(address)) return undefined
-  const ipv6 = ipaddr.IPv6.parse(address)
-  return ipv6.isIPv4MappedAddress() ? ipv6.toIPv4Address() : ipv6
+  const hexadecimal = withoutDots(address)
+  if (hexadecimal === undefined || !ipaddr.IPv6.isValid(hexadecimal)) return undefined
+  const ipv6 = ipaddr.IPv6.parse(hexadecimal)
+  return embeddedIpv4(ipv6) ?? ipv6
+}
+
+/** The text of an IPv6 whose last four bytes may be written as an IPv4: that is read as strictly as one that stands alone. */
+function withoutDots(address: string): string | undefined {
+  if (!address.includes('.')) return address
+  const start = address.lastIndexOf(':') + 1
+  const dotted = address.slice(start)
+  if (!plainIpv4.test(dotted)) return undefined
+  const [a = 0, b = 0, c = 0, d = 0] = ipaddr.IPv4.parse(dotted).octets
+  return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+}
+
+/** Whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a client: RFC 6052 §2.1, and RFC 8215. */
+export function isTranslated(address: IpAddress): boolean {
+  const bytes = address.toByteArray()
+  const isOf = (prefix: readonly number[]): boolean =>
+    prefix.every((byte, index) => byte === bytes[index])
+  return bytes.length === 16 && (isOf(wellKnown) || isOf(localUse))
+}
+
+const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
+const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
+
+/** Where the IPv4 stands behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2): byte 8, and all bytes after it, are 0. */
+const positions = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+] as const
+
+/**
+ * The IPv4 that an IPv6 stands for: mapped (`::ffff:0:0/96`), compatible (`::/96`), or translated. Otherwise all IPv4 clients behind one
+ * translator would share one /64. `undefined` for all others, and for addresses of `0.0.0.0/8`, which no client has: so `::1` stays itself.
+ */
+function embeddedIpv4(ipv6: ipaddr.IPv6): ipaddr.IPv4 | undefined {
+  if (ipv6.isIPv4MappedAddress()) return ipv6.toIPv4Address()
+  const bytes = ipv6.toByteArray()
+  const last = bytes.slice(12)
+  if (isTranslated(ipv6)) return translatedIpv4(bytes) ?? clientIpv4(last)
+  return bytes.slice(0, 12).every((byte) => byte === 0) ? clientIpv4(last) : undefined
+}
+
+/** The IPv4 behind a prefix shorter than 96 bits, where there is one. */
+function translatedIpv4(bytes: readonly number[]): ipaddr.IPv4 | undefined {
+  if (bytes[5] !== 1 || bytes[8] !== 0) return undefined
+  for (const position of positions) {
+    const rest = bytes.slice(position[3] + 1)
+    const found = clientIpv4(position.map((index) => bytes[index] ?? 0))
+    if (found && rest.every((byte) => byte === 0)) return found
+  }
+  return undefined
+}
+
+function clientIpv4(octets: readonly number[]): ipaddr.IPv4 | undefined {
+  return octets[0] === 0 ? undefined : new ipaddr.IPv4([...octets])
 }
 
 function withoutPort(text: string): string {

@@ -1,11 +1,25 @@
 import { invalid } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
-import { defineKey, type KeyResolver } from './key-resolver.ts'
+import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
 
-/** The value of a request header. A blank one is missing. Long values are fine: stores digest them. */
-export function header(name: string): KeyResolver<unknown> {
+/**
+ * The value of a request header. A blank one is missing. Long values are fine: stores digest them. **Clients choose their headers**: a
+ * header is an identity only if a proxy of yours, or something before the limiter, sets or checks it. Else each value that a client makes up
+ * gets a full limit of its own.
+ */
+export function header(name: string): IdentityResolver<unknown> {
   const field = headerName(name, 'header(name)')
-  return defineKey((_native, request) => tagged(`@header/${field}/`, present(request, field)))
+  const tag = `@header/${field}/`
+  return defineIdentity(
+    (_native, request) => tagged(tag, present(request, field)),
+    (value) => tag + identityText(value, `header('${field}').keyOf(value)`),
+  )
+}
+
+/** Text that is not empty. It is not shown: it may be a secret. */
+export function identityText(value: unknown, option: string): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw invalid({ option }, typeof value === 'string' ? '' : typeof value, 'text that is not empty')
 }
 
 /** The value of a header, `undefined` when it is absent or blank. */

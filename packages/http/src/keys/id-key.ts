@@ -1,5 +1,5 @@
-import { isPromise, type MaybePromise, show, warnOnce } from '@sluice/core'
-import { defineKey, type KeyResolver } from './key-resolver.ts'
+import { invalid, isPromise, type MaybePromise, show, warnOnce } from '@sluice/core'
+import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
 
 /** What a database calls somebody: text, or a whole number, which counts as its digits. `undefined`, null, '' and NaN: nobody. */
 export type Id = string | number | bigint | null | undefined
@@ -8,15 +8,27 @@ export type Id = string | number | bigint | null | undefined
 export function idKey<Native>(
   kind: 'user' | 'tenant',
   find: (native: Native) => MaybePromise<Id>,
-): KeyResolver<Native> {
+): IdentityResolver<Native, [id: Id]> {
   const keyOf = (id: Id): string | undefined => {
     const text = textOf(id, kind)
     return text === undefined ? undefined : `@${kind}/${text}`
   }
-  return defineKey((native) => {
-    const id = find(native)
-    return isPromise(id) ? id.then(keyOf) : keyOf(id)
-  })
+  return defineIdentity(
+    (native) => {
+      const id = find(native)
+      return isPromise(id) ? id.then(keyOf) : keyOf(id)
+    },
+    (id) => {
+      const legal = 'text that is not empty, a bigint, or a whole number up to 2^53 − 1'
+      const key = isId(id) ? keyOf(id) : undefined
+      if (key !== undefined) return key
+      throw invalid({ option: `${kind}(…).keyOf(id)` }, id, legal)
+    },
+  )
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === 'string' || typeof id === 'bigint' || Number.isSafeInteger(id)
 }
 
 function textOf(id: Id, kind: string): string | undefined {

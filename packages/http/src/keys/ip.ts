@@ -1,6 +1,6 @@
-import { given, knownFields, wholeNumber } from '@sluice/core'
+import { given, invalid, knownFields, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
-import { defineKey, type KeyResolver } from './key-resolver.ts'
+import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
 import { remember } from './known-addresses.ts'
 
 export interface IpOptions {
@@ -17,21 +17,30 @@ const invalidIp = '@ip/invalid'
  * The client's address, as the framework's own proxy settings give it. Its key is `@ip/` and the canonical address, such as
  * `@ip/203.0.113.9` or `@ip/2001:db8:1:2::/64`.
  */
-export function ip(options: IpOptions = {}): KeyResolver<unknown> {
+export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
   const prefixes = checkPrefixes(options)
   const known = new Map<string, string>()
-  return defineKey((_native, { ip: address }) => {
-    if (address === undefined) return undefined
-    return known.get(address) ?? remember(known, address, keyOfIp(address, prefixes))
-  })
+  return defineIdentity(
+    (_native, { ip: address }) => {
+      if (address === undefined) return undefined
+      return known.get(address) ?? remember(known, address, keyOfIp(address, prefixes))
+    },
+    (address) => keyOfIp(addressText(address, 'ip().keyOf(address)'), prefixes),
+  )
 }
 
 /**
  * The key under which `ip()` with the same options counts an address, for `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the
  * one key of all such texts, and does not throw: the text may be a client's.
+ * @throws SluiceError for what is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {
-  return keyOfIp(address, checkPrefixes(options))
+  return keyOfIp(addressText(address, 'ipKey(address)'), checkPrefixes(options))
+}
+
+function addressText(address: unknown, option: string): string {
+  if (typeof address === 'string') return address
+  throw invalid({ option }, address, `the text of an address, such as '203.0.113.9'`)
 }
 
 function keyOfIp(address: string, prefixes: IpPrefixes): string {

@@ -1,4 +1,11 @@
-import { invalid, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
+import {
+  invalid,
+  isPromise,
+  type MaybePromise,
+  maxKeyLength,
+  processWide,
+  warnOnce,
+} from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 
 /** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
@@ -13,12 +20,33 @@ export type KeyResolver<Native> = (
   request: HttpRequest,
 ) => MaybePromise<ResolvedKey>
 
-const readyMade = new WeakSet<object>()
+/**
+ * A ready-made resolver. It also tells the key of an identity that no request stands for.
+ * @typeParam Values what an identity is made of
+ */
+export interface IdentityResolver<Native, Values extends unknown[] = [value: string]>
+  extends KeyResolver<Native> {
+  /**
+   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it: `user(…).keyOf('ada')` is `'@user/ada'`.
+   * @throws SluiceError when the value is no identity
+   */
+  keyOf(...values: Values): string
+}
+
+const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.add(resolver)
   return resolver
+}
+
+/** Marks a resolver, and gives it `keyOf`. */
+export function defineIdentity<Native, Values extends unknown[]>(
+  resolver: KeyResolver<Native>,
+  keyOf: (...values: Values) => string,
+): IdentityResolver<Native, Values> {
+  return Object.assign(defineKey(resolver), { keyOf })
 }
 
 /**
@@ -41,7 +69,27 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
     if (key !== undefined && key !== null && key !== '') warnAboutType(key)
     return undefined
   }
+  if (key.length > maxKeyLength) {
+    warnOnce(
+      `a key of more than ${maxKeyLength} characters counts as missing; yield a digest of it instead`,
+      'key length',
+    )
+    return undefined
+  }
   return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
+}
+
+/**
+ * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`. Without `keyOf` (a user's function,
+ * `firstOf(…)`) it is what the resolver yields.
+ * @throws SluiceError when the value is no identity
+ */
+export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
+  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') {
+    return resolver.keyOf(...(Array.isArray(value) ? value : [value]))
+  }
+  if (typeof value === 'string' && value !== '') return accept(value, resolver) ?? value
+  throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
 }
 
 /** A number for a key is what many databases hold; all its users would share one address' quota unseen. */

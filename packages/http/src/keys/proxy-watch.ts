@@ -1,7 +1,7 @@
 import { warnOnce } from '@sluice/core'
 
 /** What to tell users of a framework about its proxy settings. */
-export interface ProxyAdvice {
+interface ProxyAdvice {
   /** X-Forwarded-For arrives, and no proxy is trusted. */
   readonly untrusted: string
   /** Proxies are trusted, and yet one address takes nearly all requests. */

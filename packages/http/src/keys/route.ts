@@ -1,13 +1,17 @@
-import { routeScope } from '../routes/scope.ts'
-import { defineKey, type KeyResolver } from './key-resolver.ts'
+import { matchedRoute } from '../routes/scope.ts'
+import { identityText } from './header.ts'
+import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
 
 /**
  * The matched route: its pattern and the method (HEAD as GET), never the path as it was sent, of which there are as many as
  * somebody likes. Before the framework has matched a route, it is the rule in `routes` that applies; where there is none either, all
- * requests share one key.
+ * requests share one key. `route().keyOf('GET /users/:id')` is the key of one.
  */
-export function route(): KeyResolver<unknown> {
-  return defineKey((_native, { method, route: pattern, rule = 'unmatched' }) => {
-    return `@route/${pattern === undefined ? rule : routeScope(method, pattern)}`
-  })
+export function route(): IdentityResolver<unknown> {
+  return defineIdentity(
+    (_native, request) => tag + (matchedRoute(request) ?? 'unmatched'),
+    (matched) => tag + identityText(matched, 'route().keyOf(route)'),
+  )
 }
+
+const tag = '@route/'

@@ -1,12 +1,14 @@
 import { invalid, type MaybePromise } from '@sluice/core'
 import { type Id, idKey } from './id-key.ts'
-import type { KeyResolver } from './key-resolver.ts'
+import type { IdentityResolver } from './key-resolver.ts'
 
 /**
  * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as
  * `@tenant/acme`.
  */
-export function tenant<Native>(find: (native: Native) => MaybePromise<Id>): KeyResolver<Native> {
+export function tenant<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
   if (typeof find === 'function') return idKey('tenant', find)
   throw invalid(
     { option: 'tenant(find)' },

@@ -1,12 +1,14 @@
 import { invalid, type MaybePromise } from '@sluice/core'
 import { type Id, idKey } from './id-key.ts'
-import type { KeyResolver } from './key-resolver.ts'
+import type { IdentityResolver } from './key-resolver.ts'
 
 /**
  * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id, such as
  * `@user/42`.
  */
-export function user<Native>(find: (native: Native) => MaybePromise<Id>): KeyResolver<Native> {
+export function user<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
   if (typeof find === 'function') return idKey('user', find)
   throw invalid({ option: 'user(find)' }, find, 'a function of the request, as in user((req) => …)')
 }

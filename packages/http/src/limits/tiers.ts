@@ -20,7 +20,7 @@ export interface TierTable<Native> {
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or `adaptive(…)`. Who changes the tier keeps what
  * is counted.
  * @example
- * rateLimit({ window: '1m', key: user, limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
+ * rateLimit({ window: '1m', key: user((req) => req.user?.id), limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
  * @param tierOf the tier of a request; nothing, or '', for those without one
  * @throws SluiceError when an entry of the table is no limit
  */
@@ -61,7 +61,7 @@ export function tiers<Native>(
 
 function checkTable(table: unknown): void {
   if (!isOptions(table) || isLimitSource(table) || Object.keys(table).length === 0) {
-    throw invalid({ option: 'tiers(table)' }, table, 'an object of limits by tier')
+    throw invalid({ option: 'tiers(table)' }, table, 'a plain object of limits by tier')
   }
   for (const [tier, limit] of Object.entries(table)) {
     if (isLimitValue(limit) || typeof limit === 'function' || isLimitSource(limit)) continue

@@ -26,7 +26,7 @@ export class AccessList implements AccessListOptions {
 
   private constructor(options: AccessListOptions, option: string) {
     if (!isOptions(options)) {
-      throw invalid({ option }, options, `an object of lists, as in { ips: ['10.0.0.0/8'] }`)
+      throw invalid({ option }, options, `a plain object of lists, as in { ips: ['10.0.0.0/8'] }`)
     }
     knownFields(options, option, ['ips', 'keys'])
     this.ips = entries(options.ips, `${option}.ips`)

@@ -1,6 +1,6 @@
 import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
-import { type IpAddress, readIp } from '../keys/canonical-ip.ts'
+import { type IpAddress, isTranslated, readIp } from '../keys/canonical-ip.ts'
 import { remember } from '../keys/known-addresses.ts'
 
 /** Addresses and networks. A look-up takes as long as there are different prefix lengths in it, however many networks that are. */
@@ -62,13 +62,16 @@ interface Network {
 
 const legal = `an address or a network, such as '203.0.113.9', '10.0.0.0/8' or '2001:db8::/32'`
 
-/** As for keys, an IPv4 that is mapped into IPv6 is that IPv4. */
+const translatedFix = 'an IPv4 network: clients behind NAT64 count as their IPv4'
+
+/** As for keys, an IPv6 that stands for an IPv4 is that IPv4. */
 function readNetwork(text: unknown, option: string): Network {
   const [, host = '', digits] =
     /^([\d.]+|[\dA-Fa-f:.]*:[\dA-Fa-f:.]*)(?:\/(\d{1,3}))?$/.exec(String(text)) ?? []
   const address = readIp(host)
   if (typeof text !== 'string' || !address || isWithPort(host))
     throw invalid({ option }, text, legal)
+  if (isTranslated(address)) throw invalid({ option }, text, translatedFix)
   const written = host.includes(':') ? 128 : 32
   const actual = address.kind() === 'ipv4' ? 32 : 128
   const length = Number(digits ?? written) - (written - actual)
@@ -79,7 +82,7 @@ function readNetwork(text: unknown, option: string): Network {
 
 /** What a request's address may have, and an entry of a list may not. */
 function isWithPort(host: string): boolean {
-  return host.includes('.') && /^[\d.]+:/.test(host)
+  return /^\d+\.[\d.]*:/.test(host)
 }
 
 function bitsOf(address: IpAddress): string {

@@ -1,18 +1,21 @@
-import { andThen, type MaybePromise, notify } from '@sluice/core'
+import { andThen, type MaybePromise } from '@sluice/core'
 import type { Passage } from '../passage.ts'
 import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import { refusalBody } from '../responses/refusal.ts'
 import type { RequestDecision } from '../settlement/request-decision.ts'
 
 /** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
-const blocked: RequestDecision = {
+export const blocked: RequestDecision = {
   allowed: false,
   outcomes: [],
   retryAfterMs: Number.POSITIVE_INFINITY,
   delayMs: 0,
   source: 'store',
-  // Nothing was asked, so there is nobody to charge.
+  policy: undefined,
+  key: undefined,
+  // Nothing was asked, so there is nobody to charge, and nothing to forget.
   charge: () => undefined,
+  reset: async () => undefined,
 }
 
 /**
@@ -20,10 +23,9 @@ const blocked: RequestDecision = {
  * applies; a handler, and a message that is found by a function, do.
  */
 export function forbidden<Native, Handler>(
-  { message, handler, onDecision }: PolicyGuardOptions<Native, Handler>,
+  { message, handler }: PolicyGuardOptions<Native, Handler>,
   native: Native,
 ): MaybePromise<Passage<Handler>> {
-  notify(onDecision, { decision: blocked, checks: [] })
   const status = 403
   const found = typeof message === 'function' ? message : undefined
   const refusal = { native, decision: blocked, cause: 'quota', status, violated: [] } as const

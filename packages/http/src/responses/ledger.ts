@@ -1,4 +1,4 @@
-import type { Decision, Outcome, Policy } from '@sluice/core'
+import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
 import type { Dialect, PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../routes/scope.ts'
 
@@ -41,6 +41,7 @@ export class Ledger {
 
   add({ decision, checks, dialects }: Applied): void {
     this.#speak(dialects)
+    if (this.#entries.length > 0) this.#warnOfTwins(decision, checks)
     for (const [index, outcome] of decision.outcomes.entries()) {
       const { cost, scope = '' } = checks[index] ?? {}
       this.#entries.push(entryOf(outcome, { scope, dialects, cost }))
@@ -71,6 +72,21 @@ export class Ledger {
 
   speaks(kind: FieldKind): boolean {
     return speaks(this.dialects, kind)
+  }
+
+  /** A limiter that a request meets twice in one place charges it twice, which nobody wants. */
+  #warnOfTwins({ outcomes }: Decision, checks: Applied['checks']): void {
+    const twin = outcomes.find(({ policy }, index) =>
+      this.#entries.some(
+        (entry) =>
+          entry.policy === policy && (policy.named || entry.scope === checks[index]?.scope),
+      ),
+    )
+    if (!twin) return
+    warnOnce(
+      `a request met one limiter twice (policy '${twin.policy.name}'), so it was counted twice: mount the limiter once, or make two limiters`,
+      'limiter mounted twice',
+    )
   }
 
   #speak(dialects: readonly Dialect[]): void {

@@ -104,9 +104,9 @@ export class ResponseFields {
   }
 }
 
-const fieldsKey: unique symbol = Symbol('sluice.responseFields')
+const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/1')
 
-/** A request that knows the fields of its response, under a symbol that only this file has. */
+/** A request that knows the fields of its response, under a symbol that only copies of this file have. */
 interface Known {
   [fieldsKey]?: ResponseFields
 }

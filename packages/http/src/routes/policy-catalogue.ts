@@ -1,12 +1,15 @@
-import { definePolicy, invalid, isOptions, SluiceError, show } from '@sluice/core'
+import { definePolicy, invalid, isOptions, SluiceError, show, type Without } from '@sluice/core'
 import type { HttpPolicyOptions } from '../http-policy.ts'
 import type { PolicyGuardOptions } from '../policy-guard-options.ts'
 import { checkRule, corePolicy } from '../rule.ts'
 import { shorthandFields } from './shorthand-fields.ts'
 
+/** A policy whose name is its place in the table. */
+type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
+
 /** Policies by name, for routes to refer to: in the options under `profiles`. */
 export interface Profiles<Native> {
-  readonly [name: string]: Omit<HttpPolicyOptions<Native>, 'name'>
+  readonly [name: string]: Profile<Native>
 }
 
 /** The named policies of a guard's options, which the overrides of routes refer to. */
@@ -18,7 +21,7 @@ export class PolicyCatalogue<Native> {
     for (const policy of namedPolicies(options)) this.#policies.set(policy.name, policy)
     if (profiles === undefined) return
     if (!isOptions(profiles)) {
-      throw invalid({ option: 'profiles' }, profiles, 'an object of policies by name')
+      throw invalid({ option: 'profiles' }, profiles, 'a plain object of policies by name')
     }
     for (const [name, profile] of Object.entries(profiles)) this.#add(name, profile)
   }
@@ -35,7 +38,7 @@ export class PolicyCatalogue<Native> {
     )
   }
 
-  #add(name: string, profile: Omit<HttpPolicyOptions<Native>, 'name'>): void {
+  #add(name: string, profile: Profile<Native>): void {
     const where = `profiles.${name}`
     if (this.#policies.has(name)) {
       throw new SluiceError(

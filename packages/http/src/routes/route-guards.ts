@@ -1,4 +1,4 @@
-import { invalid, isOptions, SluiceError } from '@sluice/core'
+import { invalid, isOptions, isSluiceError, SluiceError } from '@sluice/core'
 import { penaltyOfRoute } from '../penalty-rule.ts'
 import { createPolicyGuard, type PolicyGuard, type PolicyGuardPlace } from '../policy-guard.ts'
 import type { PolicyGuardOptions } from '../policy-guard-options.ts'
@@ -62,7 +62,7 @@ export class RouteGuards<Native extends object, Handler> {
       const rules = { addedTo, penalty, checksAdmission }
       return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
     } catch (error) {
-      if (!(error instanceof SluiceError)) throw error
+      if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
     }
   }

@@ -1,22 +1,31 @@
-import { given, invalid, oneOf, SluiceError } from '@sluice/core'
-import type { HttpPolicyOptions } from '../http-policy.ts'
-import type { PolicyGuardOptions } from '../policy-guard-options.ts'
+import { given, invalid, oneOf, SluiceError, type Without } from '@sluice/core'
+import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from '../http-policy.ts'
+import type { PolicyGuardOptions, PolicyGuardSettings } from '../policy-guard-options.ts'
 import type { PolicyCatalogue } from './policy-catalogue.ts'
 import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
-/**
- * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
- * is then one quota, wherever it is named.
- */
-export interface RouteOverride<Native, Handler = never>
-  extends Omit<PolicyGuardOptions<Native, Handler>, 'policies'> {
-  policies?: readonly (HttpPolicyOptions<Native> | string)[]
+interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
   /**
    * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
    * @default 'replace'
    */
   combine?: 'replace' | 'add'
 }
+
+/** The fields of one policy, as far as they are not as around the route. */
+type RoutePolicy<Native> = Without<'policies'> &
+  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
+  (LimitForm<Native> | Without<'limit'>)
+
+/**
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
+ * is then one quota, wherever it is named.
+ */
+export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
+  (
+    | RoutePolicy<Native>
+    | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
+  )
 
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {
@@ -35,7 +44,7 @@ export function wholeOverride<Native, Handler>(
 ): WholeOverride<Native, Handler> {
   if (typeof override === 'string')
     return wholeOverride({ policies: [override] }, around, catalogue)
-  const { combine, policies, ...own } = override
+  const { combine, policies, ...own } = completed(writtenIn(override), around)
   const isAdded =
     oneOf(given(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
   const hasPolicies = policies !== undefined || bringsPolicies(own)
@@ -46,7 +55,7 @@ export function wholeOverride<Native, Handler>(
     )
   }
   const inherited = hasPolicies ? withoutPolicies(around) : around
-  const options = { ...withoutRival(inherited, own), ...own }
+  const options = { ...withoutRivals(inherited, own), ...own }
   if (policies === undefined) return { options, isAdded }
   if (!Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
@@ -57,14 +66,62 @@ export function wholeOverride<Native, Handler>(
   return { options: { ...options, policies: found }, isAdded }
 }
 
-/** Of `chargeWhen` and `refundWhen` one can be said at most: what an override says takes the place of the other. */
-function withoutRival<Native, Handler>(
-  { chargeWhen, refundWhen, ...others }: PolicyGuardOptions<Native, Handler>,
-  own: Pick<PolicyGuardOptions<Native, Handler>, 'chargeWhen' | 'refundWhen'>,
+/** Its options but those that are `undefined`, which are left out like those that are not there. */
+function writtenIn<Native, Handler>(
+  override: RouteOverride<Native, Handler>,
+): RouteOverride<Native, Handler> {
+  return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
+}
+
+/** What holds for any algorithm. */
+const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
+
+/**
+ * Takes what a single policy at the top level leaves out from the only policy around it, but its name: `{ limit: 2 }` has the window that is there. One that has
+ * limit and window is a policy of its own.
+ */
+function completed<Native, Handler>(
+  own: RouteOverride<Native, Handler>,
+  around: PolicyGuardOptions<Native, Handler>,
+): RouteOverride<Native, Handler> {
+  const { policies, limit, window, algorithm } = own
+  if (policies !== undefined || !bringsPolicies(own)) return own
+  if (limit !== undefined && (window !== undefined || algorithm === 'concurrency')) return own
+  const others = around.policies ?? (bringsPolicies(around) ? [around] : [])
+  const [other] = others
+  if (!other) return own
+  if (others.length > 1) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${limit === undefined ? 'limit' : 'window'} is left out, and cannot be as around it, where there are ${others.length} policies; give limit and window`,
+    )
+  }
+  const isOther = algorithm !== undefined && algorithm !== given(other.algorithm, 'sliding-log')
+  const taken = Object.entries(other).filter(([field]) => {
+    if (field === 'name' || field === 'policies') return false
+    if (field === 'defaultLimit' && limit !== undefined) return false
+    if (field === 'window' && algorithm === 'concurrency') return false
+    if (field === 'mode' || field === 'enforce') return !own.mode && !own.enforce
+    return !isOther || !shorthandFields.includes(field) || generalFields.includes(field)
+  })
+  const inherited = withoutRivals(Object.fromEntries(taken), own)
+  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
+}
+
+/** Of these only one is ever in force: what an override says takes the place of what the other says around it. */
+const rivals = [
+  ['chargeWhen', 'refundWhen'],
+  ['message', 'handler'],
+] as const
+
+function withoutRivals<Native, Handler>(
+  around: PolicyGuardOptions<Native, Handler>,
+  own: Pick<PolicyGuardOptions<Native, Handler>, (typeof rivals)[number][number]>,
 ): PolicyGuardOptions<Native, Handler> {
-  if (own.chargeWhen || own.refundWhen) return others
-  if (chargeWhen) return { ...others, chargeWhen }
-  return refundWhen ? { ...others, refundWhen } : others
+  const dropped: readonly string[] = rivals
+    .filter((pair) => pair.some((field) => own[field] !== undefined))
+    .flat()
+  return Object.fromEntries(Object.entries(around).filter(([field]) => !dropped.includes(field)))
 }
 
 function withoutPolicies<Native, Handler>(

@@ -41,7 +41,7 @@ export class RouteRules<Native extends object, Handler> {
       throw invalid(
         { option: 'routes' },
         routes,
-        `an object, as in { 'POST /login': { limit: 5, window: '1m' } }`,
+        `a plain object, as in { 'POST /login': { limit: 5, window: '1m' } }`,
       )
     }
     const rules = new Map<string, RouteRule<Native, Handler>>()

@@ -1,4 +1,5 @@
-import { fnv1a } from '@sluice/core'
+import { fnv1a, processWide } from '@sluice/core'
+import type { HttpRequest } from '../http-request.ts'
 
 /**
  * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
@@ -12,6 +13,11 @@ export function routeScope(method: string | undefined, pattern: string): Scope {
   return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
 }
 
+/** The route of a request: what the framework has matched, else its rule in `routes`; `undefined` while neither is known. */
+export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
+  return route === undefined ? rule : routeScope(method, route)
+}
+
 /** Injective: keys that users choose never begin with a single `@`, and a scope ends where its length says. */
 export function scopedKey(scope: Scope, key: string): string {
   return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
@@ -19,8 +25,8 @@ export function scopedKey(scope: Scope, key: string): string {
 
 const longestName = 64
 const mostNames = 1_000
-const namesByScope = new Map<string, string>()
-const takenNames = new Set<string>()
+const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<string, string>())
+const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
 /**
  * What a private policy is called in headers: `default` in `GET /search/:q` is `default-GET-search-q`. Two scopes never

@@ -100,10 +100,8 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#refunded = refunded
     const { decision } = this.#request
     if (refunded.length > 0) {
-      void this.#place.limiter.refund(
-        decision,
-        refunded.map(({ policy }) => policy),
-      )
+      const policies = refunded.map(({ policy }) => policy)
+      void this.#place.limiter.refund(decision, { policies })
     }
     this.#chargeLate()
   }

@@ -1,4 +1,4 @@
-import { SluiceError } from '@sluice/core'
+import { isSluiceError, SluiceError } from '@sluice/core'
 import { errorText } from '../error-text.ts'
 
 export interface AskLineOptions {
@@ -117,9 +117,7 @@ class Asked<T> implements Ask, Started {
       return true
     } catch (error) {
       this.#reject(
-        error instanceof SluiceError
-          ? error
-          : failure(`the broker failed: ${errorText(error)}`, error),
+        isSluiceError(error) ? error : failure(`the broker failed: ${errorText(error)}`, error),
       )
       return false
     } finally {

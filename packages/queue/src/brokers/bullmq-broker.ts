@@ -20,10 +20,11 @@ import { findJob, isForgotten, isOverdue } from './bullmq-lookup.ts'
 import { BullmqPlaces } from './bullmq-places.ts'
 import { type BullmqSetup, setUpBullmq } from './bullmq-setup.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
+import type { KeptOptions } from './kept-bounds.ts'
 import { LateWorker } from './late-worker.ts'
 import { endsWithin } from './patience.ts'
 
-export interface BullmqBrokerOptions {
+export interface BullmqBrokerOptions extends KeptOptions {
   /**
    * Where Redis is: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
    * broker opens connections of its own, and ends them.
@@ -33,10 +34,6 @@ export interface BullmqBrokerOptions {
   name?: string
   /** What BullMQ's keys begin with; in braces (`{bull}`) for a Cluster. @default 'bull' */
   prefix?: string
-  /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
-  maxDeadLetters?: number
-  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
-  maxKept?: number
   /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
   deadlineMs?: number
   /** Told of errors of the connections, which are made again by themselves. @default a warning, once for each message */
@@ -51,6 +48,9 @@ const mostAsks = 100
 
 /** Jobs that expired unseen, and are ended at once to make room. */
 const endedAtOnce = 50
+
+/** Events of BullMQ that are kept, about. */
+const eventsKept = 10
 
 /** How long workers that nobody has closed, and then the connections, are waited for at the end. */
 const workersPatienceMs = 2_000
@@ -242,11 +242,15 @@ class BullmqBroker implements Broker {
 
   async #connect(): Promise<Opened> {
     const bullmq = await loadBullmq()
-    const { name, connect, prefix, maxKept } = this.#setup
+    const { name, connect, prefix } = this.#setup
     const connected = connect()
-    const queue = new bullmq.Queue(name, { connection: connected.ofQueue, prefix })
+    const queue = new bullmq.Queue(name, {
+      ...{ connection: connected.ofQueue, prefix },
+      // They carry results, and nobody of us reads them.
+      streams: { events: { maxLen: eventsKept } },
+    })
     queue.on('error', this.#report)
-    return { bullmq, connected, queue, places: new BullmqPlaces(queue, maxKept) }
+    return { bullmq, connected, queue, places: new BullmqPlaces(queue, this.#setup) }
   }
 
   async #ask<T>(work: (opened: Opened, ask: Ask) => Promise<T>): Promise<T> {

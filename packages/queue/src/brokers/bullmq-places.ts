@@ -2,6 +2,7 @@ import type { IRedisClient, Queue } from 'bullmq'
 import type { Depth, Enqueued, EnqueueTerms } from '../broker.ts'
 import { recordKey, type StoredJob, shortDigest } from './bullmq-job.ts'
 import { BullmqScripts } from './bullmq-scripts.ts'
+import { bytesOfEnded, type KeptBounds } from './kept-bounds.ts'
 
 /** A place older than this that has no job will never have one. */
 const orphanAfterMs = 60_000
@@ -39,6 +40,9 @@ export interface Occupied {
 
 export type WaitingEnd = 'ended' | 'running' | 'finished' | 'unknown'
 
+/** BullMQ's sets of jobs that have ended. */
+type KeptSet = 'completed' | 'failed'
+
 /**
  * The places that a queue has for jobs, of which BullMQ knows nothing: it has no bound, and no identities. They live beside its keys,
  * under `<prefix>:<queue>:sluice:`.
@@ -46,12 +50,12 @@ export type WaitingEnd = 'ended' | 'running' | 'finished' | 'unknown'
 export class BullmqPlaces {
   readonly #queue: Queue
   readonly #scripts: BullmqScripts
-  readonly #maxKept: number
+  readonly #bounds: KeptBounds
   #sweepFrom = 0
 
-  constructor(queue: Queue, maxKept: number) {
+  constructor(queue: Queue, bounds: KeptBounds) {
     this.#queue = queue
-    this.#maxKept = maxKept
+    this.#bounds = bounds
     this.#scripts = new BullmqScripts(queue)
   }
 
@@ -129,11 +133,9 @@ export class BullmqPlaces {
         ...[delayed, prioritized, wait, this.#queue.toKey('paused'), completed],
         this.#flagKey(job.id),
       ].map(String),
-      [
-        ...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, ending, flagMs],
-        ...[this.#maxKept, this.#queue.toKey('')],
-      ],
+      [...[...placeOf(job), job.id, Date.now(), job.retentionMs, how, ending, flagMs]],
     )
+    if (reply === 'ended' && how !== 'withdrawn') await this.keep(job, 'completed')
     return waitingEnds.find((end) => end === reply) ?? 'unknown'
   }
 
@@ -165,13 +167,29 @@ export class BullmqPlaces {
     const { places, identities } = this.#keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
     const { failed = '' } = this.#queue.keys
-    const keys = [this.#jobKey(job), failed, this.#flagKey(job.id)]
+    const keys = [this.#jobKey(job), failed, this.#flagKey(job.id), ...this.#keptKeys('failed')]
     const reply = await this.#scripts.run(
       'reopen',
       [places, identities, this.#recordKey(job), ...keys],
       [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
     )
     return reply === 1
+  }
+
+  /** Counts what is kept of a job that has ended, and drops its payload unless it may run again; without a job, forgets what is too old. */
+  async keep(job: StoredJob | undefined, set: KeptSet): Promise<void> {
+    const { id = '', retentionMs = 0, identity = '', enqueuedAt = 0 } = job ?? {}
+    const isDead = set === 'failed'
+    const { maxDeadLetters, maxKept, maxKeptBytes } = this.#bounds
+    const data = isDead || !job ? '' : JSON.stringify({ identity, enqueuedAt, retentionMs })
+    await this.#scripts.run(
+      'keep',
+      [this.#jobKey({ id }), String(this.#queue.keys[set]), ...this.#keptKeys(set)],
+      [
+        ...[id, Date.now(), isDead ? '' : retentionMs, data],
+        ...[isDead ? maxDeadLetters : maxKept, maxKeptBytes, bytesOfEnded, this.#queue.toKey('')],
+      ],
+    )
   }
 
   /** Whether a run still has the lock of its job. */
@@ -217,8 +235,13 @@ export class BullmqPlaces {
       const args = [before, this.#sweepFrom, sweptAtOnce, this.#queue.toKey('')]
       const next = await this.#scripts.run('sweep', [places, identities, expiries], args)
       this.#sweepFrom = Number(next)
-      if (this.#sweepFrom === 0) return
+      if (this.#sweepFrom === 0) break
     }
+    await this.keep(undefined, 'completed')
+  }
+
+  #keptKeys(set: KeptSet): [kept: string, bytes: string] {
+    return [this.#key(`kept:${set}`), this.#key(`kept:${set}:bytes`)]
   }
 
   get #keys() {

@@ -1,15 +1,16 @@
-import { readFileSync } from 'node:fs'
 import type { IRedisClient, Queue } from 'bullmq'
+import { readLua } from '../read-lua.ts'
 
 const keyCounts = {
   begin: 2,
   depth: 4,
   'end-waiting': 12,
   enqueue: 5,
+  keep: 4,
   occupy: 5,
   overdue: 1,
   release: 7,
-  reopen: 6,
+  reopen: 8,
   find: 2,
   sweep: 3,
   undo: 5,
@@ -47,9 +48,5 @@ function commandOf(name: string): string {
 }
 
 function luaOf(name: string): string {
-  return ['flow', 'place', name].map(readLua).join('\n')
-}
-
-function readLua(name: string): string {
-  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), 'utf8')
+  return ['flow', 'place', 'kept', name].map(readLua).join('\n')
 }

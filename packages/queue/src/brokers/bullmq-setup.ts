@@ -1,14 +1,13 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
 import type { BullmqBrokerOptions } from './bullmq-broker.ts'
 import { type Connect, connectOf } from './bullmq-connection.ts'
+import { type KeptBounds, keptBounds } from './kept-bounds.ts'
 
 /** The checked options of a BullMQ broker, with the defaults filled in. */
-export interface BullmqSetup {
+export interface BullmqSetup extends KeptBounds {
   readonly name: string
   readonly prefix: string
   readonly connect: Connect
-  readonly maxDeadLetters: number
-  readonly maxKept: number
   readonly deadlineMs: number
   readonly onError: ((error: Error) => void) | undefined
 }
@@ -19,6 +18,7 @@ const optionNames: readonly (keyof BullmqBrokerOptions)[] = [
   'prefix',
   'maxDeadLetters',
   'maxKept',
+  'maxKeptBytes',
   'deadlineMs',
   'onError',
 ]
@@ -26,7 +26,7 @@ const optionNames: readonly (keyof BullmqBrokerOptions)[] = [
 export function setUpBullmq(options: BullmqBrokerOptions): BullmqSetup {
   knownFields(options, 'bullmqBroker', optionNames)
   const { connection, name = 'jobs', prefix = 'bull', onError } = options
-  const { maxDeadLetters = 10_000, maxKept = 100_000, deadlineMs = 2_000 } = options
+  const { deadlineMs = 2_000 } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(name)) {
     throw invalid({ option: 'name' }, name, "1 to 128 letters, digits, '.', '_' and '-'")
   }
@@ -40,8 +40,7 @@ export function setUpBullmq(options: BullmqBrokerOptions): BullmqSetup {
     name,
     prefix,
     connect: connectOf(connection, prefix),
-    maxDeadLetters: wholeNumber(maxDeadLetters, { option: 'maxDeadLetters' }, { min: 0 }),
-    maxKept: wholeNumber(maxKept, { option: 'maxKept' }, { min: 0 }),
+    ...keptBounds(options),
     deadlineMs: wholeNumber(deadlineMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 }),
     onError,
   }

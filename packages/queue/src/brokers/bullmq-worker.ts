@@ -1,3 +1,4 @@
+import { isSluiceError } from '@sluice/core'
 import type { Job as BullmqJob, Worker } from 'bullmq'
 import {
   type BrokerWorker,
@@ -51,6 +52,10 @@ export class BullmqWorker implements BrokerWorker {
   readonly #worker: Worker
   readonly #stopRenewing: () => Promise<void>
   readonly #running = new Map<string, Run>()
+  /** What becomes of jobs, until BullMQ has it written. */
+  readonly #settling = new WeakMap<BullmqJob, Settlement>()
+  /** Jobs that have ended, until what is kept of them is counted. */
+  readonly #keeping = new Set<Promise<void>>()
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #abandoned: Promise<void>
   #letGo: () => void = () => undefined
@@ -77,6 +82,10 @@ export class BullmqWorker implements BrokerWorker {
     this.#worker = worker
     this.#stopRenewing = () => worker.stopRenewing()
     worker.on('error', onError)
+    worker.on('completed', (native) => this.#settled(native))
+    worker.on('failed', (native, error) => {
+      if (native && this.#isDirective(error)) this.#settled(native)
+    })
     worker.on('stalled', (id) => options.onStalled(id))
     worker.on('lockRenewalFailed', (ids) => void Promise.all(ids.map((id) => this.#stopLost(id))))
     void this.#reported(work.places.sweep())
@@ -87,7 +96,8 @@ export class BullmqWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
-    await Promise.race([this.#worker.close(), this.#abandoned])
+    const closed = this.#worker.close().then(() => Promise.all(this.#keeping))
+    await Promise.race([closed, this.#abandoned])
     for (const timer of this.#timers) clearInterval(timer)
   }
 
@@ -152,18 +162,34 @@ export class BullmqWorker implements BrokerWorker {
   async #settle(run: Run, settlement: Settlement): Promise<Ending> {
     const { bullmq } = this.#work
     // BullMQ leaves a job alone that is said to be delayed.
-    if (run.controller.signal.reason instanceof LeaseLost) throw new bullmq.DelayedError()
+    if (isSluiceError(run.controller.signal.reason, 'SLUICE_LEASE_LOST'))
+      throw new bullmq.DelayedError()
     if (settlement.outcome === 'postponed') return this.#postpone(run, settlement.delayMs)
     if (settlement.outcome === 'returned') {
       await this.#unbegin(run)
       await run.native.moveToWait(run.token)
+      settlement.onSettled?.()
       throw new bullmq.WaitingError()
     }
+    this.#settling.set(run.native, settlement)
     if (settlement.outcome === 'retry') throw new RetryLater(settlement.error, settlement.delayMs)
     // Where this fails the place is swept: what the job came to is worth more.
     await this.#reported(this.#work.places.release(run.job, run.token))
     if (settlement.outcome === 'dead') throw new bullmq.UnrecoverableError(settlement.error)
-    return settlement
+    const { onSettled: _, ...ending } = settlement
+    return ending
+  }
+
+  #settled(native: BullmqJob): void {
+    const settlement = this.#settling.get(native)
+    this.#settling.delete(native)
+    if (!settlement) return
+    settlement.onSettled?.()
+    if (settlement.outcome === 'retry') return
+    const set = settlement.outcome === 'dead' ? 'failed' : 'completed'
+    const keeping = this.#reported(this.#work.places.keep(readJob(native), set))
+    this.#keeping.add(keeping)
+    void keeping.finally(() => this.#keeping.delete(keeping))
   }
 
   /** Puts a job back for later, as if it had not been taken, however long Redis takes to say that it is. */

@@ -1,18 +1,24 @@
 import type { Settlement } from '../broker.ts'
 import { isOpen, type JobState, type NewJob } from '../job.ts'
+import { bytesOfEnded, type KeptBounds } from './kept-bounds.ts'
 
 /** A job of the memory broker, and what became of it. */
 export interface Entry {
-  readonly job: NewJob
+  readonly job: Omit<NewJob, 'payload'>
+  /** As JSON; dropped when the job ends in a way that cannot be retried. */
+  payload: string | undefined
   state: JobState
   /** Not before: the time of its next attempt. */
   dueAt: number
   attempts: number
   /** Whether a handler was ever called for it: then it does not expire. */
   hasBegun: boolean
-  result?: unknown
+  /** As JSON. */
+  result?: string
   error?: string | undefined
   endedAt?: number
+  /** What is kept of it, once it has ended, takes about so many bytes. */
+  keptBytes?: number
   /** Tells its run that the job is cancelled, while it runs. */
   running?: AbortController | undefined
   readonly retentionMs: number
@@ -24,26 +30,26 @@ export interface Entry {
 /** Whoever finds the queue full looks for what has expired, and a herd may. */
 const lookedAtOnce = 100
 
-/** How many are kept of what has ended. */
-export interface Kept {
-  readonly maxDead: number
-  readonly maxEnded: number
-}
+/** How often the table looks for what is to be forgotten, at least: a clock may be set. */
+const longestLookMs = 60_000
 
 /** Jobs by id, in the order in which they came. */
 export class JobTable {
   readonly #all = new Map<string, Entry>()
   readonly #waiting = new Set<Entry>()
   readonly #open = new Set<Entry>()
-  /** In the order in which they ended. */
-  readonly #ended = new Set<Entry>()
-  readonly #dead = new Set<Entry>()
+  readonly #ended: Ended
+  readonly #dead: Ended
+  /** Those that have ended, by their retention, in the order in which they are to be forgotten. */
+  readonly #byRetention = new Map<number, Set<Entry>>()
+  #timer: NodeJS.Timeout | undefined
+  #looksAt = Number.POSITIVE_INFINITY
   readonly #byOwner = new Map<string, Entry>()
   readonly #depths = new Map<string, number>()
-  readonly #kept: Kept
 
-  constructor(kept: Kept) {
-    this.#kept = kept
+  constructor({ maxKept, maxDeadLetters, maxKeptBytes }: KeptBounds) {
+    this.#ended = new Ended(maxKept, maxKeptBytes)
+    this.#dead = new Ended(maxDeadLetters, maxKeptBytes)
   }
 
   get depth(): number {
@@ -55,7 +61,7 @@ export class JobTable {
   }
 
   get dead(): number {
-    return this.#dead.size
+    return this.#dead.entries.size
   }
 
   get oldestAt(): number | undefined {
@@ -84,7 +90,7 @@ export class JobTable {
   /** The job that an idempotency key stands for. Dead letters are kept for longer than their keys. */
   firstWith(owner: string, nowMs: number): Entry | undefined {
     const entry = this.#byOwner.get(owner)
-    if (entry && !isOpen(entry) && (entry.endedAt ?? 0) + entry.retentionMs <= nowMs) {
+    if (entry && !isOpen(entry) && forgottenAt(entry) <= nowMs) {
       this.#byOwner.delete(owner)
       return undefined
     }
@@ -92,7 +98,7 @@ export class JobTable {
   }
 
   deadLetters(): Entry[] {
-    return [...this.#dead].reverse()
+    return [...this.#dead.entries].reverse()
   }
 
   add(entry: Entry): void {
@@ -127,19 +133,20 @@ export class JobTable {
       return
     }
     if (outcome === 'done' || outcome === 'dead') entry.attempts += 1
-    if (outcome === 'done') entry.result = settlement.result
+    if (outcome === 'done') entry.result = JSON.stringify(settlement.result ?? null)
     if (outcome === 'dead') entry.error = settlement.error
     entry.state = outcome === 'dead' ? 'failed' : outcome
     entry.endedAt = nowMs
     this.#closed(entry)
-    const [ended, most] =
-      outcome === 'dead' ? [this.#dead, this.#kept.maxDead] : [this.#ended, this.#kept.maxEnded]
-    ended.add(entry)
-    for (const oldest of ended) {
-      if (ended.size <= most) return
-      ended.delete(oldest)
-      this.#forget(oldest)
+    if (outcome === 'dead') {
+      for (const oldest of this.#dead.add(entry)) this.#forget(oldest)
+      return
     }
+    entry.payload = undefined
+    const alike = this.#byRetention.get(entry.retentionMs) ?? new Set()
+    this.#byRetention.set(entry.retentionMs, alike.add(entry))
+    for (const oldest of this.#ended.add(entry)) this.#forget(oldest)
+    this.#forgetOnTime(nowMs)
   }
 
   /** Has a dead letter wait again. */
@@ -168,11 +175,34 @@ export class JobTable {
 
   /** Drops what ended so long ago that its outcome is not kept any more. Dead letters stay. */
   forgetEnded(nowMs: number): void {
-    for (const entry of this.#ended) {
-      if ((entry.endedAt ?? 0) + entry.retentionMs > nowMs) return
-      this.#ended.delete(entry)
-      this.#forget(entry)
+    for (const alike of this.#byRetention.values()) {
+      for (const entry of alike) {
+        if (forgottenAt(entry) > nowMs) break
+        this.#forget(entry)
+      }
     }
+  }
+
+  /** Lets go of the timer. */
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** Also where nothing else ends, and nobody asks. */
+  #forgetOnTime(nowMs: number): void {
+    let nextAt = Number.POSITIVE_INFINITY
+    for (const [first] of this.#byRetention.values()) {
+      if (first) nextAt = Math.min(nextAt, forgottenAt(first))
+    }
+    if (nextAt >= this.#looksAt) return
+    this.#looksAt = nextAt
+    clearTimeout(this.#timer)
+    const delayMs = Math.min(Math.max(nextAt - nowMs, 1), longestLookMs)
+    this.#timer = setTimeout(() => {
+      this.#looksAt = Number.POSITIVE_INFINITY
+      this.forgetEnded(Date.now())
+      this.#forgetOnTime(Date.now())
+    }, delayMs).unref()
   }
 
   #opened(entry: Entry): void {
@@ -191,10 +221,49 @@ export class JobTable {
 
   #forget(entry: Entry): void {
     this.#all.delete(entry.job.id)
+    this.#ended.delete(entry)
+    const alike = this.#byRetention.get(entry.retentionMs)
+    if (alike?.delete(entry) && alike.size === 0) this.#byRetention.delete(entry.retentionMs)
     if (entry.owner !== undefined && this.#byOwner.get(entry.owner) === entry) {
       this.#byOwner.delete(entry.owner)
     }
   }
+}
+
+/** Jobs that have ended, in that order, within their bounds. */
+class Ended {
+  readonly entries = new Set<Entry>()
+  readonly #maxCount: number
+  readonly #maxBytes: number
+  #bytes = 0
+
+  constructor(maxCount: number, maxBytes: number) {
+    this.#maxCount = maxCount
+    this.#maxBytes = maxBytes
+  }
+
+  /** Which are too much now: the oldest. */
+  add(entry: Entry): Entry[] {
+    const { payload = '', result = '', error = '' } = entry
+    entry.keptBytes = bytesOfEnded + Buffer.byteLength(payload + result + error)
+    this.#bytes += entry.keptBytes
+    this.entries.add(entry)
+    const tooMuch: Entry[] = []
+    for (const oldest of this.entries) {
+      if (this.entries.size <= this.#maxCount && this.#bytes <= this.#maxBytes) break
+      this.delete(oldest)
+      tooMuch.push(oldest)
+    }
+    return tooMuch
+  }
+
+  delete(entry: Entry): void {
+    if (this.entries.delete(entry)) this.#bytes -= entry.keptBytes ?? 0
+  }
+}
+
+function forgottenAt({ endedAt = 0, retentionMs }: Entry): number {
+  return endedAt + retentionMs
 }
 
 /** Whether a job waits that is not worth running any more, and that nobody has begun to run. */

@@ -1,4 +1,4 @@
-import { knownFields, SluiceError, wholeNumber } from '@sluice/core'
+import { knownFields, SluiceError } from '@sluice/core'
 import type {
   Broker,
   Cancelled,
@@ -13,16 +13,13 @@ import type {
 import { errorText } from '../error-text.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { Flow } from './flow.ts'
-import { type Entry, isOverdue, JobTable, type Kept } from './job-table.ts'
+import { type Entry, isOverdue, JobTable } from './job-table.ts'
+import { type KeptBounds, type KeptOptions, keptBounds } from './kept-bounds.ts'
 import { MemoryWorker } from './memory-worker.ts'
 
-export interface MemoryBrokerOptions {
+export interface MemoryBrokerOptions extends KeptOptions {
   /** Names the queue, in events and for the limits of its workers. @default 'jobs' */
   name?: string
-  /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
-  maxDeadLetters?: number
-  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
-  maxKept?: number
 }
 
 /**
@@ -30,12 +27,8 @@ export interface MemoryBrokerOptions {
  * @throws SluiceError when an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
-  knownFields(options, 'memoryBroker', ['name', 'maxDeadLetters', 'maxKept'])
-  const { name = 'jobs', maxDeadLetters = 10_000, maxKept = 100_000 } = options
-  return new MemoryBroker(name, {
-    maxDead: wholeNumber(maxDeadLetters, { option: 'maxDeadLetters' }, { min: 0 }),
-    maxEnded: wholeNumber(maxKept, { option: 'maxKept' }, { min: 0 }),
-  })
+  knownFields(options, 'memoryBroker', ['name', 'maxDeadLetters', 'maxKept', 'maxKeptBytes'])
+  return new MemoryBroker(options.name ?? 'jobs', keptBounds(options))
 }
 
 class MemoryBroker implements Broker {
@@ -46,7 +39,7 @@ class MemoryBroker implements Broker {
   readonly #workers = new Set<MemoryWorker>()
   #isClosed = false
 
-  constructor(name: string, kept: Kept) {
+  constructor(name: string, kept: KeptBounds) {
     this.name = name
     this.#jobs = new JobTable(kept)
   }
@@ -71,9 +64,11 @@ class MemoryBroker implements Broker {
     const bound = this.#fullBound(job, terms)
     if (bound) return { outcome: 'full', bound }
     this.#flow.came(nowMs, this.#jobs.depth)
+    const { payload, ...others } = job
     this.#jobs.add({
+      job: others,
       // What a real broker would carry, so that development shows what production does.
-      job: JSON.parse(JSON.stringify(job)),
+      payload: JSON.stringify(payload),
       state: 'pending',
       dueAt: 0,
       attempts: 0,
@@ -129,7 +124,11 @@ class MemoryBroker implements Broker {
       concurrency,
       take: () => this.#jobs.take(Date.now()),
       nextAt: () => this.#jobs.nextAt,
-      run: async (entry, signal) => this.#end(entry, await settled(run, entry, signal)),
+      run: async (entry, signal) => {
+        const settlement = await settled(run, entry, signal)
+        this.#end(entry, settlement)
+        settlement.onSettled?.()
+      },
     })
     this.#workers.add(worker)
     return worker
@@ -153,6 +152,7 @@ class MemoryBroker implements Broker {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#workers].map((worker) => worker.close()))
+    this.#jobs.close()
   }
 
   #fullBound(
@@ -193,7 +193,8 @@ async function settled(run: RunJob, entry: Entry, signal: AbortSignal): Promise<
     },
   }
   try {
-    return await run({ ...entry.job, attempt: entry.attempts + 1 }, signal, delivery)
+    const payload = JSON.parse(entry.payload ?? 'null')
+    return await run({ ...entry.job, payload, attempt: entry.attempts + 1 }, signal, delivery)
   } catch (error) {
     return { outcome: 'dead', error: errorText(error) }
   }
@@ -201,5 +202,6 @@ async function settled(run: RunJob, entry: Entry, signal: AbortSignal): Promise<
 
 function statusOf({ job, state, attempts, result, error }: Entry): JobStatus {
   const { id, identity, enqueuedAt } = job
-  return { id, identity, state, enqueuedAt, attempts, result, error }
+  const known = result === undefined ? undefined : JSON.parse(result)
+  return { id, identity, state, enqueuedAt, attempts, result: known, error }
 }

@@ -1,4 +1,4 @@
-import { flag, given, invalid, knownFields, oneOf, wholeNumber } from '@sluice/core'
+import { flag, given, invalid, knownFields, oneOf, SluiceError, wholeNumber } from '@sluice/core'
 import type { Queue } from '../queue.ts'
 import { waitBoundMs } from '../timer-ms.ts'
 import type { AdmissionOptions } from './admission.ts'
@@ -91,10 +91,25 @@ function maxBodyBytesOf<Native>(
   throw invalid({ option }, bytes, legal)
 }
 
-/** Returns an option that is a queue, else throws. */
+/** How often one identity may look at its jobs: at the monitor by default, and over a limit by sending a request again. */
+export const looksOfOne = {
+  name: 'poll',
+  algorithm: 'fixed-window',
+  limit: 20,
+  window: '1s',
+} as const
+
+/** Returns an option that is a queue which says whose a request is, else throws. */
 export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
-  if (typeof queue === 'object' && queue !== null && 'drainMs' in queue) return queue
-  throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
+  if (typeof queue !== 'object' || queue === null || !('drainMs' in queue)) {
+    throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
+  }
+  if (queue.identifies) return queue
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    'queue must know whose a request is: give createQueue the key of your limits, as in identity: apiKey(). ' +
+      'With identity: ip() all users behind one address can read, cancel and repeat the jobs of each other',
+  )
 }
 
 function monitorOf(monitor: unknown): string {

@@ -1,8 +1,15 @@
-import type { Decision, Duration, MaybePromise, Policy } from '@sluice/core'
+import {
+  andThen,
+  createLimiter,
+  type Decision,
+  type Duration,
+  type MaybePromise,
+  type Policy,
+} from '@sluice/core'
 import type { Admission, AdmissionRequest, HttpRequest, Taken } from '@sluice/http'
 import { isOpen, type JobStatus } from '../job.ts'
 import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
-import { type AdmissionSetup, type Admit, setUpAdmission } from './admission-setup.ts'
+import { type AdmissionSetup, type Admit, looksOfOne, setUpAdmission } from './admission-setup.ts'
 import { acceptedAnswer, type JobAnswer, problem, retryIn } from './answers.ts'
 import { endedAnswer, type JobResponse } from './ended-answer.ts'
 import { envelopeOf, type RequestEnvelope } from './envelope.ts'
@@ -71,13 +78,15 @@ export function createAdmission<Native = unknown>(
   return new QueueAdmission(setUpAdmission(options))
 }
 
+const nobodys = 'The request has no key, so nobody could look at its job.'
+
 class QueueAdmission<Native> implements Admission<Native> {
-  readonly overflows: boolean
+  readonly overflows = true
   readonly #setup: AdmissionSetup<Native>
+  readonly #lookups = createLimiter(looksOfOne)
   readonly #held: HeldRequests<Native>
 
   constructor(setup: AdmissionSetup<Native>) {
-    this.overflows = setup.admit === 'overflow'
     this.#setup = setup
     this.#held = new HeldRequests(setup)
   }
@@ -90,13 +99,12 @@ class QueueAdmission<Native> implements Admission<Native> {
     asked: AdmissionRequest<Native>,
     decision: Decision | undefined,
   ): MaybePromise<boolean | Taken> {
-    const { admit, soft } = this.#setup
-    const { request } = asked
-    if (decision && !decision.allowed) return this.overflows && isSoft(decision, soft)
-    if (admit === 'always' || parsePrefer(request.header('prefer')).respondAsync) return true
-    const key = this.#keyOf(request)
-    if (key === undefined) return false
-    return typeof key === 'string' ? this.#hasTaken(key, asked) : taken(key)
+    if (decision && !decision.allowed) return this.#takesDenied(asked, decision)
+    if (this.#setup.admit === 'always') return true
+    if (!parsePrefer(asked.request.header('prefer')).respondAsync) return this.#takesAgain(asked)
+    return andThen(this.#identityOf(asked), (identity) => {
+      return identity === undefined ? this.#takesAgain(asked) : true
+    })
   }
 
   /** Only responses that a cache may keep depend on it. */
@@ -108,10 +116,11 @@ class QueueAdmission<Native> implements Admission<Native> {
     const { native, request } = asked
     const key = this.#keyOf(request)
     if (typeof key === 'object') return taken(key)
+    const { queue, headers, toJob } = this.#setup
+    const identity = await this.#identityOf(asked)
+    if (identity === undefined) return taken(problem(403, { detail: nobodys }))
     const body = await readBody(request, this.#setup.maxBodyBytes)
     if (body.outcome !== 'read') return bodyProblem(body.outcome)
-    const { queue, headers, toJob } = this.#setup
-    const identity = await queue.identityOf(native, request)
     const envelope = envelopeOf(request, { headers, body, identity: queue.digestOf(identity) })
     const payload = toJob ? await toJob(envelope, native) : envelope
     const fingerprint = key === undefined ? undefined : fingerprintOf(envelope)
@@ -120,18 +129,52 @@ class QueueAdmission<Native> implements Admission<Native> {
     if ('headers' in result) return taken(result)
     if (!('id' in result)) return notEnqueued(result)
     const answer = taken(await this.#answer(result, job, asked))
-    return { ...answer, isNew: result.outcome === 'enqueued' }
+    const isKnown = result.outcome === 'known'
+    // A 409 says nothing of the job.
+    return { ...answer, isNew: !isKnown, isKnown: isKnown && answer.status !== 409 }
   }
 
-  /** Whether a request is one that was queued, sent again: the application must not do it beside the job. */
-  async #hasTaken(
+  /** Whether a request that passes is one that was queued, sent again: the application must not do it beside the job. */
+  #takesAgain(asked: AdmissionRequest<Native>): MaybePromise<boolean | Taken> {
+    const key = this.#keyOf(asked.request)
+    if (key === undefined) return false
+    return typeof key === 'string' ? this.#hasTaken(key, asked) : taken(key)
+  }
+
+  async #hasTaken(key: string, asked: AdmissionRequest<Native>): Promise<boolean | Taken> {
+    const identity = await this.#identityOf(asked)
+    if (identity === undefined) return false
+    const id = await orUnavailable(() => this.#setup.queue.find(identity, key))
+    return typeof id === 'object' ? taken(id) : id !== undefined
+  }
+
+  /** Takes what is over soft limits alone, and answers what was queued before. */
+  #takesDenied(asked: AdmissionRequest<Native>, decision: Decision): MaybePromise<boolean | Taken> {
+    const { admit, soft } = this.#setup
+    if (!isSoft(decision, undefined)) return false
+    const takesNew = admit === 'overflow' && isSoft(decision, soft)
+    const key = this.#keyOf(asked.request)
+    return typeof key === 'string' ? this.#deniedAgain(key, asked, takesNew) : takesNew
+  }
+
+  /** Asks the broker so often at most: a denial is to stay cheap. While the broker fails, a request is one that it does not know. */
+  async #deniedAgain(
     key: string,
-    { native, request }: AdmissionRequest<Native>,
+    asked: AdmissionRequest<Native>,
+    otherwise: boolean,
   ): Promise<boolean | Taken> {
     const { queue } = this.#setup
-    const identity = await queue.identityOf(native, request)
-    const id = await orUnavailable(() => queue.find(identity, key))
-    return typeof id === 'object' ? taken(id) : id !== undefined
+    const identity = await this.#identityOf(asked)
+    if (identity === undefined) return otherwise
+    if (!(await this.#lookups.consume(identity)).allowed) return otherwise
+    const id = await orWithout(() => queue.find(identity, key), undefined)
+    if (id === undefined) return otherwise
+    const answer = await this.take(asked)
+    return answer.isKnown ? answer : false
+  }
+
+  #identityOf({ native, request }: AdmissionRequest<Native>): MaybePromise<string | undefined> {
+    return this.#setup.queue.identityOf(native, request)
   }
 
   /** A job that was accepted stays so, whatever fails from now on. */

@@ -1,5 +1,6 @@
 import { isOptions, isWholeNumber, type MaybePromise, warnOnce } from '@sluice/core'
 import type { JobStatus } from '../job.ts'
+import { jsonText } from '../json-text.ts'
 import type { Queue } from '../queue.ts'
 import { type JobAnswer, jobAnswer, json } from './answers.ts'
 
@@ -52,6 +53,6 @@ function written({ status = 200, headers = {}, body }: JobResponse): JobAnswer {
   return {
     status,
     headers: { ...own, 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
-    body: body === undefined ? '' : JSON.stringify(body),
+    body: body === undefined ? '' : jsonText(body),
   }
 }

@@ -13,7 +13,10 @@ export function isSoft(
 }
 
 /** @throws SluiceError when a name is of none of the policies, which would refuse all that is over them */
-export function checkSoft(soft: readonly string[] = [], policies: readonly Policy[]): void {
+export function checkSoft(
+  soft: readonly string[] | undefined = [],
+  policies: readonly Policy[],
+): void {
   const names = policies.filter(mayBeSoft).map(({ name }) => name)
   const wrong = soft.find((name) => !names.includes(name))
   if (wrong === undefined) return

@@ -3,7 +3,7 @@ import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
 import { isOpen } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { queueOf } from './admission-setup.ts'
+import { looksOfOne, queueOf } from './admission-setup.ts'
 import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
 import { endedAnswer } from './ended-answer.ts'
 import { orUnavailable } from './unavailable.ts'
@@ -51,6 +51,7 @@ export function statusMonitor<Native = unknown>(
     if (!methods.includes(method))
       return response(problem(405, {}, { Allow: methods.join(', ') }), method)
     const identity = await queue.identityOf(request.native, request)
+    if (identity === undefined) return response(problem(404), method)
     const { allowed, retryAfterMs } = await limiter.consume(identity)
     if (!allowed) return response(quotaProblem('poll', retryAfterMs), method)
     const answer = await orUnavailable(() =>
@@ -70,14 +71,9 @@ const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswe
 }
 
 function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
-  const given = poll ?? { limit: 20, window: '1s' }
-  knownFields(given, 'poll', ['limit', 'window'])
-  return createLimiter({
-    policies: [
-      { name: 'poll', algorithm: 'fixed-window', limit: given.limit, window: given.window },
-    ],
-    ...(store ? { store } : {}),
-  })
+  if (poll !== undefined) knownFields(poll, 'poll', ['limit', 'window'])
+  const { limit, window } = poll ?? looksOfOne
+  return createLimiter({ ...looksOfOne, limit, window, ...(store ? { store } : {}) })
 }
 
 function response({ status, headers, body }: JobAnswer, method: string): HandlerResponse {

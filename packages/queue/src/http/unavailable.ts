@@ -1,4 +1,4 @@
-import { SluiceError, warnOnce } from '@sluice/core'
+import { isSluiceError, type SluiceError, warnOnce } from '@sluice/core'
 import { type JobAnswer, problem, retryIn } from './answers.ts'
 
 /** Nobody knows when a broker that failed comes back. */
@@ -22,5 +22,5 @@ export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Pro
 
 /** Any other error is one of the application: of a function of its own, or a payload that nothing can carry. */
 function isOfBroker(error: unknown): error is SluiceError {
-  return error instanceof SluiceError && error.code.startsWith('SLUICE_BROKER_')
+  return isSluiceError(error) && error.code.startsWith('SLUICE_BROKER_')
 }

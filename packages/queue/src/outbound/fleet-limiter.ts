@@ -59,7 +59,7 @@ export class FleetSign {
 
   /** Sets it anew. Rejects when the store fails. */
   async set(forMs: number): Promise<void> {
-    await this.#limiter.block(this.#key, Math.max(1, Math.ceil(forMs)))
+    await this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`)
   }
 
   /** Takes it away. Rejects when the store fails. */

@@ -7,6 +7,7 @@ import {
   memoryStore,
   type Store,
   wholeNumber,
+  windowMsOf,
 } from '@sluice/core'
 import { waitBoundMs } from '../timer-ms.ts'
 import type { OutboundObserver } from './outbound-event.ts'
@@ -77,7 +78,7 @@ function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
     const place = { option: `${at}.limit`, code: 'SLUICE_LIMIT_INVALID' } as const
     return {
       limit: wholeNumber(quota.limit, place, { min: 1 }),
-      windowMs: durationMs(quota.window, `${at}.window`),
+      windowMs: windowMsOf(quota.window, `${at}.window`),
     }
   })
 }

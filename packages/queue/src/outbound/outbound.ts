@@ -1,4 +1,4 @@
-import { notify } from '@sluice/core'
+import { isSluiceError, notify } from '@sluice/core'
 import { background } from './background.ts'
 import { CallNotMade, callRefused } from './call-refused.ts'
 import { fetchCall } from './fetch-call.ts'
@@ -7,7 +7,7 @@ import type { CallContext, CallOptions, Outbound, OutboundOptions } from './outb
 import { type Call, checkCall, setUpOutbound } from './outbound-setup.ts'
 import { Pause } from './pause.ts'
 import { type Held, Slots } from './slots.ts'
-import { CallTimeout, responseOf, timedCall } from './timed-call.ts'
+import { responseOf, timedCall } from './timed-call.ts'
 import { Turns } from './turns.ts'
 import { pauseMs, type VendorAnswer, vendorAnswerOf } from './vendor-answer.ts'
 
@@ -61,7 +61,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       const response = responseOf(error)
       if (response === undefined) background(slots.unanswered(held, lateArrivalMs))
       else slots.answered(held)
-      const otherwise = error instanceof CallTimeout ? 'timeout' : 'failed'
+      const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
       tell({ ...made, runMs: runMs(), answer: heeded(response)?.status ?? otherwise })
       throw error
     }

@@ -65,8 +65,8 @@ export class QuotaSlots {
 export function quotaPolicies(name: string, { limit, windowMs }: Quota): readonly PolicyOptions[] {
   const one = { algorithm: 'concurrency', limit } as const
   return [
-    { ...one, name: `outbound.${name}.${windowMs}.underway`, lease: windowMs + graceMs },
+    { ...one, name: `outbound.${name}.${windowMs}.underway`, lease: `${windowMs + graceMs}ms` },
     // The store's clock has whole milliseconds: it may take an answer for one earlier.
-    { ...one, name: `outbound.${name}.${windowMs}.over`, lease: windowMs + 1 },
+    { ...one, name: `outbound.${name}.${windowMs}.over`, lease: `${windowMs + 1}ms` },
   ]
 }

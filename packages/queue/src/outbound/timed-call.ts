@@ -1,16 +1,6 @@
 import { SluiceError } from '@sluice/core'
 import type { CallContext } from './outbound-options.ts'
 
-/** A call has taken longer than it may. */
-export class CallTimeout extends SluiceError {
-  constructor(name: string, timeoutMs: number) {
-    super(
-      'SLUICE_OUTBOUND_TIMEOUT',
-      `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
-    )
-  }
-}
-
 export interface CallTerms {
   readonly signal: AbortSignal | undefined
   readonly timeoutMs: number
@@ -25,7 +15,10 @@ export function timedCall<T>(
   const controller = new AbortController()
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      const error = new CallTimeout(name, timeoutMs)
+      const error = new SluiceError(
+        'SLUICE_OUTBOUND_TIMEOUT',
+        `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
+      )
       reject(error)
       controller.abort(error)
     }, timeoutMs)

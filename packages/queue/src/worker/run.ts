@@ -1,6 +1,8 @@
-import { LeaseLost, type Settlement } from '../broker.ts'
+import { type ErrorCode, isSluiceError, type MaybePromise } from '@sluice/core'
+import type { Settlement } from '../broker.ts'
 import { errorText } from '../error-text.ts'
 import type { Job } from '../job.ts'
+import { jsonText } from '../json-text.ts'
 import type { Tell } from '../queue-event.ts'
 import { type Backoff, backoffMs } from './backoff.ts'
 
@@ -16,15 +18,20 @@ export interface RunContext {
  * Does a job. What it returns is the result, and is kept as JSON; what it throws has the job run again.
  * A job may run more than once: `job.id` is the same in every run.
  */
-export type JobHandler = (job: Job, context: RunContext) => unknown
+export type JobHandler<Payload = unknown, Result = unknown> = (
+  job: Job<Payload>,
+  context: RunContext,
+) => MaybePromise<Result>
 
 /** Thrown by a handler for a job that would fail again: it is a dead letter at once. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
+  readonly code: ErrorCode = 'SLUICE_JOB_PERMANENT'
 }
 
 export interface RunSetup {
-  readonly handler: JobHandler
+  /** A method, since what payloads are is for the user to say. */
+  handler(job: Job, context: RunContext): unknown
   /** Runs that a job gets. */
   readonly attempts: number
   readonly backoff: Backoff
@@ -63,45 +70,56 @@ export async function runOnce(
       lastWords(shutDown),
     ])
     const text = asJson(result, setup.maxResultBytes)
-    tell({ type: 'done', id, attempt, runMs: runMs() })
-    return { outcome: 'done', result: JSON.parse(text) }
+    const done = { type: 'done', id, attempt, runMs: runMs() } as const
+    return { outcome: 'done', result: JSON.parse(text), onSettled: () => tell(done) }
   } catch (error) {
-    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
+    if (isSluiceError(cancelled.reason, 'SLUICE_LEASE_LOST')) return { outcome: 'returned' }
     if (cancelled.aborted) {
-      tell({ type: 'cancelled', id })
-      return { outcome: 'cancelled' }
+      return { outcome: 'cancelled', onSettled: () => tell({ type: 'cancelled', id }) }
     }
     if (shutDown.aborted) {
-      tell({ type: 'returned', id })
-      return { outcome: 'returned' }
+      return { outcome: 'returned', onSettled: () => tell({ type: 'returned', id }) }
     }
-    return failed({ job, setup, error, runMs: runMs() })
+    return failed({ id, attempt, setup, error, runMs: runMs() })
   } finally {
     deadline.clear()
   }
 }
 
 interface Failure {
-  readonly job: Job
+  readonly id: string
+  readonly attempt: number
   readonly setup: RunSetup
   readonly error: unknown
   readonly runMs: number
 }
 
-function failed({ job, setup, error, runMs }: Failure): Settlement {
-  const { id, attempt } = job
+function failed({ id, attempt, setup, error, runMs }: Failure): Settlement {
   const reason = errorText(error)
-  if (error instanceof PermanentError || attempt >= setup.attempts) {
-    setup.tell({ type: 'dead', id, attempt, runMs, error })
-    return { outcome: 'dead', error: reason }
+  if (isPermanent(error) || attempt >= setup.attempts) {
+    const onSettled = (): void => setup.tell({ type: 'dead', id, attempt, runMs, error })
+    return { outcome: 'dead', error: reason, onSettled }
   }
   const delayMs = backoffMs(setup.backoff, attempt)
-  setup.tell({ type: 'retried', id, attempt, runMs, delayMs, error })
-  return { outcome: 'retry', delayMs, error: reason }
+  const onSettled = (): void => setup.tell({ type: 'retried', id, attempt, runMs, delayMs, error })
+  return { outcome: 'retry', delayMs, error: reason, onSettled }
+}
+
+function isPermanent(error: unknown): boolean {
+  try {
+    return isSluiceError(error, 'SLUICE_JOB_PERMANENT')
+  } catch {
+    // A Proxy may throw when it is asked what it is.
+    return false
+  }
 }
 
 /** Also a handler that throws at once rejects. */
-async function invoke(handler: JobHandler, job: Job, context: RunContext): Promise<unknown> {
+async function invoke(
+  handler: RunSetup['handler'],
+  job: Job,
+  context: RunContext,
+): Promise<unknown> {
   return handler(job, context)
 }
 
@@ -145,7 +163,7 @@ function lastWords(shutDown: AbortSignal): Promise<never> {
 
 /** @throws PermanentError for what JSON cannot carry, or is too long: another run would hardly make it shorter */
 function asJson(result: unknown, maxBytes: number): string {
-  const text = result === undefined ? 'null' : jsonOf(result)
+  const text = jsonOf(result)
   if (Buffer.byteLength(text) <= maxBytes) return text
   throw new PermanentError(
     `the result is longer than maxResultBytes (${maxBytes}); store it, and return where it is`,
@@ -154,8 +172,8 @@ function asJson(result: unknown, maxBytes: number): string {
 
 function jsonOf(result: unknown): string {
   try {
-    return JSON.stringify(result) ?? 'null'
+    return jsonText(result)
   } catch (cause) {
-    throw new PermanentError('the result cannot be written as JSON', { cause })
+    throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
   }
 }

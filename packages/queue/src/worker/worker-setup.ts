@@ -6,6 +6,7 @@ import {
   memoryStore,
   SluiceError,
   wholeNumber,
+  windowMsOf,
 } from '@sluice/core'
 import type { Broker } from '../broker.ts'
 import { brokerOf } from '../broker-option.ts'
@@ -39,7 +40,7 @@ const workerFields: readonly (keyof WorkerOptions)[] = [
 
 const shortestLeaseMs = 1_000
 
-export function setUpWorker(options: WorkerOptions): WorkerSetup {
+export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Result>): WorkerSetup {
   knownFields(options, 'createWorker', workerFields)
   const { handler, onEvent } = options
   if (typeof handler !== 'function') {
@@ -74,13 +75,16 @@ export function setUpWorker(options: WorkerOptions): WorkerSetup {
   }
 }
 
-function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): Rate | undefined {
+function rateOf(
+  { limit, window, store }: Pick<WorkerOptions, 'limit' | 'window' | 'store'>,
+  { isShared }: Broker,
+): Rate | undefined {
   if (limit === undefined && window === undefined) {
     if (store === undefined) return undefined
     throw invalid({ option: 'store' }, store, 'left out without limit and window')
   }
   const known = wholeNumber(limit, { option: 'limit', code: 'SLUICE_LIMIT_INVALID' }, { min: 1 })
-  const windowMs = durationMs(window, 'window')
+  const windowMs = windowMsOf(window, 'window')
   if (store === undefined && isShared) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
@@ -88,7 +92,7 @@ function rateOf({ limit, window, store }: WorkerOptions, { isShared }: Broker): 
         'each would have the whole limit to itself',
     )
   }
-  return { limit: known, window: windowMs, store: store ?? memoryStore() }
+  return { limit: known, window: `${windowMs}ms`, store: store ?? memoryStore() }
 }
 
 function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {

@@ -1,22 +1,24 @@
-import { createLimiter, type Duration, durationMs, type Limiter, type Store } from '@sluice/core'
-import { type Broker, LeaseLost, type RunJob, type Settlement } from '../broker.ts'
+import {
+  createLimiter,
+  type Duration,
+  durationMs,
+  isSluiceError,
+  type Limiter,
+  type Store,
+  type Without,
+} from '@sluice/core'
+import type { Broker, RunJob, Settlement } from '../broker.ts'
 import type { Job } from '../job.ts'
 import { type QueueObserver, teller } from '../queue-event.ts'
 import { RateGate } from './rate-gate.ts'
 import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
 import { setUpWorker } from './worker-setup.ts'
 
-export interface WorkerOptions {
+interface WorkerSettings<Payload, Result> {
   /** Where jobs come from. */
   broker: Broker
   /** Does a job. */
-  handler: JobHandler
-  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
-  limit?: number
-  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
-  window?: Duration
-  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
-  store?: Store
+  handler: JobHandler<Payload, Result>
   /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
   concurrency?: number
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
@@ -32,6 +34,19 @@ export interface WorkerOptions {
   /** Told of what happens to jobs. */
   onEvent?: QueueObserver
 }
+
+interface RateOptions {
+  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
+  limit: number
+  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  window: Duration
+  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  store?: Store
+}
+
+/** A rate has both a limit and a window, or there is none. */
+export type WorkerOptions<Payload = unknown, Result = unknown> = WorkerSettings<Payload, Result> &
+  (RateOptions | Without<keyof RateOptions>)
 
 export interface Worker {
   /** Jobs whose handler is under way. */
@@ -64,9 +79,13 @@ const brokerPatienceMs = 1_000
  * @example
  * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler: async ({ payload }) => render(payload) })
  * process.once('SIGTERM', () => worker.close())
+ * @typeParam Payload what the queue's payloads are; nothing checks it at run time
+ * @typeParam Result what the handler has to return
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker<Payload = unknown, Result = unknown>(
+  options: WorkerOptions<Payload, Result>,
+): Worker {
   const setup = setUpWorker(options)
   const { broker, rate, concurrency, leaseMs } = setup
   const tell = teller(broker.name, options.onEvent)
@@ -108,21 +127,20 @@ export function createWorker(options: WorkerOptions): Worker {
   }
 
   function notBegun({ id }: Job, cancelled: AbortSignal): Settlement {
-    if (cancelled.reason instanceof LeaseLost) return { outcome: 'returned' }
+    if (isSluiceError(cancelled.reason, 'SLUICE_LEASE_LOST')) return { outcome: 'returned' }
     const outcome = cancelled.aborted ? 'cancelled' : 'returned'
-    tell({ type: outcome, id })
-    return { outcome }
+    return { outcome, onSettled: () => tell({ type: outcome, id }) }
   }
 
   function giveUp({ id, attempt }: Job, interrupted: number): Settlement {
     const error = new Error(`${interrupted} workers were lost while they ran it`)
-    tell({ type: 'dead', id, attempt, runMs: 0, error })
-    return { outcome: 'dead', error: error.message }
+    const onSettled = (): void => tell({ type: 'dead', id, attempt, runMs: 0, error })
+    return { outcome: 'dead', error: error.message, onSettled }
   }
 
   function expire({ id, enqueuedAt }: Job): Settlement {
-    tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
-    return { outcome: 'expired' }
+    const onSettled = (): void => tell({ type: 'expired', id, waitMs: Date.now() - enqueuedAt })
+    return { outcome: 'expired', onSettled }
   }
 
   const work = broker.work(run, {

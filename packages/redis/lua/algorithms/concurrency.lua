@@ -16,8 +16,9 @@ do
       return integer(number) .. ':' .. integer(min(units, policy.limit))
     end
 
+    -- nil for what is no lease.
     local function units_of(name)
-      return tonumber(name:match(':(%d+)$'))
+      return tonumber(name:match('^%d+:(%d+)$'))
     end
 
     -- All ends lie within one lease from now, or the clock was set back.
@@ -25,19 +26,33 @@ do
       return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
     end
 
+    -- Units of the leases that run, by the total and what has expired; nil where the members do not add up to leases and their total.
+    local function running_units(key, members, expired)
+      local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
+      if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end
+      for _, name in ipairs(expired) do used = used - (units_of(name) or MAX_SAFE) end
+      local running = members - 1 - #expired
+      -- Each lease holds a unit at least.
+      if used < running or (used > 0) ~= (running > 0) then return nil end
+      return used
+    end
+
     function concurrency.load(cell, key, policy)
       cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
       cell.used, cell.expired, cell.is_foreign = 0, nil, false
-      local total = redis_pcall('ZSCORE', key, TOTAL)
-      if type(total) == 'table' then
-        unreadable = unreadable + 1
-        cell.is_foreign = true
-      elseif total then
-        cell.used = -tonumber(total)
-        cell.expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))
-        for _, name in ipairs(cell.expired) do cell.used = cell.used - units_of(name) end
-        cell.repaired = #late_leases(cell, policy) > 0
+      local members = redis_pcall('ZCARD', key)
+      if members == 0 then return end
+      if type(members) == 'number' then
+        local expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))
+        local used = running_units(key, members, expired)
+        if used then
+          cell.used, cell.expired = used, expired
+          cell.repaired = #late_leases(cell, policy) > 0
+          return
+        end
       end
+      reject()
+      cell.is_foreign = true
     end
 
     function concurrency.persist(cell, policy)
@@ -67,6 +82,11 @@ do
         cell.is_foreign = false
       end
       local number = new_incarnation()
+      -- What could not be added up any more gets no lease.
+      if cell.used + min(units, policy.limit) > MAX_SAFE then
+        cell.incarnation = number
+        return
+      end
       while redis_call('ZSCORE', cell.key, lease_name(policy, number, units)) do number = new_incarnation() end
       redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
       cell.incarnation = number

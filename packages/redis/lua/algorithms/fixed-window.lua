@@ -7,11 +7,13 @@ do
     local fixed_window = {}
 
     function fixed_window.load(cell, key, policy)
+      policy.most = max_units(policy.window)
       policy.start = policy.aligned and now - now % policy.window or now
       cell.start, cell.count = nil, 0
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, incarnation, start, count = unpack_struct(FORMAT, value)
+      if count > policy.most then return reject() end
       if start > now then
         start = policy.start
         cell.repaired = true
@@ -36,7 +38,7 @@ do
     end
 
     function fixed_window.take(cell, policy, units)
-      cell.count = min(cell.count + units, max_units(policy.window))
+      cell.count = min(cell.count + units, policy.most)
       if cell.start then return write_count(cell) end
       cell.start = policy.start
       fixed_window.persist(cell, policy)
@@ -44,7 +46,7 @@ do
 
     function fixed_window.give_back(cell, policy, units, at)
       if cell.start ~= at then return end
-      cell.count = max(0, cell.count - units)
+      cell.count = units_left(cell.count, units, policy)
       write_count(cell)
     end
 

@@ -7,11 +7,13 @@ do
     local sliding_counter = {}
 
     function sliding_counter.load(cell, key, policy)
+      policy.most = max_units(policy.window)
       policy.start = now - now % policy.window
       cell.current, cell.previous, cell.is_current = 0, 0, false
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end
       local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
+      if current > policy.most or previous > policy.most then return reject() end
       if start > policy.start then
         start = policy.start
         cell.repaired = true
@@ -41,14 +43,14 @@ do
     end
 
     function sliding_counter.take(cell, policy, units)
-      cell.current = min(cell.current + units, max_units(policy.window))
+      cell.current = min(cell.current + units, policy.most)
       if cell.is_current then return write_current(cell) end
       sliding_counter.persist(cell, policy)
     end
 
     function sliding_counter.give_back(cell, policy, units, at)
       if not cell.is_current or policy.start ~= at then return end
-      cell.current = max(0, cell.current - units)
+      cell.current = units_left(cell.current, units, policy)
       write_current(cell)
     end
 

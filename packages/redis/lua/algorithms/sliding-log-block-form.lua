@@ -29,8 +29,9 @@ do
       return form
     end
 
-    function block_form.suiting(policy)
-      return policy.limit < NARROW.span / 2 and NARROW or WIDE
+    -- The form for up to so many units.
+    function block_form.suiting(most)
+      return most < NARROW.span and NARROW or WIDE
     end
 
     function block_form.entries_in(form, block)

@@ -11,11 +11,15 @@ do
       return cell.count
     end
 
-    -- Blocks are numbered from 0, as the list is.
+    -- Blocks are numbered from 0, as the list is. In place of one that cannot be read stands the tail, so that a search ends.
     local function block_at(cell, index)
       if index == 0 then return cell.head_block end
       if index == cell.count - 1 then return cell.tail_block end
-      return redis_call('LINDEX', cell.key, index)
+      local block = redis_call('LINDEX', cell.key, index)
+      if block and block_form.of(block) == cell.form then return block end
+      if not cell.is_broken then reject() end
+      cell.is_broken = true
+      return cell.tail_block
     end
 
     -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
@@ -73,6 +77,7 @@ do
       local time, total = entry_in(form, block, i)
       cell.base = total_before(form, block, i)
       cell.used = (cell.last_total - cell.base) % form.span
+      if cell.is_broken then cell.used = 0 end
       if cell.used == 0 then return end
       -- An entry that all units of were given back says nothing.
       if total == cell.base then time = block_log.time_of(cell, policy, 1) end
@@ -81,7 +86,7 @@ do
 
     -- Reads a list; nil where there is none, and false where it is no log.
     function block_log.read(cell, key, policy)
-      cell.layout = block_log
+      cell.layout, cell.is_broken = block_log, false
       local tail = redis_pcall('LINDEX', key, '-1')
       if not tail then
         cell.exists = false
@@ -136,17 +141,18 @@ do
       cell.last_time, cell.last_total = time, total % form.span
     end
 
-    local function begin(cell, policy)
+    -- Begins anew, for up to so many units.
+    local function begin(cell, most)
       if cell.exists then redis_call('DEL', cell.key) end
-      cell.exists = true
-      cell.form = block_form.suiting(policy)
+      cell.exists, cell.is_broken = true, false
+      cell.form = block_form.suiting(most)
       cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
       cell.base, cell.last_total, cell.last_time = 0, 0, -1
     end
 
     -- Lets the log begin anew with the given entries: times and running totals.
-    function block_log.write_anew(cell, policy, entries)
-      begin(cell, policy)
+    function block_log.write_anew(cell, policy, entries, most)
+      begin(cell, most)
       for _, one in ipairs(entries) do append(cell, one.time, one.total) end
       redis_call('PEXPIRE', cell.key, policy.ttl)
       measure(cell, policy)
@@ -161,7 +167,7 @@ do
       cell.block = 0
     end
 
-    -- Units beyond the limit, which only a charge without asking can take, matter no more: the log begins after the k oldest.
+    -- Makes room for units beyond what is recorded, which only a charge without asking can take: the log begins after the k oldest.
     local function drop_oldest(cell, policy, k)
       local index, i, block = search(cell, reaches, k + 1)
       local form = cell.form
@@ -178,19 +184,21 @@ do
 
     function block_log.take(cell, policy, units, most)
       local stamp = policy.stamp
-      if cell.used == 0 then
-        begin(cell, policy)
+      local excess = cell.used + units - most
+      if cell.used == 0 or excess >= cell.used then
+        begin(cell, most)
         append(cell, stamp, units)
         redis_call('PEXPIRE', cell.key, policy.ttl)
         cell.used, cell.first = units, stamp
         return
       end
-      if policy.limit >= cell.form.span / 2 then block_log.write_anew(cell, policy, block_log.entries(cell)) end
+      if most >= cell.form.span then block_log.write_anew(cell, policy, block_log.entries(cell), most) end
       drop_dead(cell)
+      if excess > 0 then drop_oldest(cell, policy, excess) end
       local is_ttl_due = cell.last_time < policy.share_start
       append(cell, stamp, cell.last_total + units)
       cell.used = cell.used + units
-      if cell.used > most then drop_oldest(cell, policy, cell.used - most) end
+      if cell.is_broken then return block_log.write_anew(cell, policy, { { time = stamp, total = units } }, most) end
       if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
     end
 
@@ -213,15 +221,21 @@ do
       local total, key = cell.last_total, cell.key
       cell.block, cell.entry = 0, 0
       local index, i, block = search(cell, is_after, policy.stamp - 1)
-      if index == 0 and i == 0 then
+      local tail = i > 0 and block:sub(1, cell.form.header_size + i * cell.form.entry_size) or index > 0 and block_at(cell, index - 1)
+      if cell.is_broken then
+        redis_call('DEL', key)
+        cell.used, cell.exists = 0, false
+        return
+      end
+      if not tail then
         local before = total_before(cell.form, block, 0)
-        begin(cell, policy)
+        begin(cell, cell.form.span - 1)
         cell.last_total = before
       else
         redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
-        if i > 0 then redis_call('LSET', key, '-1', block:sub(1, cell.form.header_size + i * cell.form.entry_size)) end
-        cell.tail_block = redis_call('LINDEX', key, '-1')
-        cell.last_time, cell.last_total = last_of(cell.form, cell.tail_block)
+        if i > 0 then redis_call('LSET', key, '-1', tail) end
+        cell.tail_block = tail
+        cell.last_time, cell.last_total = last_of(cell.form, tail)
       end
       append(cell, policy.stamp, total)
       redis_call('PEXPIRE', key, policy.ttl)

@@ -11,7 +11,7 @@ do
       time_of = short_log.time_of,
       take = function(cell, policy, units, most)
         cell.layout = block_log
-        block_log.write_anew(cell, policy, short_log.entries(cell))
+        block_log.write_anew(cell, policy, short_log.entries(cell), most)
         block_log.take(cell, policy, units, most)
       end,
     }

@@ -16,7 +16,9 @@ do
       local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
       if not found[1] then return nil end
       local incarnation, number = found[1]:match('^(%d+):%-?%d+:(%d+)$')
-      return tonumber(incarnation), tonumber(found[2]), tonumber(number)
+      incarnation, number = tonumber(incarnation), tonumber(number)
+      if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
+      return incarnation, tonumber(found[2]), number
     end
 
     local function score(time)
@@ -76,7 +78,7 @@ do
           return
         end
       end
-      unreadable = unreadable + 1
+      reject()
     end
 
     function layouts.forget(cell)

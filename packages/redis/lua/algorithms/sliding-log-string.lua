@@ -5,6 +5,8 @@
 do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MOST_HINTED = 255
+  -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of a limit of 128).
+  local MOST_UNITS = 512
   -- How the times of a policy are written hangs on the window alone, which is a part of every key: bases last for several windows.
   local LONGEST_SHORT = 4194304
 
@@ -73,7 +75,7 @@ do
       local length, form = #value, form_of(policy)
       local count = (length - HEADER_SIZE) / form.size
       cell.layout, cell.form = short_log, form
-      if count < 1 or count % 1 ~= 0 then
+      if count < 1 or count > MOST_UNITS or count % 1 ~= 0 then
         cell.incarnation = read_mark(value) or 0
         return cell.incarnation > 0
       end

@@ -30,17 +30,25 @@ do
       return policy.limit - cell.used
     end
 
+    -- The most units that a log records (core: maxRecorded).
+    local function max_recorded(policy)
+      return 2 * policy.limit + 1
+    end
+
     function sliding_log.take(cell, policy, units)
-      -- Units beyond the limit matter no more: the newest are kept. A smaller limit, as of a request of another tier, does not forget what was
-      -- taken under a larger one.
-      local most = max(policy.limit, cell.used)
+      -- The newest units are kept. A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+      local most = max(max_recorded(policy), cell.used)
       cell.layout.take(cell, policy, min(units, most), most)
+    end
+
+    -- A live unit is neither dead, nor taken after now, whatever its value says.
+    local function ms_until(policy, time)
+      return min(max(time, policy.cut + 1), policy.stamp) + policy.window - now
     end
 
     -- Until the k-th oldest unit has left.
     local function ms_until_gone(cell, policy, k)
-      local time = k == 1 and cell.first or cell.layout.time_of(cell, policy, k)
-      return time + policy.window - now
+      return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
     end
 
     function sliding_log.wait(cell, policy, cost)
@@ -50,7 +58,7 @@ do
     end
 
     function sliding_log.give_back(cell, policy, units, at)
-      if cell.used == 0 or at <= policy.cut then return end
+      if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.cut then return end
       cell.layout.give_back(cell, policy, units, at)
       -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
       if cell.used == 0 then sliding_log.clear(cell, policy) end
@@ -65,7 +73,7 @@ do
     function sliding_log.report(cell, policy)
       local used, limit = cell.used, policy.limit
       if used == 0 or limit == 0 then return used, 0 end
-      if used <= limit then return used, cell.first + policy.window - now end
+      if used <= limit then return used, ms_until(policy, cell.first) end
       return used, ms_until_gone(cell, policy, used - limit + 1)
     end
 

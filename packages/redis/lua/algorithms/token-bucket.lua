@@ -5,6 +5,11 @@
 do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
+  -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key lives until then.
+  local function is_sound(at, level, ends_at, lives_until)
+    return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
+  end
+
   define['token-bucket'] = function()
     local bucket = {}
 
@@ -13,6 +18,7 @@ do
       local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
       if not value then return end
       local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
+      if not is_sound(at, level, ends_at, lives_until) then return reject() end
       if at > now then
         at, ends_at, version = now, now + ends_at - at, SHIFTED
         cell.repaired = true
@@ -47,9 +53,15 @@ do
     end
 
     function bucket.take(cell, policy, units)
-      cell.level = max(cell.level, min(cell.level + units * policy.window, policy.capacity))
+      local raised = cell.level + units * policy.window
+      cell.level = max(cell.level, min(raised, policy.capacity))
       cell.ends_at = now + ceil(cell.level / policy.limit)
-      if cell.ends_at <= cell.lives_until and is_server_clock then
+      if raised > policy.capacity then
+        -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+        cell.incarnation = new_incarnation()
+        bucket.persist(cell, policy)
+        cell.incarnation = new_incarnation()
+      elseif cell.ends_at <= cell.lives_until and is_server_clock then
         redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
       else
         bucket.persist(cell, policy)
@@ -57,8 +69,8 @@ do
     end
 
     -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
-    function bucket.give_back(cell, policy, units, at)
-      local undrained = max(0, (at - now) * policy.limit)
+    function bucket.give_back(cell, policy, units, at, refunded)
+      local undrained = (at - now) * policy.limit - refunded * policy.window
       local given = min(units * policy.window, cell.level, undrained)
       if given <= 0 then return end
       if cell.level == given then return bucket.clear(cell, policy) end

@@ -11,7 +11,7 @@ local function consume(key, units, value)
   if value then
     if #value ~= 18 then return nil end
     local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)
-    if version ~= 1 or incarnation > 0 or start > now then return nil end
+    if version ~= 1 or incarnation > 0 or start > now or count > limit then return nil end
     if now < start + window then
       if count + units > limit then return count, now - start + 1, false, true end
       redis_call('SETRANGE', key, '11', pack('<I7', count + units))

@@ -13,7 +13,7 @@ local function consume(key, units, value)
   if value then
     if #value ~= 25 then return nil end
     local version, incarnation, start, current, previous = unpack_struct('<BI4I6I7I7', value)
-    if version ~= 1 or incarnation > 0 or start > this then return nil end
+    if version ~= 1 or incarnation > 0 or start > this or current > limit or previous > 9007199254740991 / window then return nil end
     if start == this then
       if current + units + floor(previous * left / window) > limit then return current, previous, false, true end
       redis_call('SETRANGE', key, '11', pack('<I7', current + units))

@@ -46,7 +46,7 @@ local function consume(key, units)
   local used = (last_total - base) % span
   -- An entry that all units of were given back says nothing.
   if total == base then return nil end
-  local until_next = (first - cut) % TIME_SPAN + cut + window - now
+  local until_next = min((first - cut) % TIME_SPAN + cut, stamp) + window - now
   if used + units > limit then
     if used + units ~= limit + 1 then return nil end
     return used, until_next, false, true

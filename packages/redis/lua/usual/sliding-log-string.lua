@@ -27,7 +27,7 @@ local function consume(key, units, value)
   if value then
     local length = #value
     local count = (length - 11) / size
-    if count < 1 or count % 1 ~= 0 then return nil end
+    if count < 1 or count > 512 or count % 1 ~= 0 then return nil end
     local version, incarnation, base = unpack_struct('<BI4I6', value)
     local last, hint = unpack_struct(entry, value, length - size + 1)
     local offset, dead_to = stamp - base, cut - base
@@ -54,7 +54,7 @@ local function consume(key, units, value)
       if used > limit then
         -- Another wait than that for the oldest unit is left to the whole algorithm.
         if used ~= limit + 1 then return nil end
-        return used - units, base + first + window - now, false, true
+        return used - units, min(base + first, stamp) + window - now, false, true
       end
       if head > used / 4 + 2 then
         local live = value:sub(1, 11) .. value:sub(12 + head * size) .. pack(entry, offset, 0):rep(units)
@@ -66,7 +66,7 @@ local function consume(key, units, value)
         -- The time to live is set with the first unit of each quarter window.
         if base + last < floor(stamp * 4 / window) * window / 4 then redis_call('PEXPIRE', key, ttl) end
       end
-      return used, base + first + window - now, value
+      return used, min(base + first, stamp) + window - now, value
     end
   end
   if units > limit then return nil end

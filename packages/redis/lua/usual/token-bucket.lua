@@ -12,7 +12,8 @@ local function consume(key, units, value)
   if value then
     if #value ~= 32 then return nil end
     local version, incarnation, at, level, ends_at, lives_until = unpack_struct('<BI4I6I7I7I7', value)
-    if version ~= 1 or incarnation > 0 or at > now then return nil end
+    if version ~= 1 or incarnation > 0 or at > now or level > 9007199254740991 then return nil end
+    if at >= ends_at or ends_at - at > level or ends_at > lives_until then return nil end
     if now < ends_at then
       level = max(0, level - (now - at) * limit)
       -- Written under another limit: how long a request of a queue is held is then read from both numbers.

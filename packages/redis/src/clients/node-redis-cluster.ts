@@ -1,4 +1,5 @@
 import { slotOf, tags } from '../tags.ts'
+import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
@@ -72,6 +73,7 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   return {
     isCluster: true,
     async send(args, key) {
+      checkOpen(client)
       if (isConnecting(client, key)) {
         connecting ??= untilConnected(client, key).finally(() => {
           connecting = undefined

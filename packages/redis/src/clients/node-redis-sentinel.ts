@@ -1,9 +1,11 @@
+import { checkOpen } from './node-redis.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
 /** What Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
 export interface NodeRedisSentinelLike {
   sendCommand(isReadonly: boolean | undefined, args: RedisArgument[]): Promise<unknown>
   getMasterNode(): unknown
+  readonly isOpen: boolean
 }
 
 /** A node-redis sentinel by what it can do: it sends commands, and knows its master. */
@@ -15,5 +17,11 @@ export function isNodeRedisSentinel(client: object): client is NodeRedisSentinel
 }
 
 export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
-  return { isCluster: false, send: (args) => client.sendCommand(false, [...args]) }
+  return {
+    isCluster: false,
+    async send(args) {
+      checkOpen(client)
+      return client.sendCommand(false, [...args])
+    },
+  }
 }

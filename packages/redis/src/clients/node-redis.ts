@@ -15,5 +15,19 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
 }
 
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
-  return { isCluster: false, send: (args) => client.sendCommand([...args]) }
+  return {
+    isCluster: false,
+    async send(args) {
+      checkOpen(client)
+      return client.sendCommand([...args])
+    },
+  }
+}
+
+/** @throws Error for a client of node-redis that nobody has connected, or that was closed: other than ioredis it does not connect by itself */
+export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
+  if (isOpen) return
+  throw new Error(
+    'the client is not connected; call `await client.connect()` before the first request',
+  )
 }

@@ -1,0 +1,31 @@
+import { given, wholeNumber } from '@sluice/core'
+
+/** Options of all brokers: how much is kept of jobs that have ended. */
+export interface KeptOptions {
+  /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
+  maxDeadLetters?: number
+  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
+  maxKept?: number
+  /**
+   * Bytes that outcomes take at most, and as many again dead letters: results, errors, payloads of dead letters, and about 2,000 for each job.
+   * The oldest go first; one that is longer alone is not kept. A whole number ≥ 0.
+   * @default 50_000_000
+   */
+  maxKeptBytes?: number
+}
+
+/** The checked options, with the defaults filled in. */
+export type KeptBounds = { readonly [option in keyof KeptOptions]-?: number }
+
+/** What a job that has ended takes beside its texts. In Redis that is BullMQ's fields, the record of its idempotency key, and what is counted of it. */
+export const bytesOfEnded = 2_000
+
+export function keptBounds(options: KeptOptions): KeptBounds {
+  const count = (option: keyof KeptOptions, otherwise: number): number =>
+    wholeNumber(given(options[option], otherwise), { option }, { min: 0 })
+  return {
+    maxDeadLetters: count('maxDeadLetters', 10_000),
+    maxKept: count('maxKept', 100_000),
+    maxKeptBytes: count('maxKeptBytes', 50_000_000),
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * Writes a value as JSON. What JSON would leave out or empty unseen is refused; `undefined` is null at the top, and left out of objects.
+ * @throws TypeError that names the place of what JSON cannot carry
+ */
+export function jsonText(value: unknown): string {
+  const places = new Map<unknown, string>()
+  const text = JSON.stringify(value, function (this: unknown, key: string, inner: unknown) {
+    const place = placeIn(this, key, places.get(this))
+    const what = unwritable(inner)
+    if (what) throw new TypeError(`${place || 'it'} is ${what}`)
+    if (typeof inner === 'object' && inner !== null) places.set(inner, place)
+    return inner
+  })
+  return text ?? 'null'
+}
+
+function placeIn(holder: unknown, key: string, around: string | undefined): string {
+  if (around === undefined) return ''
+  if (Array.isArray(holder)) return `${around}[${key}]`
+  return around ? `${around}.${key}` : key
+}
+
+function unwritable(value: unknown): string | undefined {
+  if (typeof value === 'function' || typeof value === 'symbol') {
+    return `a ${typeof value}, which JSON leaves out`
+  }
+  if (typeof value === 'bigint') return 'a BigInt, which JSON does not have; write String(…)'
+  if (value instanceof Map) return 'a Map, which JSON empties; write Object.fromEntries(…)'
+  return value instanceof Set ? 'a Set, which JSON empties; write Array.from(…)' : undefined
+}

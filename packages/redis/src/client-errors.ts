@@ -1,0 +1,46 @@
+import type { EventEmitter } from 'node:events'
+import type { UserClient } from './clients/recognise-client.ts'
+
+/** Where clients tell of lost connections: all of them; nodes of a Cluster of ioredis; nodes of a cluster of node-redis. */
+const events = ['error', 'node error', 'node-error'] as const
+
+const known = new WeakMap<object, ClientErrors>()
+
+/** The errors of a client, for all stores on it. */
+export function clientErrors(client: UserClient): ClientErrors {
+  const errors = known.get(client) ?? new ClientErrors(client)
+  known.set(client, errors)
+  return errors
+}
+
+/**
+ * Listens to what a client says of its connection. That is often the only reason to be had for a command that is not answered. Without a listener,
+ * the event would end the process (node-redis) or fill the log (ioredis).
+ */
+export class ClientErrors {
+  #last: Error | undefined
+
+  constructor(client: UserClient) {
+    if (!tellsEvents(client)) return
+    for (const event of events) {
+      client.on(event, (error: unknown) => {
+        this.#last = error instanceof Error ? error : new Error(String(error))
+      })
+    }
+  }
+
+  /** The last error, unless Redis has answered since. */
+  get last(): Error | undefined {
+    return this.#last
+  }
+
+  /** Redis has answered. */
+  clear(): void {
+    this.#last = undefined
+  }
+}
+
+/** By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it. */
+function tellsEvents(client: object): client is Pick<EventEmitter, 'on'> {
+  return 'on' in client && typeof client.on === 'function'
+}

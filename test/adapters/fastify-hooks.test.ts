@@ -1,0 +1,173 @@
+import { rateLimitPlugin, user } from '@sluice/fastify'
+import type { FastifyRequest } from 'fastify'
+import { describe, expect, it, vi } from 'vitest'
+import { create, hello, statuses, two } from './fastify-app.ts'
+
+/** Authentication by a hook of a route: who it finds is known only behind it. */
+const users = new WeakMap<FastifyRequest, string>()
+const authenticate = async (request: FastifyRequest) => {
+  const { name } = request.query as { name?: string }
+  if (name) users.set(request, name)
+}
+const key = user((request) => users.get(request))
+
+describe('app.rateLimit', () => {
+  it.each(['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const)(
+    'limits behind the authentication of a route, as %s',
+    async (hook) => {
+      const app = create()
+      await app.register(rateLimitPlugin, { global: false, ...two, key })
+      app.get('/', { [hook]: [authenticate, app.rateLimit()] }, hello)
+      app.get('/one', { [hook]: [authenticate, app.rateLimit({ limit: 1 })] }, hello)
+
+      expect(await statuses(app, 3, '/?name=ada')).toEqual([200, 200, 429])
+      expect(await statuses(app, 3, '/?name=bob')).toEqual([200, 200, 429])
+      expect(await statuses(app, 2, '/one?name=ada')).toEqual([200, 429])
+    },
+  )
+
+  it('counts apart on each route, and once where it is a hook of the whole instance', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false })
+    const limit = app.rateLimit(two)
+    app.get('/a', { preHandler: limit }, hello)
+    app.get('/b', { preHandler: limit }, hello)
+    app.register(async (child) => {
+      child.addHook('preHandler', child.rateLimit(two))
+      child.get('/c', hello)
+      child.get('/d', hello)
+    })
+
+    expect(await statuses(app, 3, '/a')).toEqual([200, 200, 429])
+    expect(await statuses(app, 2, '/b')).toEqual([200, 200])
+    expect(await statuses(app, 2, '/c')).toEqual([200, 200])
+    expect(await statuses(app, 1, '/d')).toEqual([429])
+  })
+
+  it('limits the not-found handler alone, beside what the plugin limits', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { limit: 9, window: '1m' })
+    app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 2 }) }, (_request, reply) =>
+      reply.code(404).send(),
+    )
+    app.get('/', hello)
+
+    expect(await statuses(app, 2, '/x')).toEqual([404, 404])
+    expect(await statuses(app, 1, '/y', 'POST')).toEqual([429])
+    expect(await statuses(app, 1)).toEqual([200])
+  })
+
+  it('names a policy of the nearest plugin, and says what is wrong', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, global: false })
+    app.register(async (child) => {
+      await child.register(rateLimitPlugin, {
+        global: false,
+        profiles: { dear: { limit: 1, window: '1m' } },
+      })
+      child.get('/', { preHandler: child.rateLimit('dear') }, hello)
+    })
+
+    expect(await statuses(app, 2)).toEqual([200, 429])
+    expect(() => app.rateLimit('dear')).toThrow(/^app.rateLimit: policies\[0\] names 'dear'/)
+    expect(() => app.rateLimit({ limit: -1 })).toThrow(/^app.rateLimit: limit must be/)
+  })
+
+  it('takes its headers off redirects, where it is asked to', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { global: false, ...two })
+    const preHandler = app.rateLimit({ hideOnRedirect: true })
+    app.get('/', { preHandler }, async (_request, reply) => reply.redirect('/there'))
+
+    expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit')
+  })
+})
+
+describe("the hooks of a route and the plugin's", () => {
+  it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
+    'the plugin comes behind those of a route as %s, once',
+    async (hook) => {
+      const app = create()
+      await app.register(rateLimitPlugin, { ...two, hook, key })
+      app.get('/', { [hook]: [authenticate] }, hello)
+      app.get('/own', { [hook]: authenticate, config: { rateLimit: { limit: 1 } } }, hello)
+      app.get('/off', { [hook]: authenticate, config: { rateLimit: false } }, hello)
+      app.get('/plain', hello)
+
+      expect(await statuses(app, 3, '/?name=ada')).toEqual([200, 200, 429])
+      expect(await statuses(app, 3, '/?name=bob')).toEqual([200, 200, 429])
+      expect(await statuses(app, 2, '/own?name=bob')).toEqual([200, 429])
+      expect(await statuses(app, 3, '/off?name=bob')).toEqual([200, 200, 200])
+      expect(await statuses(app, 3, '/plain')).toEqual([200, 200, 429])
+    },
+  )
+
+  it('the plugin comes first as onRequest, so that attempts to authenticate are limited', async () => {
+    const app = create()
+    const onRequest = vi.fn(async () => undefined)
+    await app.register(rateLimitPlugin, two)
+    app.get('/', { onRequest }, hello)
+
+    expect(await statuses(app, 3)).toEqual([200, 200, 429])
+    expect(onRequest).toHaveBeenCalledTimes(2)
+  })
+
+  it('HEAD counts as the GET beside it, behind the same hooks', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { ...two, hook: 'preHandler', key })
+    app.get('/', { preHandler: [authenticate] }, hello)
+
+    expect(await statuses(app, 1, '/?name=ada', 'HEAD')).toEqual([200])
+    expect(await statuses(app, 2, '/?name=ada')).toEqual([200, 429])
+  })
+})
+
+describe('a handler of refusals', () => {
+  async function refusedBy(handler: (...all: never[]) => unknown) {
+    const app = create()
+    await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler: handler as never })
+    return app.inject('/')
+  }
+  const raise = (thrown: unknown) => () => {
+    throw thrown
+  }
+  type Reply = { redirect(url: string): unknown; send(body: unknown): unknown; statusCode: number }
+
+  it('may redirect', async () => {
+    const answer = await refusedBy((_request: never, reply: Reply) => reply.redirect('/slow-down'))
+
+    expect([answer.statusCode, answer.headers.location]).toEqual([302, '/slow-down'])
+  })
+
+  it('sees the status, and replies with it', async () => {
+    const answer = await refusedBy((_request: never, reply: Reply) =>
+      reply.send({ mine: reply.statusCode }),
+    )
+
+    expect([answer.statusCode, answer.json()]).toEqual([429, { mine: 429 }])
+  })
+
+  it.each([
+    ['throws', raise({ error: 'mine', wait: 5 })],
+    ['rejects with', async () => raise({ error: 'mine', wait: 5 })()],
+  ])('%s a plain object, which is the body', async (_, handler) => {
+    const answer = await refusedBy(handler)
+
+    expect([answer.statusCode, answer.json()]).toEqual([429, { error: 'mine', wait: 5 }])
+  })
+
+  it('throws a plain object with a status of its own', async () => {
+    const answer = await refusedBy(raise({ statusCode: 420, error: 'mine' }))
+
+    expect([answer.statusCode, answer.json()]).toEqual([420, { statusCode: 420, error: 'mine' }])
+  })
+
+  it.each([
+    [Object.assign(new Error('mine'), { statusCode: 418 }), 418],
+    [new TypeError('a bug'), 500],
+  ])('throws %s, which has its own status', async (error, status) => {
+    const answer = await refusedBy(raise(error))
+
+    expect([answer.statusCode, answer.json().message]).toEqual([status, error.message])
+  })
+})

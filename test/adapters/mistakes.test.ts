@@ -1,0 +1,83 @@
+import { rateLimit, tiers, user } from '@sluice/express'
+import { rateLimitPlugin } from '@sluice/fastify'
+import express, { type RequestHandler } from 'express'
+import request from 'supertest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { create, hello, statuses } from './fastify-app.ts'
+
+let warned: () => string[]
+
+beforeEach(() => {
+  const warn = vi.spyOn(console, 'warn').mockReturnValue()
+  warn.mockClear()
+  warned = () => warn.mock.calls.map(([text]) => String(text))
+})
+
+async function ask(handlers: RequestHandler[], count: number): Promise<number[]> {
+  const app = express()
+  app.use(...handlers, (_request, response) => void response.send('ok'))
+  const found: number[] = []
+  for (let i = 0; i < count; i += 1) found.push((await request(app).get('/')).status)
+  return found
+}
+
+describe('a warning, once', () => {
+  it('of a limiter that is made for each request', async () => {
+    const perRequest: RequestHandler = (req, res, next) =>
+      rateLimit({ limit: 2, window: '1m' })(req, res, next)
+
+    expect(await ask([perRequest], 4)).toEqual([200, 200, 200, 200])
+    expect(warned()).toEqual([
+      expect.stringMatching(/^sluice: rateLimit was called while a request was handled/),
+    ])
+  })
+
+  it('of a limiter that a request meets twice', async () => {
+    const limit = rateLimit({ limit: 4, window: '1m' })
+
+    expect(await ask([limit, limit], 3)).toEqual([200, 200, 429])
+    expect(warned()).toEqual([expect.stringMatching(/met one limiter twice \(policy 'default'\)/)])
+  })
+
+  it('of a key that is never there, in Express and in Fastify', async () => {
+    const key = user(() => undefined)
+    expect(await ask([rateLimit({ limit: 9, window: '1m', key })], 6)).not.toContain(429)
+    const app = create()
+    await app.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => undefined })
+    app.get('/', hello)
+    await statuses(app, 6)
+
+    expect(warned()).toEqual([
+      expect.stringMatching(/found no key for any of the first 3 requests.*hook: 'preHandler'/),
+    ])
+  })
+
+  it('of a tier that is not in the table, with its name', async () => {
+    const limit = tiers({ free: 5, default: 3 }, () => 'premium')
+    await ask([rateLimit({ limit, window: '1m' })], 2)
+
+    expect(warned()).toEqual([expect.stringContaining("there is no tier 'premium'")])
+  })
+})
+
+describe('no warning', () => {
+  it('of two limiters, of a key that is there now and then, and of a limiter on two routes', async () => {
+    let asked = 0
+    const key = user(() => {
+      asked += 1
+      return asked === 2 ? 'ada' : undefined
+    })
+    await ask(
+      [rateLimit({ limit: 50, window: '1m', key }), rateLimit({ limit: 50, window: '1m' })],
+      8,
+    )
+    const limit = rateLimit({ limit: 50, window: '1m' })
+    const app = express()
+    app.get('/a', limit, (_request, response) => void response.send('a'))
+    app.get('/b', limit, (_request, response) => void response.send('b'))
+    await request(app).get('/a')
+    await request(app).get('/b')
+
+    expect(warned()).toEqual([])
+  })
+})

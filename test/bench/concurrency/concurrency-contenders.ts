@@ -1,0 +1,52 @@
+import type { Contender } from '../harness/rounds.ts'
+import { rateLimitRedis } from '../subjects/rate-limit-redis.ts'
+import {
+  rateLimiterFlexibleBlocking,
+  rateLimiterFlexibleRedis,
+} from '../subjects/rate-limiter-flexible-redis.ts'
+import type { OpenRedisSubject } from '../subjects/redis-subject.ts'
+import { type SluiceVariant, sluiceRedis } from '../subjects/sluice-redis.ts'
+
+export interface ConcurrencyContender extends Contender {
+  readonly open: OpenRedisSubject
+  /** The limit, where it must not be reached. @default that of the case */
+  readonly limit?: number
+}
+
+/** Never reached in a window of an hour, as those of the peers. */
+const unreachable = 10_000_000
+
+function ours(name: string, variant: SluiceVariant): ConcurrencyContender {
+  return { name, role: 'ours', open: sluiceRedis(variant) }
+}
+
+/** What is left when a layer is left out: shown, and no peer. */
+function without(name: string, variant: Omit<SluiceVariant, 'algorithm'>): ConcurrencyContender {
+  return { name, role: 'reference', open: sluiceRedis({ algorithm: 'sliding-log', ...variant }) }
+}
+
+export const contenders = {
+  log: ours('sluice sliding-log', { algorithm: 'sliding-log' }),
+  window: {
+    ...ours('sluice fixed-window', { algorithm: 'fixed-window' }),
+    limit: unreachable,
+  },
+  twoLogs: ours('sluice sliding-log × 2', { algorithm: 'sliding-log', policies: 2 }),
+  rateLimitRedis: { name: 'rate-limit-redis', role: 'peer', open: rateLimitRedis },
+  flexible: { name: 'rate-limiter-flexible', role: 'peer', open: rateLimiterFlexibleRedis },
+  flexibleBlocking: {
+    name: 'rate-limiter-flexible (inMemoryBlock)',
+    role: 'reference',
+    open: rateLimiterFlexibleBlocking,
+  },
+  withoutResilience: without('without limiter and resilience (store.apply)', { resilience: false }),
+  withoutDenials: without('without denials (denialTtlMs: 0)', { rememberDenials: false }),
+  withoutDigest: without('without digest (digest: false)', { digest: false }),
+} satisfies Record<string, ConcurrencyContender>
+
+/** The worker finds its contender here by name. */
+export function contenderNamed(name: string | undefined): ConcurrencyContender {
+  const found = Object.values<ConcurrencyContender>(contenders).find((one) => one.name === name)
+  if (!found) throw new Error(`there is no contender '${name}'`)
+  return found
+}

@@ -1,0 +1,155 @@
+import { Redis } from 'ioredis'
+import { checkTraffic } from '../harness/check-traffic.ts'
+import { answerParent } from '../harness/child.ts'
+import { clientKeys, inTurn } from '../harness/client-keys.ts'
+import { type AnyClient, type ClientName, connectClient, disconnect } from '../harness/clients.ts'
+import { closedLoop } from '../harness/closed-loop.ts'
+import type { Figures } from '../harness/figures.ts'
+import { checkOnce, fillKeys } from '../harness/fill-keys.ts'
+import { measureRedis } from '../harness/measure-redis.ts'
+import type { RedisSubject } from '../subjects/redis-subject.ts'
+import { contenderNamed } from './concurrency-contenders.ts'
+import { profileLayers } from './layer-profile.ts'
+import { recordCalls } from './recorded-calls.ts'
+import { SteadyLogs } from './steady-logs.ts'
+
+export interface ConcurrencySetting {
+  readonly port: number
+  readonly client: ClientName
+  readonly keys: number
+  readonly limit: number
+  readonly traffic: 'allowed' | 'denied'
+}
+
+export interface RoundInput {
+  readonly inFlight: number
+  readonly durationMs: number
+}
+
+/** What a worker, which holds one contender, can be asked. */
+export type ConcurrencyProtocol = {
+  /** Connects, and fills all keys. */
+  open: { input: ConcurrencySetting; output: undefined }
+  round: { input: RoundInput; output: Figures }
+  /** µs of Node a check, by layer, as a CPU profile tells them. */
+  profile: { input: RoundInput; output: Figures }
+  /** A round of the same calls, sent by the client alone. */
+  replay: { input: RoundInput; output: Figures }
+  /** Disconnects. */
+  close: { input: undefined; output: undefined }
+}
+
+/** No key may expire while the subjects take turns. */
+const windowMs = 3_600_000
+/** Assumed of a subject of which nothing is known yet: more than any does, so that none is refused. */
+const fastest = 500_000
+
+const contender = contenderNamed(process.argv[2])
+
+interface Opened {
+  readonly control: Redis
+  readonly client: AnyClient
+  readonly subject: RedisSubject
+  readonly steady: SteadyLogs | undefined
+  readonly nextKey: () => string
+  readonly traffic: ConcurrencySetting['traffic']
+  /** The most checks a second so far, by the number in flight. */
+  readonly rates: Map<number, number>
+}
+
+let opened: Opened | undefined
+
+answerParent<ConcurrencyProtocol>({
+  async open(setting) {
+    close()
+    const { port, keys: count, traffic } = setting
+    const control = new Redis(port)
+    const client = await connectClient(setting.client, port)
+    const subject = await contender.open({
+      connect: async () => client,
+      traffic,
+      clock: 'server',
+      limit: contender.limit ?? setting.limit,
+      windowMs,
+    })
+    const keys = clientKeys(count)
+    let steady: SteadyLogs | undefined
+    if (traffic === 'denied') await fillKeys(control, subject, keys)
+    else if (subject.fillSteadily) steady = await SteadyLogs.open(control, subject, keys)
+    else await checkOnce(subject, keys)
+    const rates = new Map<number, number>()
+    opened = { control, client, subject, steady, traffic, rates, nextKey: inTurn(keys) }
+    return undefined
+  },
+
+  round,
+
+  async profile(input) {
+    const { nodeCpuUs = 0 } = await round(input)
+    await fill(input)
+    const { subject, nextKey } = found()
+    // The loop alone: what measures it would be profiled too.
+    const shares = await profileLayers(() =>
+      closedLoop({ ...input, check: () => subject.check(nextKey()) }),
+    )
+    return Object.fromEntries(
+      Object.entries(shares).map(([layer, share]) => [layer, share * nodeCpuUs]),
+    )
+  },
+
+  async replay({ inFlight, durationMs }) {
+    const { client, control, subject } = found()
+    await fill({ inFlight })
+    const { calls, checksPerCall } = await recordCalls(client, () =>
+      measure({ inFlight, durationMs: 200 }),
+    )
+    const nextCall = inTurn(calls.map((_, index) => String(index)))
+    const figures = await measureRedis(
+      control,
+      {
+        ...subject,
+        check: async () => {
+          await calls[Number(nextCall())]?.()
+          return true
+        },
+      },
+      { inFlight: Math.ceil(inFlight / checksPerCall), durationMs, nextKey: () => '' },
+    )
+    return { nodeCpuUs: (figures.nodeCpuUs ?? 0) / checksPerCall }
+  },
+
+  close() {
+    close()
+    return undefined
+  },
+})
+
+async function round(input: RoundInput): Promise<Figures> {
+  await fill(input)
+  return measure(input)
+}
+
+async function fill({ inFlight }: Pick<RoundInput, 'inFlight'>): Promise<void> {
+  const { steady, rates } = found()
+  await steady?.fill(rates.get(inFlight) ?? fastest)
+}
+
+async function measure({ inFlight, durationMs }: RoundInput): Promise<Figures> {
+  const { control, subject, nextKey, traffic, rates } = found()
+  const figures = await measureRedis(control, subject, { inFlight, durationMs, nextKey })
+  rates.set(inFlight, Math.max(figures.perSecond ?? 0, rates.get(inFlight) ?? 0))
+  checkTraffic(traffic, figures.allowedShare)
+  return figures
+}
+
+function close(): void {
+  if (!opened) return
+  opened.control.disconnect()
+  disconnect(opened.client)
+  opened = undefined
+}
+
+function found(): Opened {
+  if (!opened) throw new Error(`the worker of '${contender.name}' has nothing to measure`)
+  return opened
+}

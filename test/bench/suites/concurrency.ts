@@ -1,0 +1,223 @@
+import { type ConcurrencyContender, contenders } from '../concurrency/concurrency-contenders.ts'
+import type { ConcurrencyProtocol, ConcurrencySetting } from '../concurrency/concurrency-worker.ts'
+import { type Bench, isChosen, type Suite } from '../harness/bench.ts'
+import { startBenchRedis } from '../harness/bench-redis.ts'
+import { type Child, startChild } from '../harness/child.ts'
+import type { ClientName } from '../harness/clients.ts'
+import { choosePinning, type Pinning } from '../harness/pinning.ts'
+import { note, progress } from '../harness/progress.ts'
+import { interleave } from '../harness/rounds.ts'
+import { memoryContenders } from '../memory/memory-contenders.ts'
+import {
+  clientCase,
+  floodCase,
+  inFlightCase,
+  manyKeysCase,
+  memoryKeysCase,
+  resilienceCase,
+} from './concurrency-bars.ts'
+import { runMemoryCase, startWorkers } from './memory.ts'
+
+/** What a check costs at every number of requests in flight: Node and Redis on a core each, on the server's clock, beside the best peer. */
+export const concurrency: Suite = {
+  name: 'concurrency',
+  async run(bench) {
+    const redis = await startBenchRedis(bench)
+    const pinning = choosePinning()
+    pinning.pin('redis', redis.pid)
+    bench.report.notes.push(`Suite concurrency: ${pinning.note}`)
+    const chosen = chosenFields(bench)
+    const who = new Set(chosen.flatMap((field) => field.contenders))
+    const workers = await startContenders(bench, pinning, [...who])
+    for (const field of chosen) {
+      await redis.control.flushall()
+      await runField(bench, { field, workers, port: redis.port })
+    }
+    for (const worker of workers.values()) worker.stop()
+    await redis.stop()
+    await runMemory(bench, pinning)
+  },
+}
+
+export type Worker = Child<ConcurrencyProtocol>
+export type Workers = ReadonlyMap<ConcurrencyContender, Worker>
+
+/** Contenders that are filled once, and then measured at several numbers in flight. */
+interface Field {
+  readonly setting: Omit<ConcurrencySetting, 'port'>
+  readonly contenders: readonly ConcurrencyContender[]
+  readonly cases: readonly FieldCase[]
+  readonly rounds: number
+  readonly roundMs: number
+}
+
+interface FieldCase {
+  readonly name: string
+  readonly inFlight: number
+  /** @default all */
+  readonly includes?: (contender: ConcurrencyContender) => boolean
+}
+
+const limit = 100
+/** As long as Sluice believes a denial by default: in each round of a flood every key is asked of Redis once. */
+const denialTtlMs = 1_000
+const numbersInFlight = [1, 2, 4, 8, 16, 32, 64, 256]
+/** Two policies, which are measured where calls carry several checks. */
+const isFor = (inFlight: number) => (one: ConcurrencyContender) =>
+  one !== contenders.twoLogs || inFlight >= 16
+
+function fields({ quick }: Bench): readonly Field[] {
+  const { log, window, twoLogs, rateLimitRedis, flexible, flexibleBlocking } = contenders
+  const length = quick ? { rounds: 3, roundMs: 120 } : { rounds: 5, roundMs: 250 }
+  const flood = { rounds: quick ? 1 : 5, roundMs: denialTtlMs }
+  const allowed = { client: 'ioredis 6', keys: 10_000, limit, traffic: 'allowed' } as const
+  const four = [log, window, rateLimitRedis, flexible]
+  const flooded = [log, rateLimitRedis, flexible, flexibleBlocking]
+  const otherClients: readonly ClientName[] = ['ioredis 5', 'node-redis 6']
+  return [
+    {
+      ...length,
+      setting: allowed,
+      contenders: [...four, twoLogs],
+      cases: (quick ? [1, 4, 16, 64, 256] : numbersInFlight).map((inFlight) => ({
+        name: inFlightCase(inFlight),
+        inFlight,
+        includes: isFor(inFlight),
+      })),
+    },
+    {
+      ...length,
+      setting: { ...allowed, keys: 100_000 },
+      contenders: quick ? [log, rateLimitRedis] : four,
+      cases: (quick ? [64] : [64, 256]).map((inFlight) => ({
+        name: manyKeysCase(inFlight),
+        inFlight,
+      })),
+    },
+    ...otherClients.map((client) => ({
+      ...length,
+      setting: { ...allowed, client },
+      contenders: quick ? [log, rateLimitRedis, flexible] : four,
+      cases: (quick ? [1, 64] : [1, 4, 16, 64, 256]).map((inFlight) => ({
+        name: clientCase(client, inFlight),
+        inFlight,
+      })),
+    })),
+    {
+      ...length,
+      // What is compared differs by little.
+      rounds: quick ? 3 : 11,
+      setting: allowed,
+      contenders: [log, contenders.withoutResilience],
+      cases: (quick ? [64] : [1, 16, 64, 256]).map((inFlight) => ({
+        name: resilienceCase(inFlight),
+        inFlight,
+      })),
+    },
+    ...[1, 10_000].map((keys) => ({
+      ...flood,
+      setting: { ...allowed, keys, traffic: 'denied' as const },
+      contenders: flooded,
+      cases: [{ name: floodCase(keys), inFlight: 256 }],
+    })),
+  ]
+}
+
+function chosenFields(bench: Bench): readonly Field[] {
+  return fields(bench)
+    .map((field) => ({ ...field, cases: field.cases.filter(({ name }) => isChosen(bench, name)) }))
+    .filter(({ cases }) => cases.length > 0)
+}
+
+/**
+ * A process for each, pinned to the core of Node once it has begun.
+ * @param execArgv for Node, besides those of this process
+ */
+export async function startContenders(
+  { cleanups }: Bench,
+  pinning: Pinning,
+  list: readonly ConcurrencyContender[],
+  execArgv: readonly string[] = [],
+): Promise<Workers> {
+  const file = new URL('../concurrency/concurrency-worker.ts', import.meta.url)
+  const workers = new Map(
+    list.map((contender) => [
+      contender,
+      startChild<ConcurrencyProtocol>(file, { cleanups, args: [contender.name], execArgv }),
+    ]),
+  )
+  await Promise.all([...workers.values()].map((worker) => worker.ask('close', undefined)))
+  for (const { pid } of workers.values()) pinning.pin('node', pid)
+  return workers
+}
+
+interface FieldRun {
+  readonly field: Field
+  readonly workers: Workers
+  readonly port: number
+}
+
+async function runField(bench: Bench, { field, workers, port }: FieldRun): Promise<void> {
+  const { report, quick } = bench
+  const suite = concurrency.name
+  const [first] = field.cases
+  const open: ConcurrencyContender[] = []
+  for (const contender of field.contenders) {
+    progress(`${suite} · ${first?.name} … · filling ${contender.name}`)
+    try {
+      const worker = workerOf(workers, contender)
+      await worker.ask('open', { ...field.setting, port })
+      // Compiles what it runs, so that the first case is not measured cold.
+      if (field.setting.traffic === 'allowed') {
+        await worker.ask('round', { inFlight: 64, durationMs: quick ? 200 : 1_000 })
+      }
+      open.push(contender)
+    } catch (error) {
+      note(`${suite} · ${first?.name} … · ${contender.name} is left out: ${String(error)}`)
+      report.fail({ suite, case: `${first?.name} …` }, contender.name, error)
+    }
+  }
+  for (const { name, inFlight, includes = () => true } of field.cases) {
+    const series = await interleave({
+      contenders: open.filter(includes),
+      rounds: field.rounds,
+      roundMs: field.roundMs,
+      measure: async (contender, durationMs) => {
+        progress(`${suite} · ${name} · ${contender.name}`)
+        return workerOf(workers, contender).ask('round', { inFlight, durationMs })
+      },
+      onFailure: (contender, error) => report.fail({ suite, case: name }, contender.name, error),
+    })
+    report.add(suite, name, series)
+  }
+  for (const contender of open) await workerOf(workers, contender).ask('close', undefined)
+}
+
+export function workerOf(workers: Workers, contender: ConcurrencyContender): Worker {
+  const worker = workers.get(contender)
+  if (!worker) throw new Error(`no process was started for '${contender.name}'`)
+  return worker
+}
+
+async function runMemory(bench: Bench, pinning: Pinning): Promise<void> {
+  const counts = [10, bench.quick ? 50_000 : 1_000_000].filter((keys) =>
+    isChosen(bench, memoryKeysCase(keys)),
+  )
+  if (counts.length === 0) return
+  const workers = startWorkers(
+    bench,
+    memoryContenders.filter(
+      ({ name, role }) => role === 'peer' || name === 'sluice sliding-log, decide()',
+    ),
+  )
+  for (const worker of workers.values()) pinning.pin('node', worker.pid)
+  for (const keys of counts) {
+    await runMemoryCase(bench, workers, {
+      suite: concurrency.name,
+      name: memoryKeysCase(keys),
+      setting: { keys, limit: keys === 10 ? limit : 10, windowMs: 3_600_000, traffic: 'allowed' },
+      rounds: bench.quick ? 3 : 7,
+    })
+  }
+  for (const worker of workers.values()) worker.stop()
+}

@@ -1,0 +1,128 @@
+import { runInNewContext } from 'node:vm'
+import { createFetch, waitFor } from '@sluice/client'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import { rateLimitPlugin } from '@sluice/fastify'
+import { adaptive, apiKey, bearer, cpu, ip, schedule, tiers } from '@sluice/http'
+import {
+  auditStream,
+  bullmqBroker,
+  createAdmission,
+  createOutbound,
+  createQueue,
+  createWorker,
+  memoryBroker,
+  statusMonitor,
+} from '@sluice/queue'
+import { redisStore } from '@sluice/redis'
+import fastify from 'fastify'
+import { describe, expect, it } from 'vitest'
+
+class Settings {
+  limit = 5
+}
+
+/** Objects that say something to their author, and have no field that an option could be read from. */
+const nonsense: readonly (readonly [kind: string, value: () => object])[] = [
+  ['Map', () => new Map([['POST /login', { limit: 1, window: '1m' }]])],
+  ['Set', () => new Set(['10.0.0.0/8'])],
+  ['Promise', () => Promise.resolve({ ips: ['10.0.0.0/8'] })],
+  ['Date', () => new Date(0)],
+  ['RegExp', () => /x/],
+  ['Number', () => Object(5)],
+  ['String', () => Object('')],
+  ['Boolean', () => Object(true)],
+  ['Settings', () => new Settings()],
+  ['URL', () => new URL('http://localhost')],
+  ['an array', () => []],
+  ['an object', () => Object.create({ limit: 5, window: '1m' })],
+]
+
+const good = { limit: 5, window: '1m' } as const
+const queue = createQueue({ broker: memoryBroker() })
+/** Beyond the types, as a user without them could. */
+const any = (value: object): never => value as never
+
+/** Everything that takes options, or a table, by what the message calls it. */
+const takers: readonly (readonly [option: string, take: (value: object) => unknown])[] = [
+  ['createLimiter', (value) => createLimiter(any(value))],
+  ['policies[0]', (value) => createLimiter({ policies: [any(value)] })],
+  ['penalty', (value) => createLimiter({ ...good, penalty: any(value) })],
+  ['enforce', (value) => createLimiter({ ...good, enforce: any(value) })],
+  ['memoryStore', (value) => memoryStore(any(value))],
+  ['redisStore', (value) => redisStore({ send: () => 0 } as never, any(value))],
+  ['rateLimit', (value) => rateLimit(any(value))],
+  ['policies[0]', (value) => rateLimit({ policies: [any(value)] })],
+  ['routes', (value) => rateLimit({ ...good, routes: any(value) })],
+  ["routes['/x']", (value) => rateLimit({ ...good, routes: { '/x': any(value) } })],
+  ['profiles', (value) => rateLimit({ ...good, profiles: any(value) })],
+  ['profiles', (value) => rateLimit({ ...good, profiles: { x: any(value) } })],
+  ['allow', (value) => rateLimit({ ...good, allow: any(value) })],
+  ['block', (value) => rateLimit({ ...good, block: any(value) })],
+  ['shed', (value) => rateLimit({ ...good, shed: any(value) })],
+  ['penalty', (value) => rateLimit({ ...good, penalty: any(value) })],
+  ['tiers', (value) => tiers(any(value), () => 'x')],
+  ['schedule', (value) => schedule(any(value))],
+  ['adaptive', (value) => adaptive(any(value))],
+  ['cpu', (value) => cpu(any(value))],
+  ['ip', (value) => ip(any(value))],
+  ['apiKey', (value) => apiKey(any(value))],
+  ['bearer', (value) => bearer(any(value))],
+  ['createQueue', (value) => createQueue(any(value))],
+  ['memoryBroker', (value) => memoryBroker(any(value))],
+  ['bullmqBroker', (value) => bullmqBroker(any(value))],
+  ['createWorker', (value) => createWorker(any(value))],
+  ['createAdmission', (value) => createAdmission(any(value))],
+  ['idempotency', (value) => createAdmission({ queue, monitor: '/jobs', idempotency: any(value) })],
+  ['statusMonitor', (value) => statusMonitor(any(value))],
+  ['poll', (value) => statusMonitor({ queue, poll: any(value) })],
+  ['createOutbound', (value) => createOutbound(any(value))],
+  ['auditStream', (value) => auditStream(any(value))],
+  ['createFetch', (value) => createFetch(any(value))],
+]
+
+describe.each(takers)('what is no plain object is refused by %s', (option, take) => {
+  it.each(nonsense)('%s', (_kind, value) => {
+    expect(() => take(value())).toThrow(option)
+  })
+})
+
+describe('options', () => {
+  it('are refused by a plugin of Fastify, by waitFor and by consume too', async () => {
+    for (const [, value] of nonsense) {
+      const app = fastify()
+      await expect(app.register(rateLimitPlugin, any(value())).ready()).rejects.toThrow(
+        /rateLimitPlugin must be a plain object/,
+      )
+      await expect(waitFor(new Response(), any(value()))).rejects.toThrow(/waitFor/)
+      await expect(createLimiter(good).consume('ada', any(value()))).rejects.toThrow(/options/)
+    }
+  })
+
+  it('are told by the name of their class what they are', () => {
+    expect(() => rateLimit({ ...good, routes: any(new Map()) })).toThrow(
+      /^routes must be a plain object.*, but is a Map$/,
+    )
+  })
+
+  it('may be without a prototype, or of another realm', () => {
+    for (const make of [
+      () => Object.assign(Object.create(null), good),
+      () => runInNewContext(`({ limit: 5, window: '1m' })`),
+    ]) {
+      expect(createLimiter(make()).policies[0]?.limit).toBe(5)
+      expect(() => rateLimit({ ...good, routes: { '/x': make() }, profiles: {} })).not.toThrow()
+    }
+    expect(() => createFetch(runInNewContext('({})'))).not.toThrow()
+  })
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf'])(
+    'with the unknown name %s are refused, and nothing inherited is proposed',
+    (name) => {
+      const options = JSON.parse(`{ "limit": 5, "window": "1m", "${name}": 1 }`)
+      expect(() => createLimiter(options)).toThrow(
+        new RegExp(`^createLimiter: there is no option '${name}'; the options are`),
+      )
+    },
+  )
+})

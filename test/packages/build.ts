@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { run } from '../support/run.ts'
+import { filesUnder, packages, readText, root, type Workspace } from '../support/workspace.ts'
+import { entryNames, publishedManifest } from './published-manifest.ts'
+
+// Builds every package that has changed since its last build: `packages/*/.staged/package` is what is published, without
+// sources, and `packages/*/dist` is a copy of what was built.
+
+/** What the build of each package depends on besides its own files. */
+const shared = [
+  'package-lock.json',
+  'tsconfig.json',
+  'test/packages/build.ts',
+  'test/packages/published-manifest.ts',
+].map(readText)
+
+const waiting = packages()
+await Promise.all([buildWaiting(), buildWaiting()])
+
+async function buildWaiting(): Promise<void> {
+  for (let next = waiting.shift(); next; next = waiting.shift()) await build(next)
+}
+
+async function build({ folder, manifest }: Workspace): Promise<void> {
+  const sources = ['src', 'lua'].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
+  const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
+  const texts = [...sources, ...beside].flatMap((file) => [file, readText(file)])
+  const digest = createHash('sha256')
+    .update(JSON.stringify([shared, texts]))
+    .digest('hex')
+  const digestFile = join(root, folder, '.staged/digest')
+  const dist = join(root, folder, 'dist')
+  if (existsSync(dist) && existsSync(digestFile) && readFileSync(digestFile, 'utf8') === digest)
+    return
+
+  const staged = join(root, folder, '.staged')
+  const work = join(staged, 'package')
+  await rm(staged, { recursive: true, force: true })
+  await mkdir(work, { recursive: true })
+  for (const part of ['src', 'README.md', 'LICENSE']) {
+    await cp(join(root, folder, part), join(work, part), { recursive: true })
+  }
+  await inlineLua(folder, work)
+  const { compilerOptions } = JSON.parse(readText(`${folder}/tsconfig.json`))
+  await writeJson(join(work, 'tsconfig.json'), {
+    extends: '../../../../tsconfig.json',
+    compilerOptions: { ...compilerOptions, rootDir: '../../../..' },
+    include: ['src'],
+  })
+  const published = publishedManifest(manifest)
+  // Without types for ESM: those of CommonJS hold for both.
+  const types = JSON.stringify(published).replaceAll('.d.ts"', '.d.cts"')
+  await writeJson(join(work, 'package.json'), {
+    ...JSON.parse(types),
+    devDependencies: manifest.devDependencies,
+  })
+  const pkgroll = join(root, 'node_modules/.bin/pkgroll')
+  await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work })
+  await requireInsteadOfImport(join(work, 'dist'))
+  await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
+  await writeJson(join(work, 'package.json'), published)
+  for (const part of ['src', 'tsconfig.json']) await rm(join(work, part), { recursive: true })
+  await rm(dist, { recursive: true, force: true })
+  await cp(join(work, 'dist'), `${dist}.new`, { recursive: true })
+  await rename(`${dist}.new`, dist)
+  await writeFile(digestFile, digest)
+  console.log(`built ${manifest.name}`)
+}
+
+/** Puts the Lua texts in the place of what reads them from files: a bundle has no files beside it. */
+async function inlineLua(folder: string, work: string): Promise<void> {
+  const files = filesUnder(`${folder}/lua`, '.lua')
+  if (files.length === 0) return
+  const nameOf = (file: string): string => file.slice(`${folder}/lua/`.length, -'.lua'.length)
+  const texts = Object.fromEntries(files.map((file) => [nameOf(file), readText(file)]))
+  const reader = join(work, 'src/read-lua.ts')
+  if (!existsSync(reader)) throw new Error(`${folder} has Lua files, and no src/read-lua.ts`)
+  await writeFile(
+    reader,
+    `const texts: { readonly [name: string]: string } = ${JSON.stringify(texts, null, 2)}\n` +
+      'export function readLua(name: string): string {\n  return texts[name] ?? ""\n}\n',
+  )
+}
+
+/** In CommonJS, since Jest cannot do `import()` without a flag of Node. */
+async function requireInsteadOfImport(dist: string): Promise<void> {
+  for (const file of await readdir(dist, { recursive: true })) {
+    if (!file.endsWith('.cjs')) continue
+    const text = await readFile(join(dist, file), 'utf8')
+    const asked = text.replace(
+      /\bimport\(('[^']+')\)/g,
+      'Promise.resolve().then(() => require($1))',
+    )
+    await writeFile(join(dist, file), asked)
+  }
+}
+
+/**
+ * Types are declared once, in the form of CommonJS: in a program that uses both forms, the fields that an adapter adds to the requests
+ * of its framework must have one type.
+ */
+async function writeEsmTypes(dist: string, names: Iterable<string>): Promise<void> {
+  for (const name of names) {
+    const text = await readFile(join(dist, `${name}.d.cts`), 'utf8')
+    const from = `from './${basename(name)}.cjs'\n`
+    // For ESM the default export of a CommonJS module is all of it.
+    const main = /\b(\w+) as default\b/.exec(text)?.[1]
+    const asDefault = main === undefined ? '' : `export { ${main} as default } ${from}`
+    await writeFile(join(dist, `${name}.d.ts`), `export * ${from}${asDefault}`)
+  }
+}
+
+function writeJson(path: string, value: unknown): Promise<void> {
+  return writeFile(path, `${JSON.stringify(value, null, 2)}\n`)
+}

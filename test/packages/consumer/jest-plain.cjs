@@ -1,0 +1,32 @@
+const { rateLimit } = require('@sluice/express')
+const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
+const { bullmqBroker, createQueue, createWorker, memoryBroker } = require('@sluice/queue')
+const { redisStore } = require('@sluice/redis')
+const express = require('express')
+const fastify = require('fastify')
+const { Redis } = require('ioredis')
+const proveLimits = require('./prove-limits.cjs')
+const proveQueue = require('./prove-queue.cjs')
+
+test('limits requests', async () => {
+  expect(fastifyPlugin).toBe(rateLimitPlugin)
+  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin })
+})
+
+test('runs jobs', async () => {
+  await proveQueue({ createQueue, createWorker, memoryBroker })
+})
+
+test('makes a store over Redis', () => {
+  const redis = new Redis({ lazyConnect: true })
+  expect(redisStore(redis)).toHaveProperty('apply')
+  redis.disconnect()
+})
+
+test('looks for bullmq as CommonJS does', async () => {
+  const queue = createQueue({ broker: bullmqBroker({ connection: 'redis://localhost:1' }) })
+  await expect(queue.enqueue({ identity: 'ada', payload: null })).rejects.toMatchObject({
+    code: 'SLUICE_BROKER_FAILED',
+    cause: { code: 'MODULE_NOT_FOUND' },
+  })
+})

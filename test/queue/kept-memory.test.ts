@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Duration } from '@sluice/core'
+import { type Broker, bullmqBroker, createQueue, createWorker, memoryBroker } from '@sluice/queue'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const payload = 'x'.repeat(90_000)
+const megabyte = 1_000_000
+
+interface Load {
+  readonly jobs: number
+  readonly retention: Duration
+  readonly handler: () => unknown
+}
+
+/** Enqueues as fast as there is room, until all jobs have ended. */
+async function runAll(broker: Broker, { jobs, retention, handler }: Load): Promise<void> {
+  const queue = createQueue({ broker, maxDepth: 20, maxDepthPerIdentity: 20, retention })
+  const worker = createWorker({ broker, handler, attempts: 1, concurrency: 20 })
+  for (let i = 0; i < jobs; ) {
+    const { outcome } = await queue.enqueue({ identity: 'a', payload })
+    if (outcome === 'enqueued') i += 1
+    else await sleep(2)
+  }
+  await until('all have ended', async () => (await queue.depth()).depth === 0)
+  await worker.close()
+}
+
+describe('the memory that ended jobs take in Redis', () => {
+  async function setUp(options = {}) {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const broker = bullmqBroker({ connection: redis.url, deadlineMs: 10_000, ...options })
+    onTestFinished(() => broker.close())
+    const used = async (): Promise<number> => {
+      const info = String(await redis.cli('INFO', 'memory'))
+      return Number(/used_memory:(\d+)/.exec(info)?.[1])
+    }
+    return { redis, broker, used }
+  }
+
+  it('is not that of their payloads', async () => {
+    const { redis, broker, used } = await setUp()
+    await redis.cli('CONFIG', 'SET', 'maxmemory', '20mb')
+    await runAll(broker, { jobs: 400, retention: '1h', handler: () => 'done' })
+    expect(await used()).toBeLessThan(10 * megabyte)
+  })
+
+  it.each([
+    ['results', () => payload],
+    [
+      'dead letters',
+      () => {
+        throw new Error('never')
+      },
+    ],
+  ])('is as much as it may be: %s', async (_what, handler) => {
+    const { redis, broker, used } = await setUp({ maxKeptBytes: 5 * megabyte })
+    await redis.cli('CONFIG', 'SET', 'maxmemory', '20mb')
+    await runAll(broker, { jobs: 300, retention: '1h', handler })
+    const before = await used()
+    expect(before).toBeLessThan(12 * megabyte)
+    expect(before).toBeGreaterThan(5 * megabyte)
+  })
+
+  it('is given back on time, whoever is there to see to it', async () => {
+    const { broker, used, redis } = await setUp()
+    const empty = await used()
+    await runAll(broker, { jobs: 100, retention: '2s', handler: () => payload })
+    expect(await used()).toBeGreaterThan(empty + 5 * megabyte)
+    await broker.close()
+    await sleep(2_000)
+    await until('it is free', async () => (await used()) < empty + 3 * megabyte)
+    const jobs = String(await redis.cli('KEYS', 'bull:jobs:????????-*'))
+    expect(jobs).toBe('')
+  })
+
+  it('is about what is counted for each', async () => {
+    const { broker, used, redis } = await setUp()
+    const queue = createQueue({ broker, maxDepth: 1_000, maxDepthPerIdentity: 1_000 })
+    const worker = createWorker({ broker, handler: () => 'done', concurrency: 50 })
+    onTestFinished(() => worker.close())
+    const run = async (first: number, next: number): Promise<number> => {
+      for (let i = first; i < next; i += 1) {
+        await queue.enqueue({ identity: 'a', payload: i, idempotencyKey: `order-${i}` })
+      }
+      await until('all have ended', async () => (await queue.depth()).depth === 0)
+      return used()
+    }
+    // Scripts and connections are there from the first job on.
+    const before = await run(0, 500)
+    const each = ((await run(500, 1_500)) - before) / 1_000
+    const bytes = 'bull:jobs:sluice:kept:completed:bytes'
+    const counted = Number(await redis.cli('HGET', bytes, '')) / 1_500
+    expect(each).toBeLessThan(counted * 1.2)
+    expect(each).toBeGreaterThan(counted * 0.6)
+  })
+})
+
+describe('the memory that ended jobs take in a process', () => {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+
+  function heap(): number {
+    if (typeof collect === 'function') collect()
+    return process.memoryUsage().heapUsed
+  }
+
+  it('is not that of their payloads', async () => {
+    const broker = memoryBroker()
+    onTestFinished(() => broker.close())
+    const before = heap()
+    await runAll(broker, { jobs: 1_000, retention: '1h', handler: () => 'done' })
+    expect(heap() - before).toBeLessThan(20 * megabyte)
+  })
+
+  it('is given back on time, though nobody asks, of each queue', async () => {
+    const broker = memoryBroker()
+    onTestFinished(() => broker.close())
+    await runAll(broker, { jobs: 1, retention: '1h', handler: () => 'done' })
+    const before = heap()
+    await runAll(broker, {
+      jobs: 200,
+      retention: '1s',
+      handler: () => `${Math.random()}${payload}`,
+    })
+    expect(heap() - before).toBeGreaterThan(10 * megabyte)
+    await sleep(1_500)
+    expect(heap() - before).toBeLessThan(5 * megabyte)
+  })
+})
+
+describe('the bounds of what is kept', () => {
+  const brokers = [memoryBroker, (options = {}) => bullmqBroker({ connection: {}, ...options })]
+
+  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, null, '5'])('are not %j', (wrong) => {
+    for (const make of brokers) {
+      for (const option of ['maxKept', 'maxDeadLetters', 'maxKeptBytes']) {
+        const message = new RegExp(`^${option} must be a whole number from 0 to`)
+        expect(() => make({ [option]: wrong })).toThrow(message)
+      }
+    }
+  })
+
+  it('may be 0', () => {
+    for (const make of brokers) expect(() => make({ maxKeptBytes: 0 })).not.toThrow()
+  })
+})

@@ -1,0 +1,236 @@
+import { type AlgorithmName, algorithmNames, type Decision, type Limiter } from '@sluice/core'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { algorithmPolicy } from './algorithm-policy.ts'
+import { memoryDriver, type OpenedStore, packedDriver, sortedSetDriver } from './store-drivers.ts'
+
+/** A multiple of the window. */
+const start = 1_795_195_800_000
+const maxCost = Number.MAX_SAFE_INTEGER
+
+let redis: RedisServer
+let now: number
+let opened: OpenedStore
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(async () => {
+  await redis.stop()
+})
+
+interface Step {
+  readonly op: 'consume' | 'charge' | 'refund'
+  readonly cost: number
+  /** For a refund, of which decision so far, modulo their number. */
+  readonly settles: number
+  readonly elapsedMs: number
+}
+
+interface Case {
+  readonly limit: number
+  readonly resolution: number
+  readonly countDenied: boolean
+  readonly steps: readonly Step[]
+}
+
+const cases: fc.Arbitrary<Case> = fc.constantFrom(1, 2, 5, 10, 200).chain((limit) =>
+  fc.record({
+    limit: fc.constant(limit),
+    resolution: fc.constantFrom(1, 10_000),
+    countDenied: fc.boolean(),
+    steps: fc.array(
+      fc.record({
+        op: fc.constantFrom<Step['op']>('consume', 'consume', 'charge', 'refund', 'refund'),
+        cost: fc.oneof(
+          { weight: 6, arbitrary: fc.integer({ min: 1, max: limit + 1 }) },
+          { weight: 1, arbitrary: fc.constantFrom(2 * limit, maxCost) },
+        ),
+        settles: fc.nat(),
+        elapsedMs: fc.constantFrom(0, 0, 0, 1),
+      }),
+      { minLength: 1, maxLength: 25 },
+    ),
+  }),
+)
+
+describe.each([memoryDriver, packedDriver, sortedSetDriver])('$name', (driver) => {
+  beforeEach(async () => {
+    now = start
+    opened = await driver.open(redis.url, () => now)
+  })
+
+  afterEach(() => opened.close())
+
+  describe.each(algorithmNames)('%s', (algorithm) => {
+    let named = 0
+
+    function limiterOf(limit: number, more: object = {}): Limiter {
+      named += 1
+      const policy = { name: `p${named}`, limit, window: '1m', ...more } as const
+      return patientLimiter({
+        store: opened.store,
+        policies: [algorithmPolicy(algorithm, policy)],
+      })
+    }
+
+    it('admits nothing in place of units that somebody else has, whatever is given back', async () => {
+      await fc.assert(
+        fc.asyncProperty(cases, async (one) => {
+          now = start
+          await play(algorithm, one, limiterOf(one.limit, optionsOf(algorithm, one)))
+        }),
+        { numRuns: driver === memoryDriver ? 300 : 30 },
+      )
+    })
+
+    it('keeps what one request took when another gives back as much', async () => {
+      const limiter = limiterOf(10)
+      const first = await limiter.charge('k', { cost: 10 })
+      const second = await limiter.charge('k', { cost: 10 })
+      await limiter.refund(first)
+      expect((await limiter.consume('k', { cost: 10 })).allowed).toBe(false)
+      await limiter.refund(second)
+      await limiter.refund(first)
+      const isBucket = algorithm === 'token-bucket' || algorithm === 'leaky-bucket'
+      // A bucket that has overflowed gives nothing back.
+      expect((await limiter.consume('k', { cost: 10 })).allowed).toBe(!isBucket)
+    })
+
+    it('survives charges of the largest cost', async () => {
+      const limiter = limiterOf(1)
+      await limiter.consume('k')
+      for (let i = 0; i < 3; i += 1) await limiter.charge('k', { cost: maxCost })
+      const denied = await limiter.consume('k')
+      expect(denied.outcomes[0]).toMatchObject({ allowed: false, remaining: 0 })
+      expect(Number.isSafeInteger(denied.retryAfterMs)).toBe(true)
+    })
+
+    it('gives back parts, and never more than was taken', async () => {
+      const limiter = limiterOf(10)
+      await limiter.consume('k', { cost: 2 })
+      const decision = await limiter.consume('k', { cost: 8 })
+      expect(await limiter.refund(decision, { units: 0 })).toBe(false)
+      const hasParts = algorithm !== 'concurrency'
+      expect(await limiter.refund(decision, { units: 3 })).toBe(hasParts)
+      expect(await remaining(limiter)).toBe(hasParts ? 3 : 0)
+      expect(await limiter.refund(decision, { units: 100 })).toBe(hasParts)
+      expect(await limiter.refund(decision, { units: 1 })).toBe(false)
+      expect(await limiter.refund(decision)).toBe(!hasParts)
+      expect(await remaining(limiter)).toBe(8)
+    })
+
+    it('says whether there was anything to give back or to forget', async () => {
+      const limiter = limiterOf(3)
+      expect(await limiter.reset('k')).toBe(false)
+      const decision = await limiter.consume('k')
+      expect(await limiter.reset('k')).toBe(true)
+      expect(await limiter.reset('k')).toBe(false)
+      expect(await limiter.refund(decision)).toBe(false)
+      const later = await limiter.consume('k')
+      now += 180_000
+      expect(await limiter.refund(later)).toBe(false)
+      expect(await limiter.reset('k')).toBe(false)
+    })
+
+    async function remaining(limiter: Limiter): Promise<number | undefined> {
+      return (await limiter.peek('k')).outcomes[0]?.remaining
+    }
+  })
+
+  it('gives back no units of others that were recorded under the same time', async () => {
+    const policy = { name: 'rounded', limit: 10, window: '1m', resolution: '10s' } as const
+    const limiter = patientLimiter({ store: opened.store, policies: [policy] })
+    now += 1
+    const first = await limiter.charge('k', { cost: 10 })
+    now += 7_000
+    await limiter.charge('k', { cost: 10 })
+    await limiter.refund(first)
+    expect((await limiter.consume('k', { cost: 10 })).allowed).toBe(false)
+  })
+
+  it('gives back parts of a bucket only as far as they have not drained', async () => {
+    const policy = { name: 'b', algorithm: 'token-bucket', limit: 10, window: 10_000 } as const
+    const limiter = patientLimiter({ store: opened.store, policies: [policy] })
+    const decision = await limiter.consume('k', { cost: 6 })
+    now += 4_000
+    await limiter.consume('k', { cost: 5 })
+    // Two of the six have not drained.
+    expect(await limiter.refund(decision, { units: 1 })).toBe(true)
+    expect(await limiter.refund(decision, { units: 3 })).toBe(true)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
+    expect(await limiter.refund(decision)).toBe(false)
+  })
+
+  it('says whether a block was there, and forgets it', async () => {
+    const limiter = patientLimiter({ store: opened.store, penalty: { after: 'never' } })
+    expect(await limiter.block('k', '1h')).toBe(false)
+    expect(await limiter.block('k', '2h')).toBe(true)
+    expect(await limiter.reset('k')).toBe(true)
+    expect(await limiter.reset('k')).toBe(false)
+  })
+
+  it('refuses units that are no whole number', async () => {
+    const limiter = patientLimiter({ store: opened.store, limit: 5, window: '1m' })
+    const decision = await limiter.consume('k', { cost: 2 })
+    for (const units of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await expect(limiter.refund(decision, { units })).rejects.toMatchObject({
+        code: 'SLUICE_COST_INVALID',
+      })
+    }
+    expect(await limiter.refund(decision)).toBe(true)
+  })
+})
+
+function optionsOf(algorithm: AlgorithmName, { resolution, countDenied }: Case): object {
+  if (algorithm === 'concurrency') return {}
+  return algorithm === 'sliding-log' ? { resolution, countDenied } : { countDenied }
+}
+
+/** What one decision took, and has not given back. */
+interface Taken {
+  readonly decision: Decision
+  units: number
+}
+
+/** Plays a case far within one window, and compares each answer with the sum of what was taken and not given back. */
+async function play(
+  algorithm: AlgorithmName,
+  { limit, countDenied, steps }: Case,
+  limiter: Limiter,
+) {
+  const isLease = algorithm === 'concurrency'
+  const taken: Taken[] = []
+  let counted = 0
+  let highest = 0
+  for (const { op, cost, settles, elapsedMs } of steps) {
+    now += elapsedMs
+    const used = counted + taken.reduce((sum, { units }) => sum + units, 0)
+    highest = Math.max(highest, used)
+    if (op === 'refund') {
+      const chosen = taken[settles % Math.max(1, taken.length)]
+      if (!chosen) continue
+      await limiter.refund(chosen.decision, isLease ? {} : { units: cost })
+      chosen.units = isLease ? 0 : Math.max(0, chosen.units - cost)
+      continue
+    }
+    const decision = await limiter[op]('k', { cost })
+    if (decision.allowed) {
+      if (op === 'consume') expect(used + cost).toBeLessThanOrEqual(limit)
+      taken.push({ decision, units: isLease ? Math.min(cost, limit) : cost })
+    } else if (countDenied && !isLease) counted += cost
+    // Nothing was lost so far: then the answer is exact.
+    if (highest <= exactUpTo(algorithm, limit) && op === 'consume') {
+      expect(decision.allowed).toBe(used + cost <= limit)
+    }
+  }
+}
+
+/** How many units are counted before some of them are lost. */
+function exactUpTo(algorithm: AlgorithmName, limit: number): number {
+  if (algorithm === 'sliding-log') return 2 * limit
+  return algorithm === 'token-bucket' || algorithm === 'leaky-bucket' ? limit : 2 ** 30
+}
