@@ -37,12 +37,13 @@ local function consume_usually(shape, first_key, costs, at, values, first_value)
   local width = #shape
   for i = 1, width do
     local policy, key, value = shape[i], KEYS[first_key + i], nil
-    local units = costs and costs[at + i] or 1
+    local units = 1
+    if costs then units = costs[at + i] end
     if policy.reads_string then
       if values then value = values[first_value + i] else value = redis_pcall('GET', key) end
     end
     local x, y, before, denied = nil, nil, nil, nil
-    if units > 0 and type(value) ~= 'table' then x, y, before, denied = policy.consume(key, units, value) end
+    if type(units) == 'number' and units > 0 and type(value) ~= 'table' then x, y, before, denied = policy.consume(key, units, value) end
     if denied or not x then
       for j = i - 1, 1, -1 do shape[j].undo(KEYS[first_key + j], befores[j]) end
       return false

@@ -37,6 +37,12 @@ local function leaves_trace(policy, cost)
   return cost > 0 and policy.limit > 0
 end
 
+-- The cost of a check, from the costs of all keys; 1 where they are left out.
+local function cost_at(costs, i)
+  if costs then return costs[i] end
+  return 1
+end
+
 -- @param more  ms to wait, or to be held, where only the script can tell
 local function answer(cell, policy, allowed, more)
   local x, y = policy.algorithm.report(cell, policy)
@@ -47,10 +53,10 @@ end
 local function consume(shape, costs, at, may_take)
   local allowed = true
   for i = 1, #shape do
-    allowed = allowed and fits(cells[i], shape[i], costs and costs[at + i] or 1)
+    allowed = allowed and fits(cells[i], shape[i], cost_at(costs, at + i))
   end
   for i = 1, #shape do
-    local cell, policy, cost = cells[i], shape[i], costs and costs[at + i] or 1
+    local cell, policy, cost = cells[i], shape[i], cost_at(costs, at + i)
     local algorithm, more = policy.algorithm, nil
     if allowed then
       if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
@@ -70,7 +76,7 @@ local function each(settle)
   return function(shape, costs, at, receipts)
     for i = 1, #shape do
       local cell, policy = cells[i], shape[i]
-      local found = settle(cell, policy, costs and costs[at + i] or 1, receipts, 3 * (at + i))
+      local found = settle(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
       answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
     end
   end

@@ -59,8 +59,9 @@ local function consume_row(at, values, first_value)
     if READS_STRING then
       if values then value = values[first_value + i] else value = redis_pcall('GET', key) end
     end
-    local units = costs and costs[at + i] or 1
-    if units > 0 and type(value) ~= 'table' then x, y, before, denied = consumes[i](key, units, value) end
+    local units = 1
+    if costs then units = costs[at + i] end
+    if units and units > 0 and type(value) ~= 'table' then x, y, before, denied = consumes[i](key, units, value) end
     if denied and width == 1 then
       size = size + 1
       reply[size] = report_of(false, x, y)

@@ -24,7 +24,7 @@ export interface Report {
 }
 
 /** What is known of the request. */
-export interface Answer {
+interface Answer {
   readonly now: number
   readonly isAllowed: boolean
   /** Whether units were taken, which a receipt can give back. */

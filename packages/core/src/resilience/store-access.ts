@@ -7,11 +7,11 @@ import type { MemoryStore } from '../memory-store/memory-store.ts'
 import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
 import { Bulletin } from './bulletin.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { Deadlines, inTime } from './deadlines.ts'
+import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import { Fallback } from './fallback.ts'
 import { monotonicMs } from './monotonic-clock.ts'
+import { Outage } from './outage.ts'
 import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
-import { Ramp } from './ramp.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 import type { StoreHealth } from './store-health.ts'
@@ -26,15 +26,12 @@ export class StoreAccess implements AnswerHandler {
   #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
-  readonly #deadlines = new Map<number, Deadlines>()
+  readonly #deadlines = new DeadlinesByDuration(() => this.#store?.lastFailure)
   readonly #reconciliation: Reconciliation
   readonly #bulletin = new Bulletin()
   /** Whether the store answers with promises, as far as is known. */
   #isRemote = false
-  /** Since when failure modes decide for some requests at least; `undefined` when all is well. */
-  #awaySince: number | undefined
-  #ramp: Ramp | undefined
-  #decisionsAway = 0
+  readonly #outage = new Outage()
   /** Requests that have waited their time out; `undefined` until there is one. */
   #tired: WeakSet<object> | undefined
 
@@ -59,7 +56,7 @@ export class StoreAccess implements AnswerHandler {
   health(store: Store): StoreHealth {
     return {
       breaker: this.#breaker.state,
-      isAway: this.#awaySince !== undefined,
+      isAway: this.#outage.isUnderWay,
       instances: store.instances ?? 1,
       keysOwed: this.#fallback.debts.size,
       counters: { ...this.#bulletin.counters },
@@ -76,7 +73,7 @@ export class StoreAccess implements AnswerHandler {
       this.#payUp(ask)
       return decision
     }
-    if (this.#awaySince !== undefined) return this.#askAway(ask)
+    if (this.#outage.isUnderWay) return this.#askAway(ask)
     if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
@@ -90,7 +87,9 @@ export class StoreAccess implements AnswerHandler {
   ): Promise<readonly Outcome[] | undefined> {
     if (source === 'fallback') {
       const { outcomes, atStore } = this.#fallback.settle(op, checks)
-      if (atStore.length > 0) this.#giveBack(atStore, caller)
+      if (atStore.length === 0) return outcomes
+      if (this.#breaker.state !== 'closed') this.#reconciliation.defer('refund', atStore)
+      else void this.#reconciliation.apply(caller.store, 'refund', atStore)
       return outcomes
     }
     if (this.#breaker.state !== 'closed') {
@@ -122,17 +121,12 @@ export class StoreAccess implements AnswerHandler {
     return outcomes
   }
 
-  #giveBack(checks: readonly Check[], { store }: Caller): void {
-    if (this.#breaker.state === 'closed') void this.#reconciliation.apply(store, 'refund', checks)
-    else this.#reconciliation.defer('refund', checks)
-  }
-
   /** Some of the traffic goes without the store, or all of it. */
   #askAway(ask: Question): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') return this.#askStore(ask)
-    const ramp = this.#ramp
+    const { ramp } = this.#outage
     if (passing === 'stop' || !ramp) return this.#without(ask)
     if (ramp.isOver(nowMs)) this.#arrive(ask.caller, nowMs)
     else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#without(ask)
@@ -161,7 +155,7 @@ export class StoreAccess implements AnswerHandler {
     }
     // A remote store knew it without asking, and so was not probed.
     if (this.#isRemote) this.#breaker.withdraw()
-    else if (this.#awaySince !== undefined) this.#succeeded(ask.caller, monotonicMs())
+    else if (this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
     return decisionOf(outcomes, 'store')
   }
 
@@ -180,11 +174,10 @@ export class StoreAccess implements AnswerHandler {
     if (this.#breaker.state === 'half-open') {
       this.#bulletin.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
     }
-    this.#deadlinesOf(ask.caller).add(ask)
+    this.#deadlines.of(ask.caller.deadlineMs).add(ask)
     return ask.promise()
   }
 
-  /** The store answered, in time or not. */
   hear(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
       const answer = decisionOf(found, 'store')
@@ -194,7 +187,7 @@ export class StoreAccess implements AnswerHandler {
         ask.answer(answer)
         return
       }
-      this.#deadlinesOf(ask.caller).remove(ask)
+      this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
       if (!answer.allowed || this.#fallback.knowsBlocks) this.#fallback.remember(ask.checks, found)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
@@ -210,16 +203,14 @@ export class StoreAccess implements AnswerHandler {
     }
   }
 
-  /** The store failed. */
   lose(ask: PendingAsk, error: unknown): void {
-    this.#deadlinesOf(ask.caller).remove(ask)
+    this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
     if (ask.meanwhile) {
       this.#reconciliation.lost(ask, ask.meanwhile)
       this.#payUp(ask)
     } else ask.answer(this.#failed(error, ask, false))
   }
 
-  /** What is answered when the time is over. */
   miss(ask: PendingAsk, error: unknown): Decision {
     this.#bulletin.countMissed()
     if (ask.request && typeof ask.request === 'object') {
@@ -236,7 +227,7 @@ export class StoreAccess implements AnswerHandler {
 
   #succeeded(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
-    this.#ramp = new Ramp(monotonicMs(), Math.random)
+    this.#outage.beginReturn(monotonicMs())
     this.#bulletin.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#payAll(caller)
   }
@@ -256,26 +247,16 @@ export class StoreAccess implements AnswerHandler {
   }
 
   #leave(nowMs: number, error: unknown): void {
-    this.#ramp = undefined
-    if (this.#awaySince === undefined) {
-      this.#awaySince = nowMs
-      this.#decisionsAway = 0
-      this.#bulletin.tell({ type: 'fallback-entered' })
-    }
+    if (this.#outage.begin(nowMs)) this.#bulletin.tell({ type: 'fallback-entered' })
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
     this.#bulletin.tell({ type: 'breaker', state: 'open', retryInMs })
     // Nobody goes on waiting for what is known not to come.
-    for (const deadlines of this.#deadlines.values()) deadlines.missAll(error)
+    this.#deadlines.missAll(error)
   }
 
   #arrive(caller: Caller, nowMs: number): void {
-    const durationMs = Math.round(nowMs - (this.#awaySince ?? nowMs))
-    const decisions = this.#decisionsAway
     this.#breaker.recover()
-    this.#awaySince = undefined
-    this.#ramp = undefined
-    this.#decisionsAway = 0
-    this.#bulletin.tell({ type: 'fallback-left', durationMs, decisions })
+    this.#bulletin.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
     this.#payAll(caller)
   }
 
@@ -284,7 +265,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   #without({ op, checks, caller }: Question, isDoubtful = false): Decision {
-    this.#decisionsAway += 1
+    this.#outage.countDecision()
     this.#bulletin.counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
@@ -306,7 +287,7 @@ export class StoreAccess implements AnswerHandler {
     try {
       const answer = caller.store.apply(op, checks, isForGood ? undefined : asker)
       if (!isPromise(answer)) return answer
-      const outcomes = await inTime(answer, this.#deadlinesOf(caller))
+      const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
       this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
@@ -315,13 +296,5 @@ export class StoreAccess implements AnswerHandler {
     } finally {
       asker.answered = true
     }
-  }
-
-  #deadlinesOf({ deadlineMs }: Caller): Deadlines {
-    const known = this.#deadlines.get(deadlineMs)
-    if (known) return known
-    const deadlines = new Deadlines(deadlineMs, () => this.#store?.lastFailure)
-    this.#deadlines.set(deadlineMs, deadlines)
-    return deadlines
   }
 }
