@@ -27,7 +27,8 @@ interface Call {
  */
 export class CallQueue {
   readonly #options: CallQueueOptions
-  readonly #underWay = new Set<Call>()
+  /** Calls without an answer, with what settles when it comes. */
+  readonly #underWay = new Map<Call, Promise<void>>()
   #waiting: Ask[] = []
   /** How many of `#waiting` have left already. */
   #gone = 0
@@ -65,7 +66,7 @@ export class CallQueue {
 
   async #settled(): Promise<void> {
     this.#flush()
-    while (this.#underWay.size > 0) await new Promise(setImmediate)
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values())
   }
 
   readonly #onTick = (): void => {
@@ -83,11 +84,11 @@ export class CallQueue {
 
   #send(part: CallPart): void {
     const call = { asks: part.asks, sentAt: performance.now() }
-    this.#underWay.add(call)
-    void this.#options.send(part).then(() => {
+    const done = this.#options.send(part).then(() => {
       this.#underWay.delete(call)
       if (this.#gone < this.#waiting.length && !this.#isScheduled) this.#flush()
     })
+    this.#underWay.set(call, done)
   }
 
   /** How many calls may go now. */
@@ -98,7 +99,7 @@ export class CallQueue {
     // Only when all are taken: a call that nobody waits for any more takes no place.
     const oldest = performance.now() - longestUnderWayMs
     let underWay = 0
-    for (const { asks, sentAt } of this.#underWay) {
+    for (const { asks, sentAt } of this.#underWay.keys()) {
       if (sentAt > oldest && asks.some(isWanted)) underWay += 1
     }
     return Math.max(0, maxInFlight - underWay)
