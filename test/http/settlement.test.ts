@@ -134,8 +134,7 @@ describe('what a request took', () => {
     const store = memoryStore()
     const refundWhen = vi.fn(() => true)
     const guard = guardOf({
-      ...policy,
-      store,
+      ...{ limit: 5, window: '1m', store },
       chargeWhen: () => true,
       routes: { '/reports': { refundWhen } },
     })

@@ -31,7 +31,11 @@ import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
 import { checkCounting, checkRule, corePolicy, type Rule, ruleFields, ruleOf } from './rule.ts'
-import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {
@@ -55,6 +59,8 @@ export interface GuardPlace {
 export interface RulesAround<Native> {
   /** Those that the guard's own are added to. */
   readonly addedTo?: readonly Rule<Native>[] | undefined
+  /** Policies by name that are one quota with the routes around, and when they give back: the options of the guard do not say so. */
+  readonly shared?: ReadonlyMap<string, RuleSettlement<Native> | undefined> | undefined
   readonly penalty?: Rule<Native> | undefined
 }
 
@@ -119,7 +125,7 @@ export function setUpGuard<Native extends object, Handler>(
     scope,
     checksAdmission = true,
   }: GuardPlace,
-  { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
+  { addedTo = [], shared, penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
@@ -143,7 +149,8 @@ export function setUpGuard<Native extends object, Handler>(
   if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-    return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
+    const rule = ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
+    return shared?.has(policy.name) ? { ...rule, settlement: shared.get(policy.name) } : rule
   })
   const penalty = limiter.penalty
     ? penaltyRule(options, {
