@@ -130,10 +130,10 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
 }
 
 /** Under this the config of a route says which of our hooks stand among its own. */
-const ownHooks: unique symbol = Symbol('sluice.ownHooks')
+const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
 
 /** The hooks that may stand on a route, and whether they take fields off redirects. */
-const madeHooks = new WeakMap<object, boolean>()
+const madeHooks = processWide('@sluice/fastify/made-hooks/1', () => new WeakMap<object, boolean>())
 
 function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyRequest): boolean {
   const own: unknown = Reflect.get(routeOptions.config, ownHooks)

@@ -23,6 +23,7 @@ import type { HttpPolicyOptions } from './http-policy.ts'
 import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
 import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
+import { evidenceOf } from './keys/key-resolver.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
@@ -73,7 +74,7 @@ export interface GuardSetup<Native extends object> {
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
-  /** `undefined`: they are counted where their handler serves other methods too. */
+  /** `undefined`: as their answers tell. */
   readonly preflights: Preflights | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly replays: Replays<Native> | undefined
@@ -162,6 +163,7 @@ export function setUpGuard<Native extends object, Handler>(
     : penaltyAround
   const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  warnIfUnverified([...addedTo, ...own])
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
   const idempotency = idempotencyOf(options)
@@ -263,6 +265,18 @@ function checkName(name: string): void {
   warnOnce(
     `the policy name '${name}' is legal, but not everywhere: best are letters, digits, '.', '_' and '-', a letter ` +
       `first, 64 at most`,
+  )
+}
+
+/** Where an address has a limit too, made-up credentials get no further than that. */
+function warnIfUnverified<Native>(rules: readonly Rule<Native>[]): void {
+  const evidence = rules.map(({ key }) => evidenceOf(key))
+  if (!evidence.includes('unverified') || evidence.includes('address')) return
+  warnOnce(
+    `a limiter counts by apiKey() or bearer() without verify, and so believes every credential: a client that makes up a new one for each request, ` +
+      `to guess passwords, say, is never limited. Give verify, as in apiKey({ verify: (key) => issued.has(key) }); or, if something before the ` +
+      `limiter refuses unknown credentials, verify: false`,
+    'credentials that nobody verifies',
   )
 }
 
