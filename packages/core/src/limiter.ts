@@ -7,7 +7,7 @@ import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { notify, notifyDecided } from './observers.ts'
-import { invalid, knownFields, show, wholeNumber } from './options.ts'
+import { invalid, knownFields, onOneLine, show, wholeNumber } from './options.ts'
 import { type Policy, windowMsOf } from './policy.ts'
 import { accessTo } from './resilience/access-to.ts'
 import type { AskOp } from './resilience/fallback.ts'
@@ -252,7 +252,7 @@ function isQuota({ policy }: Check): boolean {
 function storeError(error: unknown): SluiceError {
   if (isSluiceError(error)) return error
   const reason = error instanceof Error ? error.message : show(error)
-  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${reason}`, {
+  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
     cause: error,
   })
 }

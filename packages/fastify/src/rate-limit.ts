@@ -15,6 +15,7 @@ import {
   oneOf,
   type Passage,
   processWide,
+  RateLimitError,
   type Reject,
   setFields,
   settleAfter,
@@ -192,11 +193,16 @@ function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
 
 /** Replies with the body of a refusal, or with what a handler of the user's makes of it. What that throws goes to the error handler of Fastify. */
 function refuse(
-  { status, body, handler, decision }: Reject<RateLimitHandler>,
+  reject: Reject<RateLimitHandler>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): MaybePromise<void> {
+  const { status, body, handler, decision } = reject
   if (body) return void send({ status, body }, reply)
+  if (handler === 'throw') {
+    reply.code(status)
+    throw new RateLimitError(reject)
+  }
   // Not `code`, after which a redirect would keep the status.
   reply.raw.statusCode = status
   const threw = (thrown: unknown): never => {

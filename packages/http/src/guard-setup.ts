@@ -11,6 +11,7 @@ import {
   limiterFields,
   notify,
   oneOf,
+  onOneLine,
   type Policy,
   policyList,
   SluiceError,
@@ -241,8 +242,8 @@ function checkFunctions({
   if (skip !== undefined && typeof skip !== 'function') {
     throw invalid({ option: 'skip' }, skip, 'a function of the request')
   }
-  if (handler !== undefined && typeof handler !== 'function') {
-    throw invalid({ option: 'handler' }, handler, 'a function that replies')
+  if (handler !== undefined && handler !== 'throw' && typeof handler !== 'function') {
+    throw invalid({ option: 'handler' }, handler, `a function that replies, or 'throw'`)
   }
   const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof message)
   if (isMessage && message !== null) return
@@ -283,7 +284,7 @@ function warnIfUnverified<Native>(rules: readonly Rule<Native>[]): void {
 /** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
 function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
-    if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
+    if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
     else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
   }
 }

@@ -89,8 +89,10 @@ export interface PolicyGuardSettings<Native, Handler = never>
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
   message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
-  /** Replies to a refused request in our stead; status and headers are set already. */
-  handler?: Handler
+  /**
+   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands a `RateLimitError` to the error handling of the framework.
+   */
+  handler?: Handler | 'throw'
 }
 
 /**
