@@ -25,7 +25,7 @@ describe("handler: 'throw'", () => {
 
     expect(statusCode).toBe(429)
     expect(headers['retry-after']).toBe('60')
-    expect(headers['ratelimit']).toBe('"default";r=0;t=60')
+    expect(headers.ratelimit).toBe('"default";r=0;t=60')
     if (own) expect(body).toBe(own)
     else expect(JSON.parse(body)).toMatchObject({ statusCode: 429, code: 'SLUICE_REFUSED' })
   })
