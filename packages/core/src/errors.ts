@@ -21,6 +21,7 @@ export const errorCodes = {
   SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',
   SLUICE_ANSWER_INVALID: 'a function that had to answer true or false, and did not',
   SLUICE_KEY_INVALID: 'a key that is no text, empty, or longer than 16,384 characters',
+  SLUICE_REFUSED: "a refused request, where `handler` is 'throw'",
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',
@@ -53,7 +54,7 @@ export function isSluiceError(error: unknown, code?: ErrorCode): error is Sluice
   return typeof error.code === 'string' && Object.hasOwn(errorCodes, error.code)
 }
 
-/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is never an error. */
+/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is an error only where `handler` is 'throw'. */
 export class SluiceError extends Error {
   override readonly name: string = 'SluiceError'
   readonly code: ErrorCode

@@ -46,6 +46,7 @@ export {
   isWholeNumber,
   knownFields,
   oneOf,
+  onOneLine,
   show,
   wholeNumber,
 } from './options.ts'

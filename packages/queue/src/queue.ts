@@ -28,7 +28,7 @@ export interface QueueOptions<Native = unknown> {
   maxJobBytes?: number
   /**
    * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
-   * request without a key has no jobs; `firstOf(apiKey(), ip())` gives it those of its address, which many users may share.
+   * request without a key has no jobs; `firstOf(apiKey({ verify }), ip())` gives it those of its address, which many users may share.
    * @default none
    */
   identity?: KeyResolver<Native>

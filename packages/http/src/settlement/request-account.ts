@@ -136,7 +136,7 @@ export class RequestAccount<Native extends object> implements Hold {
 }
 
 /** Leases end, and a penalty counts denials: neither has units that could be charged. */
-function hasUnits({ algorithm }: Policy): boolean {
+export function hasUnits({ algorithm }: Policy): boolean {
   return algorithm !== 'concurrency' && algorithm !== 'penalty'
 }
 

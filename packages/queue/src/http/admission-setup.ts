@@ -107,7 +107,7 @@ export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
   if (queue.identifies) return queue
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    'queue must know whose a request is: give createQueue the key of your limits, as in identity: apiKey(). ' +
+    'queue must know whose a request is: give createQueue the key of your limits, as in identity: apiKey({ verify }). ' +
       'With identity: ip() all users behind one address can read, cancel and repeat the jobs of each other',
   )
 }
