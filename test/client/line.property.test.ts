@@ -233,7 +233,9 @@ describe('whatever policies there are, and whoever is aborted', () => {
     )
   })
 
-  it('calls that wait long enough get through at about the rate of their policy', async () => {
+  it('calls that wait long enough get through at about the rate of their policy', {
+    timeout: 90_000,
+  }, async () => {
     const load = fc.record({
       limit: fc.integer({ min: 2, max: 40 }),
       // Headers tell whole seconds.
