@@ -64,3 +64,19 @@ export class SluiceError extends Error {
     this.code = code
   }
 }
+
+const maxTextLength = 1_024
+
+/** The message of what was thrown, in 1,024 characters at most. Anything can be thrown, also a value that cannot become a text. */
+export function errorText(error: unknown): string {
+  const text = textOf(error)
+  return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`
+}
+
+function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'what was thrown cannot be made a text'
+  }
+}

@@ -8,7 +8,7 @@ export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { type Duration, durationMs } from './duration.ts'
 export { divideChecks, type EnforcedShare, type PolicyMode } from './enforcement.ts'
-export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './errors.ts'
+export { type ErrorCode, errorCodes, errorText, isSluiceError, SluiceError } from './errors.ts'
 export type { FailureMode } from './failure-mode.ts'
 export { fnv1a } from './fnv1a.ts'
 export { withoutHeadroom } from './headroom.ts'
@@ -77,4 +77,13 @@ export type {
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
 export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
+export {
+  endsWithin,
+  longestTimerMs,
+  sleep,
+  timerMs,
+  waitBoundMs,
+  withDeadline,
+} from './waiting/timers.ts'
+export { TurnQueue } from './waiting/turn-queue.ts'
 export { warnOnce } from './warn.ts'

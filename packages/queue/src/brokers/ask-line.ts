@@ -1,5 +1,4 @@
-import { isSluiceError, SluiceError } from '@sluice/core'
-import { errorText } from '../error-text.ts'
+import { errorText, isSluiceError, SluiceError } from '@sluice/core'
 
 export interface AskLineOptions {
   /** The longest that an ask may take. */

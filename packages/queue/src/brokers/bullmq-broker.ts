@@ -1,4 +1,4 @@
-import { notify, SluiceError, warnOnce } from '@sluice/core'
+import { endsWithin, errorText, notify, SluiceError, warnOnce } from '@sluice/core'
 import type { Queue } from 'bullmq'
 import type {
   Broker,
@@ -11,7 +11,6 @@ import type {
   RunJob,
   WorkOptions,
 } from '../broker.ts'
-import { errorText } from '../error-text.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { type Ask, AskLine } from './ask-line.ts'
 import type { BullmqConnection } from './bullmq-connection.ts'
@@ -22,7 +21,6 @@ import { type BullmqSetup, setUpBullmq } from './bullmq-setup.ts'
 import { type Bullmq, BullmqWorker } from './bullmq-worker.ts'
 import type { KeptOptions } from './kept-bounds.ts'
 import { LateWorker } from './late-worker.ts'
-import { endsWithin } from './patience.ts'
 
 export interface BullmqBrokerOptions extends KeptOptions {
   /**

@@ -1,4 +1,4 @@
-import { isSluiceError } from '@sluice/core'
+import { errorText, isSluiceError, sleep } from '@sluice/core'
 import type { Job as BullmqJob, Worker } from 'bullmq'
 import {
   type BrokerWorker,
@@ -7,8 +7,6 @@ import {
   type Settlement,
   type WorkOptions,
 } from '../broker.ts'
-import { errorText } from '../error-text.ts'
-import { sleep } from '../sleep.ts'
 import type { BullmqConnection } from './bullmq-connection.ts'
 import { type Ending, readJob, type StoredJob } from './bullmq-job.ts'
 import type { BullmqPlaces } from './bullmq-places.ts'

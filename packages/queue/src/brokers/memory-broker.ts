@@ -1,4 +1,4 @@
-import { knownFields, SluiceError } from '@sluice/core'
+import { errorText, knownFields, SluiceError } from '@sluice/core'
 import type {
   Broker,
   Cancelled,
@@ -10,7 +10,6 @@ import type {
   Settlement,
   WorkOptions,
 } from '../broker.ts'
-import { errorText } from '../error-text.ts'
 import { isOpen, type JobStatus, type NewJob } from '../job.ts'
 import { Flow } from './flow.ts'
 import { type Entry, isOverdue, JobTable } from './job-table.ts'

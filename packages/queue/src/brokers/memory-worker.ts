@@ -1,5 +1,5 @@
+import { longestTimerMs } from '@sluice/core'
 import type { BrokerWorker } from '../broker.ts'
-import { longestTimerMs } from '../timer-ms.ts'
 import type { Entry } from './job-table.ts'
 
 interface MemoryWork {

@@ -1,6 +1,14 @@
-import { flag, given, invalid, knownFields, oneOf, SluiceError, wholeNumber } from '@sluice/core'
+import {
+  flag,
+  given,
+  invalid,
+  knownFields,
+  oneOf,
+  SluiceError,
+  waitBoundMs,
+  wholeNumber,
+} from '@sluice/core'
 import type { Queue } from '../queue.ts'
-import { waitBoundMs } from '../timer-ms.ts'
 import type { AdmissionOptions } from './admission.ts'
 
 export type Admit = 'always' | 'overflow' | 'preferred'

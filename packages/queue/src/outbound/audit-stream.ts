@@ -1,5 +1,4 @@
-import { given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
-import { errorText } from '../error-text.ts'
+import { errorText, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
 import type { OutboundEvent, OutboundObserver } from './outbound-event.ts'
 
 export interface AuditStreamOptions {

@@ -1,6 +1,4 @@
-import { warnOnce } from '@sluice/core'
-import { errorText } from '../error-text.ts'
-import { longestTimerMs } from '../timer-ms.ts'
+import { errorText, longestTimerMs, warnOnce } from '@sluice/core'
 
 /** Waits without keeping the process alive: for what nobody outside waits for. By the global timer, which tests can fake. */
 export function backgroundSleep(delayMs: number): Promise<void> {

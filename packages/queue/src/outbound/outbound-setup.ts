@@ -6,10 +6,10 @@ import {
   knownFields,
   memoryStore,
   type Store,
+  waitBoundMs,
   wholeNumber,
   windowMsOf,
 } from '@sluice/core'
-import { waitBoundMs } from '../timer-ms.ts'
 import type { OutboundObserver } from './outbound-event.ts'
 import type { CallOptions, OutboundOptions } from './outbound-options.ts'
 import type { Quota } from './quota-slots.ts'

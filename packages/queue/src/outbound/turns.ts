@@ -1,6 +1,4 @@
-import { warnOnce } from '@sluice/core'
-import { errorText } from '../error-text.ts'
-import { sleep } from '../sleep.ts'
+import { errorText, sleep, warnOnce } from '@sluice/core'
 import { background } from './background.ts'
 import { CallNotMade } from './call-refused.ts'
 import type { RefusalReason } from './outbound-event.ts'

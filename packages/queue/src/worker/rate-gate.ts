@@ -1,5 +1,4 @@
-import type { Decision, Limiter } from '@sluice/core'
-import { longestTimerMs } from '../timer-ms.ts'
+import { type Decision, type Limiter, longestTimerMs } from '@sluice/core'
 
 /** How soon a limiter is asked again whose store did not decide. */
 const unavailableRetryMs = 250

@@ -1,6 +1,5 @@
-import { type ErrorCode, isSluiceError, type MaybePromise } from '@sluice/core'
+import { type ErrorCode, errorText, isSluiceError, type MaybePromise } from '@sluice/core'
 import type { Settlement } from '../broker.ts'
-import { errorText } from '../error-text.ts'
 import type { Job } from '../job.ts'
 import { jsonText } from '../json-text.ts'
 import type { Tell } from '../queue-event.ts'

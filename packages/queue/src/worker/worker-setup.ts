@@ -5,12 +5,12 @@ import {
   knownFields,
   memoryStore,
   SluiceError,
+  timerMs,
   wholeNumber,
   windowMsOf,
 } from '@sluice/core'
 import type { Broker } from '../broker.ts'
 import { brokerOf } from '../broker-option.ts'
-import { timerMs } from '../timer-ms.ts'
 import type { Backoff } from './backoff.ts'
 import type { RunSetup } from './run.ts'
 import type { Rate, WorkerOptions } from './worker.ts'
