@@ -4,11 +4,10 @@ import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import { adaptive, apiKey, bearer, cpu, ip, schedule, tiers } from '@sluice/http'
+import { auditStream, createOutbound } from '@sluice/outbound'
 import {
-  auditStream,
   bullmqBroker,
   createAdmission,
-  createOutbound,
   createQueue,
   createWorker,
   memoryBroker,

@@ -25,25 +25,6 @@ export type { JobResponse } from './http/ended-answer.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
-export { type AuditStream, type AuditStreamOptions, auditStream } from './outbound/audit-stream.ts'
-export { createOutbound } from './outbound/outbound.ts'
-export type {
-  CallMade,
-  CallRefused,
-  OutboundEvent,
-  OutboundObserver,
-  OutboundPaused,
-  OutboundRecovering,
-  RefusalReason,
-} from './outbound/outbound-event.ts'
-export type {
-  CallContext,
-  CallOptions,
-  Outbound,
-  OutboundFetchInit,
-  OutboundLimit,
-  OutboundOptions,
-} from './outbound/outbound-options.ts'
 export {
   createQueue,
   type EnqueueResult,

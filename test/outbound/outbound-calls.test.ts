@@ -4,7 +4,7 @@ import {
   type Outbound,
   type OutboundEvent,
   type OutboundOptions,
-} from '@sluice/queue'
+} from '@sluice/outbound'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 const never = (): Promise<never> => new Promise(() => undefined)

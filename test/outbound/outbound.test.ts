@@ -4,10 +4,10 @@ import {
   type Outbound,
   type OutboundEvent,
   type OutboundOptions,
-} from '@sluice/queue'
+} from '@sluice/outbound'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { mostWithin } from './rolling.ts'
+import { mostWithin } from '../queue/rolling.ts'
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

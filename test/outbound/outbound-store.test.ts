@@ -1,9 +1,9 @@
 import { memoryStore } from '@sluice/core'
-import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/queue'
+import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/outbound'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { mostWithin } from '../queue/rolling.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
-import { mostWithin } from './rolling.ts'
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -1,4 +1,4 @@
-import { auditStream, type OutboundEvent } from '@sluice/queue'
+import { auditStream, type OutboundEvent } from '@sluice/outbound'
 import { Redis } from 'ioredis'
 import { expect, it, vi } from 'vitest'
 import { startRedis } from '../support/redis-server.ts'
