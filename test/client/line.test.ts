@@ -1,6 +1,6 @@
 import { createFetch } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { GateKeeper } from '../../packages/client/src/gates/gate-keeper.ts'
+import { GateKeeper } from '../../packages/client/src/throttle/registry.ts'
 import { abortsAfter, limitedApi } from './limited-api.ts'
 import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
 

@@ -1,5 +1,5 @@
 import { errorText, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
-import type { OutboundEvent, OutboundObserver } from './outbound-event.ts'
+import type { OutboundEvent, OutboundObserver } from './event.ts'
 
 export interface AuditStreamOptions {
   /** An ioredis or node-redis client, of a single node or Sentinel. */

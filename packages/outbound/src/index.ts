@@ -1,5 +1,4 @@
 export { type AuditStream, type AuditStreamOptions, auditStream } from './audit-stream.ts'
-export { createOutbound } from './outbound.ts'
 export type {
   CallMade,
   CallRefused,
@@ -8,7 +7,7 @@ export type {
   OutboundPaused,
   OutboundRecovering,
   RefusalReason,
-} from './outbound-event.ts'
+} from './event.ts'
 export type {
   CallContext,
   CallOptions,
@@ -16,4 +15,5 @@ export type {
   OutboundFetchInit,
   OutboundLimit,
   OutboundOptions,
-} from './outbound-options.ts'
+} from './options.ts'
+export { createOutbound } from './outbound.ts'

@@ -1,15 +1,20 @@
 import { isSluiceError, notify } from '@sluice/core'
 import { background } from './background.ts'
-import { CallNotMade, callRefused } from './call-refused.ts'
-import { fetchCall } from './fetch-call.ts'
-import type { TellOutbound } from './outbound-event.ts'
-import type { CallContext, CallOptions, Outbound, OutboundOptions } from './outbound-options.ts'
-import { type Call, checkCall, setUpOutbound } from './outbound-setup.ts'
-import { Pause } from './pause.ts'
-import { type Held, Slots } from './slots.ts'
-import { responseOf, timedCall } from './timed-call.ts'
+import { CallNotMade, callRefused, fetchCall, responseOf, timedCall } from './call.ts'
+import type { TellOutbound } from './event.ts'
+import { Pause } from './fleet/pause.ts'
+import { type Held, Slots } from './fleet/quotas.ts'
+import {
+  type Call,
+  type CallContext,
+  type CallOptions,
+  checkCall,
+  type Outbound,
+  type OutboundOptions,
+  setUpOutbound,
+} from './options.ts'
+import { pauseMs, type VendorAnswer, vendorAnswerOf } from './third-party-answer.ts'
 import { Turns } from './turns.ts'
-import { pauseMs, type VendorAnswer, vendorAnswerOf } from './vendor-answer.ts'
 
 /**
  * Makes calls to a third party that never exceed its quotas, from any number of processes.

@@ -1,9 +1,8 @@
 import { errorText, sleep, warnOnce } from '@sluice/core'
 import { background } from './background.ts'
-import { CallNotMade } from './call-refused.ts'
-import type { RefusalReason } from './outbound-event.ts'
-import type { Held, Slots } from './slots.ts'
-import { type Waiting, WaitLine } from './wait-line.ts'
+import { CallNotMade } from './call.ts'
+import type { RefusalReason } from './event.ts'
+import type { Held, Slots } from './fleet/quotas.ts'
 
 /** How soon it is tried again after an error that nobody expects. */
 const errorRetryMs = 1_000
@@ -82,5 +81,40 @@ export class Turns {
       warnOnce(`an outbound could not ask for slots, and tries again: ${reason}`)
       return errorRetryMs
     }
+  }
+}
+
+/** A call that waits for its slots. */
+export interface Waiting {
+  readonly cost: number
+  /** The higher goes first; of one priority, who came first. */
+  readonly priority: number
+  /** Told that the call may be made, with its slots. */
+  readonly admit: (held: Held) => void
+}
+
+/** Calls in the order in which they are made. */
+export class WaitLine {
+  readonly #calls: Waiting[] = []
+
+  get length(): number {
+    return this.#calls.length
+  }
+
+  get first(): Waiting | undefined {
+    return this.#calls[0]
+  }
+
+  add(call: Waiting): void {
+    let at = this.#calls.length
+    while (at > 0 && (this.#calls[at - 1]?.priority ?? 0) < call.priority) at -= 1
+    this.#calls.splice(at, 0, call)
+  }
+
+  /** Whether it still waited. */
+  remove(call: Waiting): boolean {
+    const at = this.#calls.indexOf(call)
+    if (at !== -1) this.#calls.splice(at, 1)
+    return at !== -1
   }
 }

@@ -13,26 +13,8 @@ export {
   type Settlement,
   type WorkOptions,
 } from './broker.ts'
-export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
-export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
-export {
-  type AdmissionOptions,
-  createAdmission,
-  type IdempotencyOptions,
-} from './http/admission.ts'
-export type { Admit } from './http/admission-setup.ts'
-export type { JobResponse } from './http/ended-answer.ts'
-export type { RequestEnvelope } from './http/envelope.ts'
-export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
-export type { Job, JobState, JobStatus, NewJob } from './job.ts'
-export {
-  createQueue,
-  type EnqueueResult,
-  type JobRequest,
-  type Queue,
-  type QueueOptions,
-  type SettledOptions,
-} from './queue.ts'
+export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq/broker.ts'
+export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
 export type {
   JobDead,
   JobEnded,
@@ -44,8 +26,26 @@ export type {
   RunDone,
   RunRetried,
   RunStarted,
-} from './queue-event.ts'
-export type { FindResultUrl } from './result-url.ts'
+} from './event.ts'
+export {
+  type AdmissionOptions,
+  createAdmission,
+  type IdempotencyOptions,
+} from './http/admission.ts'
+export type { JobResponse } from './http/ended-answer.ts'
+export type { RequestEnvelope } from './http/envelope.ts'
+export type { Admit } from './http/options.ts'
+export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
+export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export type { FindResultUrl } from './options.ts'
+export {
+  createQueue,
+  type EnqueueResult,
+  type JobRequest,
+  type Queue,
+  type QueueOptions,
+  type SettledOptions,
+} from './queue.ts'
 export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
 export {
   type CloseOptions,

@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { type Duration, errorText, type MaybePromise, SluiceError, sleep } from '@sluice/core'
 import { type HttpRequest, type KeyResolver, resolveKey } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
-import { digest } from './digest.ts'
-import { DepthGauge } from './drain.ts'
-import { identityDigest } from './identity-digest.ts'
+import { digest, identityDigest } from './digest.ts'
+import { type QueueObserver, teller } from './event.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { jsonText } from './json-text.ts'
-import { type QueueObserver, teller } from './queue-event.ts'
-import { setUpQueue } from './queue-setup.ts'
-import { type FindResultUrl, resultUrlOf } from './result-url.ts'
+import { type FindResultUrl, resultUrlOf, setUpQueue } from './options.ts'
+import { DepthGauge } from './wait-estimate.ts'
 
 export interface QueueOptions<Native = unknown> {
   /** Where jobs are kept. */

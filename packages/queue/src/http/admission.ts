@@ -9,18 +9,24 @@ import {
 import type { Admission, AdmissionRequest, HttpRequest, Taken } from '@sluice/http'
 import { isOpen, type JobStatus } from '../job.ts'
 import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
-import { type AdmissionSetup, type Admit, looksOfOne, setUpAdmission } from './admission-setup.ts'
-import { acceptedAnswer, type JobAnswer, problem, retryIn } from './answers.ts'
+import {
+  acceptedAnswer,
+  bodyProblem,
+  type JobAnswer,
+  notEnqueued,
+  orUnavailable,
+  orWithout,
+  problem,
+  retryIn,
+  taken,
+} from './answers.ts'
 import { endedAnswer, type JobResponse } from './ended-answer.ts'
-import { envelopeOf, type RequestEnvelope } from './envelope.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { envelopeOf, fingerprintOf, type RequestEnvelope } from './envelope.ts'
 import { HeldRequests } from './held-requests.ts'
-import { parseIdempotencyKey } from './idempotency-key.ts'
-import { parsePrefer } from './prefer.ts'
+import { type AdmissionSetup, type Admit, looksOfOne, setUpAdmission } from './options.ts'
 import { readBody } from './request-body.ts'
+import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
 import { checkSoft, isSoft } from './soft-policies.ts'
-import { bodyProblem, notEnqueued, taken } from './taken.ts'
-import { orUnavailable, orWithout } from './unavailable.ts'
 
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>

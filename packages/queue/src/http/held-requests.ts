@@ -1,7 +1,7 @@
 import type { AdmissionRequest } from '@sluice/http'
 import { isOpen, type JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { orWithout } from './unavailable.ts'
+import { orWithout } from './answers.ts'
 
 interface HoldingTerms<Native> {
   readonly queue: Queue<Native>

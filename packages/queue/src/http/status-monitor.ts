@@ -3,10 +3,9 @@ import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
 import { isOpen } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { looksOfOne, queueOf } from './admission-setup.ts'
-import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
+import { type JobAnswer, jobAnswer, json, orUnavailable, problem, quotaProblem } from './answers.ts'
 import { endedAnswer } from './ended-answer.ts'
-import { orUnavailable } from './unavailable.ts'
+import { looksOfOne, queueOf } from './options.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>

@@ -1,9 +1,8 @@
 import { type ErrorCode, errorText, isSluiceError, type MaybePromise } from '@sluice/core'
 import type { Settlement } from '../broker.ts'
+import type { Tell } from '../event.ts'
 import type { Job } from '../job.ts'
 import { jsonText } from '../json-text.ts'
-import type { Tell } from '../queue-event.ts'
-import { type Backoff, backoffMs } from './backoff.ts'
 
 export interface RunContext {
   /**
@@ -175,4 +174,18 @@ function jsonOf(result: unknown): string {
   } catch (cause) {
     throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
   }
+}
+
+/** How long a failed job waits before it is tried again. */
+export interface Backoff {
+  readonly baseMs: number
+  readonly maxMs: number
+}
+
+/**
+ * Exponential backoff with full jitter: anything from 0 to base · 2^(attempt − 1), and to the maximum at most. Jobs that failed together
+ * come back spread out.
+ */
+export function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
+  return Math.floor(Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)))
 }

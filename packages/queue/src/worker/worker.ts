@@ -8,11 +8,11 @@ import {
   type Without,
 } from '@sluice/core'
 import type { Broker, RunJob, Settlement } from '../broker.ts'
+import { type QueueObserver, teller } from '../event.ts'
 import type { Job } from '../job.ts'
-import { type QueueObserver, teller } from '../queue-event.ts'
-import { RateGate } from './rate-gate.ts'
+import { setUpWorker } from './options.ts'
+import { RateGate } from './rate.ts'
 import { type JobHandler, lastWordsMs, type RunSetup, runOnce } from './run.ts'
-import { setUpWorker } from './worker-setup.ts'
 
 interface WorkerSettings<Payload, Result> {
   /** Where jobs come from. */
