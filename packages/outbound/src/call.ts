@@ -2,16 +2,6 @@ import { SluiceError } from '@sluice/core'
 import type { RefusalReason } from './event.ts'
 import type { CallContext, CallOptions, OutboundFetchInit } from './options.ts'
 
-/** Why a call was not made. */
-export class CallNotMade extends Error {
-  readonly reason: RefusalReason
-
-  constructor(reason: RefusalReason) {
-    super(reason)
-    this.reason = reason
-  }
-}
-
 const reasons: { readonly [reason in RefusalReason]: string } = {
   full: 'as many calls wait as may (maxQueue)',
   timeout: 'the call waited as long as it may (maxWait)',

@@ -47,6 +47,6 @@ export interface OutboundRecovering {
 export type OutboundObserver = (event: OutboundEvent) => void
 
 /** An event without its teller, which is the same for all of one outbound. */
-type WithoutTeller<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
+type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
 
-export type TellOutbound = (event: WithoutTeller<OutboundEvent>) => void
+export type EmitOutbound = (event: WithoutSource<OutboundEvent>) => void

@@ -1,9 +1,9 @@
-import { isSluiceError, notify } from '@sluice/core'
+import { isSluiceError, type MaybePromise, notify, TurnQueue } from '@sluice/core'
 import { background } from './background.ts'
-import { CallNotMade, callRefused, fetchCall, responseOf, timedCall } from './call.ts'
-import type { TellOutbound } from './event.ts'
+import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
+import type { EmitOutbound, RefusalReason } from './event.ts'
 import { Pause } from './fleet/pause.ts'
-import { type Held, Slots } from './fleet/quotas.ts'
+import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
 import {
   type Call,
   type CallContext,
@@ -13,8 +13,7 @@ import {
   type OutboundOptions,
   setUpOutbound,
 } from './options.ts'
-import { pauseMs, type VendorAnswer, vendorAnswerOf } from './third-party-answer.ts'
-import { Turns } from './turns.ts'
+import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-party-answer.ts'
 
 /**
  * Makes calls to a third party that never exceed its quotas, from any number of processes.
@@ -26,24 +25,29 @@ import { Turns } from './turns.ts'
 export function createOutbound(options: OutboundOptions): Outbound {
   const setup = setUpOutbound(options)
   const { name, maxQueue, lateArrivalMs, by, onEvent } = setup
-  const tell: TellOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
+  const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
   const pause = new Pause(name, setup.store)
-  const slots = new Slots(setup, pause, (forMs) => tell({ type: 'recovering', forMs }))
-  const turns = new Turns(slots, setup.maxWaitMs)
+  const quotas = new FleetQuotas(setup, pause, (forMs) => emit({ type: 'recovering', forMs }))
+  const turns = new TurnQueue<CallLease>({
+    ask: (cost) => quotas.take(cost),
+    giveBack: (lease) => quotas.giveBack(lease),
+  })
   let isClosed = false
 
-  /** Waits for the slots of a call, and tells of it when they do not come. */
-  async function slotsFor(call: Call, waitMs: () => number): Promise<Held> {
-    const { signal, label, cost } = call
-    try {
-      if (isClosed) throw new CallNotMade('closed')
-      if (signal?.aborted) throw new CallNotMade('aborted')
-      if (turns.waiting >= maxQueue) throw new CallNotMade('full')
-      return await turns.wait(call, signal)
-    } catch (error) {
-      if (!(error instanceof CallNotMade)) throw error
-      tell({ type: 'refused', label, cost, waitMs: waitMs(), reason: error.reason })
-      throw error.reason === 'aborted' ? signal?.reason : callRefused(name, error.reason)
+  /** Waits for the units of a call. Reports a call that is not made. */
+  async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {
+    const { cost, priority, signal, label } = call
+    const turn = await turnOf()
+    if ('grant' in turn) return turn.grant
+    const reason = turn.left
+    emit({ type: 'refused', label, cost, waitMs: waitMs(), reason })
+    throw reason === 'aborted' ? signal?.reason : callRefused(name, reason)
+
+    function turnOf(): MaybePromise<{ grant: CallLease } | { left: RefusalReason }> {
+      if (isClosed) return { left: 'closed' }
+      if (signal?.aborted) return { left: 'aborted' }
+      if (turns.waiting >= maxQueue) return { left: 'full' }
+      return turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWaitMs })
     }
   }
 
@@ -54,31 +58,31 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const call = checkCall(callOptions, setup)
     const { label, cost } = call
     const waitMs = stopwatch()
-    const held = await slotsFor(call, waitMs)
+    const lease = await leaseFor(call, waitMs)
     const made = { type: 'call', label, cost, startedAt: Date.now(), waitMs: waitMs() } as const
     const runMs = stopwatch()
     try {
       const value = await timedCall(name, make, call)
-      slots.answered(held)
-      tell({ ...made, runMs: runMs(), answer: heeded(value)?.status ?? 'ok' })
+      quotas.answered(lease)
+      emit({ ...made, runMs: runMs(), answer: obeyed(value)?.status ?? 'ok' })
       return value
     } catch (error) {
       const response = responseOf(error)
-      if (response === undefined) background(slots.unanswered(held, lateArrivalMs))
-      else slots.answered(held)
+      if (response === undefined) background(quotas.unanswered(lease, lateArrivalMs))
+      else quotas.answered(lease)
       const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
-      tell({ ...made, runMs: runMs(), answer: heeded(response)?.status ?? otherwise })
+      emit({ ...made, runMs: runMs(), answer: obeyed(response)?.status ?? otherwise })
       throw error
     }
   }
 
   /** Holds up the fleet for as long as an answer says, if what a call came to is one. */
-  function heeded(value: unknown): VendorAnswer | undefined {
-    const answer = vendorAnswerOf(value)
+  function obeyed(value: unknown): ThirdPartyAnswer | undefined {
+    const answer = thirdPartyAnswerOf(value)
     const forMs = answer === undefined ? 0 : pauseMs(answer)
     if (answer === undefined || forMs === 0) return answer
     pause.begin(forMs)
-    tell({ type: 'paused', forMs, status: answer.status })
+    emit({ type: 'paused', forMs, status: answer.status })
     return answer
   }
 
@@ -97,7 +101,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     async close() {
       isClosed = true
       turns.close()
-      await Promise.all([pause.close(), slots.close()])
+      await Promise.all([pause.close(), quotas.close()])
     },
   }
 }

@@ -1,13 +1,13 @@
 import { parseHeaders } from '@sluice/headers'
 
 /** What is read of a third party's answer. */
-export interface VendorAnswer {
+export interface ThirdPartyAnswer {
   readonly status: number
   readonly headers: { get(name: string): string | null }
 }
 
 /** The answer that a call came to, if it is one: of fetch, or as other clients have them (axios, got, Octokit). */
-export function vendorAnswerOf(value: unknown): VendorAnswer | undefined {
+export function thirdPartyAnswerOf(value: unknown): ThirdPartyAnswer | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const status: unknown = Reflect.get(value, 'status') ?? Reflect.get(value, 'statusCode')
   const headers: unknown = Reflect.get(value, 'headers')
@@ -32,7 +32,7 @@ const unsaidMs = 1_000
 const longestMs = 86_400_000
 
 /** How long a third party wants no more calls: what it says with a refusal, or that nothing is left of a quota until its reset. */
-export function pauseMs({ status, headers }: VendorAnswer): number {
+export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
   const { retryAfterMs, policies } = parseHeaders(headers, { nowMs: theirNowMs(headers) })
   const spent = policies.filter(({ remaining }) => remaining === 0)
   const untilResetMs = Math.max(0, ...spent.map(({ resetMs = 0 }) => resetMs))
@@ -45,7 +45,7 @@ export function pauseMs({ status, headers }: VendorAnswer): number {
 }
 
 /** Dates are by the clock of whoever sends them. `Date` is floored to the second, which makes waits longer, never shorter. */
-function theirNowMs(headers: VendorAnswer['headers']): number | undefined {
+function theirNowMs(headers: ThirdPartyAnswer['headers']): number | undefined {
   const dateMs = Date.parse(headers.get('Date') ?? '')
   return Number.isNaN(dateMs) ? undefined : dateMs
 }

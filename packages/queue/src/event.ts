@@ -75,12 +75,12 @@ export interface JobEnded {
 /** Told of what happens. What it throws is reported once as a warning, and changes nothing. */
 export type QueueObserver = (event: QueueEvent) => void
 
-/** An event without its queue, which is the same for all of one teller. */
+/** An event without its queue, which is the same for all of one emitterOf. */
 type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
-export type Tell = (event: WithoutQueue<QueueEvent>) => void
+export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
 /** How those of one queue tell of events. */
-export function teller(queue: string, observer: QueueObserver | undefined): Tell {
+export function emitterOf(queue: string, observer: QueueObserver | undefined): Emit {
   return observer ? (event) => notify(observer, { queue, ...event }) : () => undefined
 }

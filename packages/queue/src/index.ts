@@ -13,7 +13,8 @@ export {
   type Settlement,
   type WorkOptions,
 } from './broker.ts'
-export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq/broker.ts'
+export { bullmqBroker } from './brokers/bullmq/broker.ts'
+export type { BullmqBrokerOptions } from './brokers/bullmq/options.ts'
 export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
 export type {
   JobDead,
@@ -27,29 +28,20 @@ export type {
   RunRetried,
   RunStarted,
 } from './event.ts'
-export {
-  type AdmissionOptions,
-  createAdmission,
-  type IdempotencyOptions,
-} from './http/admission.ts'
+export { createAdmission } from './http/admission.ts'
 export type { JobResponse } from './http/ended-answer.ts'
 export type { RequestEnvelope } from './http/envelope.ts'
-export type { Admit } from './http/options.ts'
+export type { AdmissionOptions, Admit, IdempotencyOptions } from './http/options.ts'
 export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
 export type { Job, JobState, JobStatus, NewJob } from './job.ts'
-export type { FindResultUrl } from './options.ts'
+export type { FindResultUrl, QueueOptions } from './options.ts'
 export {
   createQueue,
   type EnqueueResult,
   type JobRequest,
   type Queue,
-  type QueueOptions,
   type SettledOptions,
 } from './queue.ts'
+export type { WorkerOptions } from './worker/options.ts'
 export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
-export {
-  type CloseOptions,
-  createWorker,
-  type Worker,
-  type WorkerOptions,
-} from './worker/worker.ts'
+export { type CloseOptions, createWorker, type Worker } from './worker/worker.ts'

@@ -1,4 +1,5 @@
 import {
+  type Duration,
   given,
   invalid,
   knownFields,
@@ -9,8 +10,35 @@ import {
 } from '@sluice/core'
 import { checkResolver, type KeyResolver } from '@sluice/http'
 import { type Broker, brokerOf } from './broker.ts'
+import type { QueueObserver } from './event.ts'
 import type { JobStatus } from './job.ts'
-import type { QueueOptions } from './queue.ts'
+
+export interface QueueOptions<Native = unknown> {
+  /** Where jobs are kept. */
+  broker: Broker
+  /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
+  maxDepth?: number
+  /** Those of one identity, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
+  maxDepthPerIdentity?: number
+  /** How long a job is worth running: one that waits longer expires. @default '1h' */
+  maxAge?: Duration
+  /** How long the outcome of a job is kept, and its idempotency key counts. @default '1h' */
+  retention?: Duration
+  /** The longest job, as JSON, in bytes. @default 100_000 */
+  maxJobBytes?: number
+  /**
+   * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
+   * request without a key has no jobs; `firstOf(apiKey({ verify }), ip())` gives it those of its address, which many users may share.
+   * @default none
+   */
+  identity?: KeyResolver<Native>
+  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
+  secret?: string
+  /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
+  resultUrl?: FindResultUrl
+  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
+  onEvent?: QueueObserver
+}
 
 /** The checked options of a queue, with the defaults filled in. */
 export interface QueueSetup<Native> {

@@ -3,22 +3,22 @@ import type { Broker, Depth } from './broker.ts'
 /** Where nothing has drained yet, so that nobody knows how fast it will: for who is refused, and for who polls. */
 const unknownRateMs = { refused: 5_000, polling: 2_000 } as const
 
-const shortestMs = 1_000
-const longestMs = 3_600_000
+const minMs = 1_000
+const maxMs = 3_600_000
 
 /** How long a look at the queue is good for: whoever is refused asks, and a herd is refused at once. */
 const freshMs = 500
 
 /** How long a full queue takes to drain, as it has drained of late: depth ÷ rate, from a second to an hour. */
 function drainMs({ depth, outPerSecond }: Depth, asking: keyof typeof unknownRateMs): number {
-  if (depth === 0) return shortestMs
+  if (depth === 0) return minMs
   if (outPerSecond === 0) return unknownRateMs[asking]
   const estimateMs = Math.ceil((depth / outPerSecond) * 1_000)
-  return Math.min(Math.max(estimateMs, shortestMs), longestMs)
+  return Math.min(Math.max(estimateMs, minMs), maxMs)
 }
 
 /** Looks at a broker's depth now and then, and not for everybody who asks. */
-export class DepthGauge {
+export class WaitEstimate {
   readonly #broker: Broker
   #looked: Promise<Depth> | undefined
   #lookedAt = 0

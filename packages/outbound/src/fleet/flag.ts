@@ -18,8 +18,8 @@ export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): 
 
 const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
 
-/** A sign that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A block by hand, which nobody is blocked by. */
-export class FleetSign {
+/** A flag that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A block by hand, which nobody is blocked by. */
+export class FleetFlag {
   readonly #limiter: Limiter
   readonly #key: string
 
@@ -29,7 +29,7 @@ export class FleetSign {
     this.#limiter = createLimiter({ penalty: { after: 'never', name }, store, ...onlyTheStore })
   }
 
-  /** What a decision asks of it: at a cost of 1 it is denied while the sign is set, at a cost of 0 it is only told. */
+  /** What a decision asks of it: at a cost of 1 it is denied while the flag is set, at a cost of 0 it is only told. */
   checks(cost: 0 | 1): readonly Check[] {
     const { penalty } = this.#limiter
     return penalty ? [{ policy: penalty, key: this.#key, cost, limit: penalty.limit }] : []

@@ -1,6 +1,6 @@
 import type { Check, Decision, Store } from '@sluice/core'
 import { background, backgroundSleep } from '../background.ts'
-import { FleetSign } from './flag.ts'
+import { FleetFlag } from './flag.ts'
 
 /** How often whoever was told looks whether the store has the pause still; and how soon it tells a store that failed again. */
 const recheckMs = 500
@@ -8,9 +8,9 @@ const recheckMs = 500
 /** What two clocks may differ by. */
 const toleratedMs = 50
 
-/** While a third party wants no calls, a sign in the store keeps the fleet from making any: it outlives whoever was told. */
+/** While a third party wants no calls, a flag in the store keeps the fleet from making any: it outlives whoever was told. */
 export class Pause {
-  readonly #sign: FleetSign
+  readonly #flag: FleetFlag
   /** By a clock that never steps. */
   #endsAt = 0
   #telling: Promise<boolean> | undefined
@@ -18,7 +18,7 @@ export class Pause {
   #isClosed = false
 
   constructor(name: string, store: Store) {
-    this.#sign = new FleetSign(`outbound.${name}.pause`, store)
+    this.#flag = new FleetFlag(`outbound.${name}.pause`, store)
   }
 
   /** How much of it is left, as far as this process was told by the third party. */
@@ -28,12 +28,12 @@ export class Pause {
 
   /** What a permit asks of it: whether any process was told. */
   get checks(): readonly Check[] {
-    return this.#sign.checks(1)
+    return this.#flag.checks(1)
   }
 
   /** How soon it is worth asking again after a denial with these checks; `undefined` when the fleet is not paused. */
   retryMsBy(decision: Decision): number | undefined {
-    const leftMs = this.#sign.leftMsBy(decision)
+    const leftMs = this.#flag.leftMsBy(decision)
     return leftMs > 0 ? Math.min(leftMs, 1_000) : undefined
   }
 
@@ -66,14 +66,14 @@ export class Pause {
     return this.#telling
   }
 
-  /** Sets the sign unless it lasts as long already. Looks again afterwards: another process may have set a shorter one at the same time. */
+  /** Sets the flag unless it lasts as long already. Looks again afterwards: another process may have set a shorter one at the same time. */
   async #tellStore(): Promise<boolean> {
     for (let tries = 1; tries <= 3; tries += 1) {
-      const knownMs = await this.#sign.leftMs()
+      const knownMs = await this.#flag.leftMs()
       if (knownMs === undefined) return false
       if (knownMs + toleratedMs >= this.leftMs) return true
       try {
-        await this.#sign.set(this.leftMs)
+        await this.#flag.set(this.leftMs)
       } catch {
         // The store is away: told when it is back.
         return false

@@ -13,7 +13,7 @@ export const graceMs = 30_000
  * The units of one quota: those of calls under way, which are renewed and given back, and those of calls that are over, which run out after
  * a window. Both together never exceed the limit.
  */
-export class QuotaSlots {
+export class QuotaUnits {
   readonly #quota: Quota
   readonly #underWay: Policy
   readonly #over: Policy

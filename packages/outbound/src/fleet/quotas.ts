@@ -1,14 +1,14 @@
 import { type Check, type Decision, isMemoryStore, type Limiter, type Store } from '@sluice/core'
 import { background, backgroundSleep, repeat } from '../background.ts'
-import { StoreMemory } from './data-loss.ts'
+import { DataLossWatch } from './data-loss.ts'
 import { fleetLimiter } from './flag.ts'
 import type { Pause } from './pause.ts'
-import { graceMs, type Quota, QuotaSlots, quotaPolicies } from './quota-units.ts'
+import { graceMs, type Quota, QuotaUnits, quotaPolicies } from './quota-units.ts'
 import { RecentCalls } from './recent-calls.ts'
-import { Doubt } from './recovery-wait.ts'
+import { RecoveryWait } from './recovery-wait.ts'
 
 /** The units of one call. */
-export interface Held {
+export interface CallLease {
   readonly cost: number
   /** Whose leases they are. */
   decision: Decision
@@ -17,7 +17,7 @@ export interface Held {
 }
 
 /** No units now. */
-export interface NotHeld {
+export interface NoLease {
   /** How soon it is worth asking again. */
   readonly retryMs: number
 }
@@ -37,19 +37,19 @@ const awayRetryMs = 250
  * the third party counted it, no window of its own has more than the limit. All units are leases, so that the store keeps time for the whole
  * fleet, and nothing stays behind for ever.
  */
-export class Slots {
+export class FleetQuotas {
   readonly #limiter: Limiter
-  readonly #quotas: readonly QuotaSlots[]
+  readonly #quotas: readonly QuotaUnits[]
   readonly #pause: Pause
-  readonly #doubt: Doubt
+  readonly #recovery: RecoveryWait
   /** `undefined` where the store lives in this process, and so has forgotten nothing that this process knows. */
-  readonly #memory: StoreMemory | undefined
+  readonly #lossWatch: DataLossWatch | undefined
   readonly #recent: RecentCalls
   readonly #shortestMs: number
   readonly #longestMs: number
   readonly #isWatched: boolean
-  readonly #underWay = new Set<Held>()
-  readonly #tellings = new Set<Promise<void>>()
+  readonly #underWay = new Set<CallLease>()
+  readonly #reports = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -61,83 +61,84 @@ export class Slots {
       readonly recoveryMs: number
     },
     pause: Pause,
-    onDoubt: (forMs: number) => void,
+    onRecovery: (forMs: number) => void,
   ) {
     const { name, quotas, store, recoveryMs } = setup
     this.#pause = pause
     this.#recent = new RecentCalls(quotas)
     this.#shortestMs = Math.min(...quotas.map(({ windowMs }) => windowMs))
     this.#longestMs = Math.max(...quotas.map(({ windowMs }) => windowMs))
-    this.#doubt = new Doubt(quotas, recoveryMs, onDoubt)
-    this.#memory = isMemoryStore(store)
+    this.#recovery = new RecoveryWait(quotas, recoveryMs, onRecovery)
+    this.#lossWatch = isMemoryStore(store)
       ? undefined
-      : new StoreMemory(setup, this.#doubt, () => this.#retell())
+      : new DataLossWatch(setup, this.#recovery, () => this.#reportAgain())
     // Where no permit comes for the longest window anyway, nobody has to hear of calls that are over.
-    this.#isWatched = this.#memory !== undefined && this.#longestMs > recoveryMs
+    this.#isWatched = this.#lossWatch !== undefined && this.#longestMs > recoveryMs
     this.#limiter = fleetLimiter(
       quotas.flatMap((quota) => quotaPolicies(name, quota)),
       store,
     )
     this.#quotas = quotas.flatMap((quota, index) => {
       const [underWay, over] = this.#limiter.policies.slice(2 * index)
-      return underWay && over ? [new QuotaSlots(quota, underWay, over)] : []
+      return underWay && over ? [new QuotaUnits(quota, underWay, over)] : []
     })
   }
 
-  async take(cost: number): Promise<Held | NotHeld> {
+  async take(cost: number): Promise<{ readonly grant: CallLease } | NoLease> {
     const pauseMs = this.#pause.leftMs
     if (pauseMs > 0) return { retryMs: Math.min(pauseMs, 1_000) }
     const askedAt = performance.now()
     const decision = await this.#limiter.decide([
       ...this.#quotas.flatMap((quota) => quota.takeChecks(cost)),
       ...this.#pause.checks,
-      ...(this.#memory?.checks ?? []),
+      ...(this.#lossWatch?.checks ?? []),
     ])
     if (decision.source !== 'store') {
-      this.#doubt.failed()
+      this.#recovery.storeFailed()
       return { retryMs: awayRetryMs }
     }
-    this.#doubt.heard()
-    const isWhole = this.#memory?.isWholeBy(decision) ?? true
+    this.#recovery.storeAnswered()
+    const isWhole = this.#lossWatch?.isWholeBy(decision) ?? true
     const rooms = this.#quotas.map((quota) => quota.read(decision))
     if (!decision.allowed) {
       const pausedMs = this.#pause.retryMsBy(decision)
       // What was asked for was less than there is: asked again at once.
       return { retryMs: pausedMs ?? (rooms.includes('more') ? 0 : this.#retryMs) }
     }
-    const doubtMs = this.#doubt.restMs
+    const recoveryMs = this.#recovery.restMs
     const isLate = performance.now() - askedAt > lateMs
     const isRoom = this.#quotas.every((quota) => quota.holds(decision))
-    if (isWhole && isRoom && doubtMs === 0 && !isLate) return this.#hold(cost, decision)
+    if (isWhole && isRoom && recoveryMs === 0 && !isLate)
+      return { grant: this.#hold(cost, decision) }
     await this.#limiter.release(decision)
-    return { retryMs: doubtMs > 0 ? Math.min(doubtMs, awayRetryMs) : this.#retryMs }
+    return { retryMs: recoveryMs > 0 ? Math.min(recoveryMs, awayRetryMs) : this.#retryMs }
   }
 
   /** For a call that was not made after all. */
-  async giveBack(held: Held): Promise<void> {
-    this.#underWay.delete(held)
-    await this.#limiter.release(held.decision)
+  async giveBack(lease: CallLease): Promise<void> {
+    this.#underWay.delete(lease)
+    await this.#limiter.release(lease.decision)
   }
 
   /** The third party has answered: the slots last one window from now. */
-  answered(held: Held): void {
-    this.#recent.add(held.cost)
-    const telling = this.#tell(held).finally(() => this.#tellings.delete(telling))
-    this.#tellings.add(telling)
-    background(telling)
+  answered(lease: CallLease): void {
+    this.#recent.add(lease.cost)
+    const report = this.#report(lease).finally(() => this.#reports.delete(report))
+    this.#reports.add(report)
+    background(report)
   }
 
   /** It has not answered, and may still count the call for so long. */
-  async unanswered(held: Held, lateMs: number): Promise<void> {
+  async unanswered(lease: CallLease, lateMs: number): Promise<void> {
     await backgroundSleep(lateMs)
-    this.answered(held)
+    this.answered(lease)
   }
 
-  /** Waits until the store knows of the answers that have come, a second at most. What is under way keeps its units. */
+  /** Waits until the store knows of the answers that have come, for a second at most. Calls under way keep their units. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#memory?.close()
-    await Promise.race([Promise.allSettled(this.#tellings), backgroundSleep(1_000)])
+    this.#lossWatch?.close()
+    await Promise.race([Promise.allSettled(this.#reports), backgroundSleep(1_000)])
   }
 
   /** When a slot is free is known to no process alone. */
@@ -146,44 +147,44 @@ export class Slots {
     return Math.min(Math.max(evenMs, 5), 250) * (0.75 + Math.random() / 2)
   }
 
-  #hold(cost: number, decision: Decision): Held {
-    const held: Held = { cost, decision, isRenewing: false }
-    this.#underWay.add(held)
+  #hold(cost: number, decision: Decision): CallLease {
+    const lease: CallLease = { cost, decision, isRenewing: false }
+    this.#underWay.add(lease)
     const everyMs = Math.min(this.#shortestMs / renewalsPerWindow, longestRenewalMs)
     this.#timer ??= repeat(() => this.#renewAll(), everyMs)
-    return held
+    return lease
   }
 
   #renewAll(): void {
-    for (const held of this.#underWay) background(this.#renew(held))
+    for (const lease of this.#underWay) background(this.#renew(lease))
     const isWatching = this.#isWatched && !this.#isClosed && this.#recent.units().some(isSome)
-    if (isWatching && this.#memory) background(this.#memory.look())
+    if (isWatching && this.#lossWatch) background(this.#lossWatch.look())
     if (isWatching || this.#underWay.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
-  async #renew(held: Held): Promise<void> {
-    if (held.isRenewing) return
-    held.isRenewing = true
+  async #renew(lease: CallLease): Promise<void> {
+    if (lease.isRenewing) return
+    lease.isRenewing = true
     try {
-      const isKept = await this.#isKept(held.decision)
-      if (isKept || !this.#underWay.has(held)) return
+      const isKept = await this.#isKept(lease.decision)
+      if (isKept || !this.#underWay.has(lease)) return
       // The leases are gone, or the store fails: new ones last as long, and one too many is no harm.
-      this.#doubt.failed()
-      const decision = await this.#charge(({ quota }) => quota.underWayCheck(held.cost))
-      if (decision) await this.#replace(held, decision)
+      this.#recovery.storeFailed()
+      const decision = await this.#charge(({ quota }) => quota.underWayCheck(lease.cost))
+      if (decision) await this.#replace(lease, decision)
     } finally {
-      held.isRenewing = false
+      lease.isRenewing = false
       // It may have come to its end meanwhile.
-      if (!this.#underWay.has(held)) await this.#limiter.release(held.decision)
+      if (!this.#underWay.has(lease)) await this.#limiter.release(lease.decision)
     }
   }
 
-  async #replace(held: Held, decision: Decision): Promise<void> {
-    this.#doubt.lost()
-    const before = held.decision
-    held.decision = decision
+  async #replace(lease: CallLease, decision: Decision): Promise<void> {
+    this.#recovery.dataLost()
+    const before = lease.decision
+    lease.decision = decision
     // It may be there after all.
     await this.#limiter.release(before)
   }
@@ -191,23 +192,23 @@ export class Slots {
   /** Asks twice, since an answer may have been lost on its way. */
   async #isKept(decision: Decision): Promise<boolean> {
     const isKept = (await this.#limiter.renew(decision)) || (await this.#limiter.renew(decision))
-    if (isKept) this.#doubt.heard()
+    if (isKept) this.#recovery.storeAnswered()
     return isKept
   }
 
   /** Until the store knows that the call is over, its units are those of a call under way. */
-  async #tell(held: Held): Promise<void> {
+  async #report(lease: CallLease): Promise<void> {
     const endsAt = performance.now() + this.#longestMs + graceMs
     for (let tries = 0; performance.now() < endsAt; tries += 1) {
-      if (await this.#charge(({ quota }) => quota.overCheck(held.cost))) break
+      if (await this.#charge(({ quota }) => quota.overCheck(lease.cost))) break
       await backgroundSleep(Math.min(50 * 2 ** tries, 1_000))
     }
-    this.#underWay.delete(held)
-    await this.#limiter.release(held.decision)
+    this.#underWay.delete(lease)
+    await this.#limiter.release(lease.decision)
   }
 
   /** Tells a store that has lost its data of the calls that are over. Those under way tell of themselves. */
-  async #retell(): Promise<boolean> {
+  async #reportAgain(): Promise<boolean> {
     const units = this.#recent.units()
     if (!units.some(isSome)) return true
     const decision = await this.#charge(({ quota, index }) => quota.overCheck(units[index] ?? 0))
@@ -216,19 +217,19 @@ export class Slots {
 
   /** Takes units without asking; `undefined` when the store did not. */
   async #charge(
-    checkOf: (of: { readonly quota: QuotaSlots; readonly index: number }) => Check,
+    checkOf: (of: { readonly quota: QuotaUnits; readonly index: number }) => Check,
   ): Promise<Decision | undefined> {
     const checks = this.#quotas.map((quota, index) => checkOf({ quota, index }))
     try {
       const decision = await this.#limiter.chargeChecks(checks)
       if (decision.source === 'store') {
-        this.#doubt.heard()
+        this.#recovery.storeAnswered()
         return decision
       }
     } catch {
       // A store that answers nonsense has not done it either.
     }
-    this.#doubt.failed()
+    this.#recovery.storeFailed()
     return undefined
   }
 }

@@ -14,7 +14,7 @@ const noticePerAway = 4
  * While a store is away for long, the units of calls under way run out. What was answered before it was back counts for a window after that;
  * of the rest the store is told when it is back.
  */
-export class Doubt {
+export class RecoveryWait {
   readonly #windowsMs: readonly number[]
   readonly #mostMs: number
   readonly #onBegin: (forMs: number) => void
@@ -38,12 +38,12 @@ export class Doubt {
   }
 
   /** The store did not decide. */
-  failed(): void {
+  storeFailed(): void {
     this.#isAway = true
   }
 
   /** The store has decided. */
-  heard(): void {
+  storeAnswered(): void {
     const now = performance.now()
     if (this.#isAway) this.#wait(this.#afterAway(now))
     this.#isAway = false
@@ -52,7 +52,7 @@ export class Doubt {
   }
 
   /** The store has lost what it knew: others have to tell it of their calls, and may have to notice first that it is there. */
-  lost(): void {
+  dataLost(): void {
     this.#noteSilence(performance.now())
     const noticedMs = shortestNoticeMs + noticePerAway * this.#silence.lengthMs
     this.#wait(Math.max(...this.#windowsMs, Math.min(noticeMs, noticedMs)))

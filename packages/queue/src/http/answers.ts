@@ -21,8 +21,8 @@ export interface JobAnswer {
 }
 
 /** The bounds of what a client that polls is told to wait. */
-const soonestPollMs = 1_000
-const latestPollMs = 30_000
+const minPollMs = 1_000
+const maxPollMs = 30_000
 
 export interface Monitored {
   /** Where the job can be watched. */
@@ -40,7 +40,7 @@ export function acceptedAnswer({ id }: { id: string }, { monitor, drainMs }: Mon
 export function jobAnswer(job: JobStatus, drainMs: number): JobAnswer {
   const { id, state } = job
   if (state === 'pending') return json(200, { id, status: state }, pollIn(drainMs))
-  if (state === 'running') return json(200, { id, status: state }, pollIn(soonestPollMs))
+  if (state === 'running') return json(200, { id, status: state }, pollIn(minPollMs))
   if (state === 'done') return json(200, { id, status: state, result: job.result ?? null })
   if (state === 'cancelled') return json(200, { id, status: state })
   const status = state === 'expired' ? 410 : 500
@@ -72,7 +72,7 @@ export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> 
 
 /** A 202 is no refusal: the wait is a hint for whoever polls. */
 function pollIn(drainMs: number): Readonly<Record<string, string>> {
-  return retryIn(Math.min(Math.max(drainMs, soonestPollMs), latestPollMs))
+  return retryIn(Math.min(Math.max(drainMs, minPollMs), maxPollMs))
 }
 
 export function json(

@@ -1,15 +1,62 @@
 import {
+  type Duration,
   flag,
   given,
   invalid,
   knownFields,
+  type MaybePromise,
   oneOf,
   SluiceError,
   waitBoundMs,
   wholeNumber,
 } from '@sluice/core'
+import type { JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import type { AdmissionOptions } from './admission.ts'
+import type { JobResponse } from './ended-answer.ts'
+import type { RequestEnvelope } from './envelope.ts'
+
+export interface AdmissionOptions<Native = unknown> {
+  queue: Queue<Native>
+  /** Where the status monitor is mounted, as clients see it: `'/jobs'`. Locations are made of it. */
+  monitor: string
+  /**
+   * Which requests are queued: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
+   * `Prefer: respond-async`; `preferred`, only those.
+   * @default 'always'
+   */
+  admit?: Admit
+  /** Names of the policies that are soft: over them alone a request is queued; over any other it is refused. `overflow` only. @default all */
+  soft?: readonly string[]
+  /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
+  headers?: readonly string[]
+  /**
+   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
+   * are carried as base64. @default 65_536, or as much as the queue takes
+   */
+  maxBodyBytes?: number
+  /** Makes the payload of the job. @default the envelope */
+  toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
+  /**
+   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
+   * and a body that is written as JSON. @default 200 with { id, status, result }
+   */
+  toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
+  /** What `Idempotency-Key` means. */
+  idempotency?: IdempotencyOptions
+  /** The longest that a request is held for `Prefer: wait`. @default '30s' */
+  maxWait?: Duration
+  /** Requests that are held for `Prefer: wait` at once in this process; one more is answered at once. @default 1_000 */
+  maxWaiting?: number
+}
+
+export interface IdempotencyOptions {
+  /** Whether a request without a key gets 400. @default false */
+  required?: boolean
+  /** Whether the key must be quoted, as the draft has it; many clients leave the quotes away. @default false */
+  strict?: boolean
+  /** What a request gets whose job has not ended: that job (202), or 409. @default 'same' */
+  whileRunning?: 'same' | 'conflict'
+}
 
 export type Admit = 'always' | 'overflow' | 'preferred'
 
@@ -100,7 +147,7 @@ function maxBodyBytesOf<Native>(
 }
 
 /** How often one identity may look at its jobs: at the monitor by default, and over a limit by sending a request again. */
-export const looksOfOne = {
+export const pollPolicy = {
   name: 'poll',
   algorithm: 'fixed-window',
   limit: 20,

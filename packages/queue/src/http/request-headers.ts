@@ -10,14 +10,14 @@ const preference =
   /([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?[^,"]*(?:"(?:[^"\\]|\\.)*"[^,"]*)*/y
 
 /** No client has that much to prefer. */
-const longestHeader = 1_024
+const maxHeaderLength = 1_024
 
 /** Reads the header: of a preference that is there twice the first counts; what cannot be read is as if it were not there. */
 export function parsePrefer(header: string | undefined): Preference {
   let respondAsync = false
   let waitMs: number | undefined
   let at = 0
-  while (header !== undefined && header.length <= longestHeader && at < header.length) {
+  while (header !== undefined && header.length <= maxHeaderLength && at < header.length) {
     preference.lastIndex = at
     const found = preference.exec(header)
     if (!found) {

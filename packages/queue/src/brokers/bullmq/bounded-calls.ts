@@ -1,10 +1,10 @@
 import { errorText, isSluiceError, SluiceError } from '@sluice/core'
 
-export interface AskLineOptions {
+export interface BoundedCallsOptions {
   /** The longest that an ask may take. */
   readonly deadlineMs: number
   /** Asks that may be under way at once. */
-  readonly mostAtOnce: number
+  readonly maxAtOnce: number
 }
 
 /** While nothing is answered, one ask is let through so often. */
@@ -14,9 +14,9 @@ const probeEveryMs = 250
 const probeLostMs = 10_000
 
 /** An ask, as whoever works on it sees it. */
-export interface Ask {
+export interface BrokerCall {
   /** Whether it was given up: what need not be done for it any more should not be. */
-  readonly isLate: boolean
+  readonly isTimedOut: boolean
 }
 
 /** What the line needs of one. */
@@ -30,23 +30,23 @@ interface Started {
  * so little is under way at once: the others wait here, and are dropped when they are late. Once an ask is overdue the others are refused at
  * once, but for a probe now and then, until one is answered.
  */
-export class AskLine {
-  readonly #options: AskLineOptions
+export class BoundedCalls {
+  readonly #options: BoundedCallsOptions
   readonly #waiting = new Set<Started>()
   #underWay = 0
   #isStuck = false
   #probe: Started | undefined
   #probedAt = 0
 
-  constructor(options: AskLineOptions) {
+  constructor(options: BoundedCallsOptions) {
     this.#options = options
   }
 
   /** @throws SluiceError */
-  async ask<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+  async ask<T>(work: (ask: BrokerCall) => Promise<T>): Promise<T> {
     const isProbe = this.#isStuck
     if (isProbe && !this.#mayProbe()) throw failure('the broker does not answer')
-    const asked: Asked<T> = new Asked(work, this.#options.deadlineMs, (hasStarted) => {
+    const asked: TimedCall<T> = new TimedCall(work, this.#options.deadlineMs, (hasStarted) => {
       this.#waiting.delete(asked)
       if (hasStarted) this.#getStuck()
     })
@@ -54,7 +54,7 @@ export class AskLine {
       this.#probe = asked
       this.#probedAt = performance.now()
     }
-    if (isProbe || this.#underWay < this.#options.mostAtOnce) void this.#start(asked)
+    if (isProbe || this.#underWay < this.#options.maxAtOnce) void this.#start(asked)
     else this.#waiting.add(asked)
     return asked.answer
   }
@@ -65,7 +65,7 @@ export class AskLine {
     this.#underWay -= 1
     if (this.#probe === asked) this.#probe = undefined
     const [next] = this.#waiting
-    if (!next || this.#underWay >= this.#options.mostAtOnce) return
+    if (!next || this.#underWay >= this.#options.maxAtOnce) return
     this.#waiting.delete(next)
     void this.#start(next)
   }
@@ -83,17 +83,17 @@ export class AskLine {
 }
 
 /** One ask and its time. */
-class Asked<T> implements Ask, Started {
+class TimedCall<T> implements BrokerCall, Started {
   readonly answer: Promise<T>
-  readonly #work: (ask: Ask) => Promise<T>
+  readonly #work: (ask: BrokerCall) => Promise<T>
   readonly #timer: NodeJS.Timeout
   #resolve: (answer: T) => void = () => undefined
   #reject: (error: SluiceError) => void = () => undefined
   #hasStarted = false
-  isLate = false
+  isTimedOut = false
 
   constructor(
-    work: (ask: Ask) => Promise<T>,
+    work: (ask: BrokerCall) => Promise<T>,
     deadlineMs: number,
     onLate: (hasStarted: boolean) => void,
   ) {
@@ -126,7 +126,7 @@ class Asked<T> implements Ask, Started {
 
   refuse(error: SluiceError): void {
     clearTimeout(this.#timer)
-    this.isLate = true
+    this.isTimedOut = true
     this.#reject(error)
   }
 }

@@ -12,36 +12,19 @@ import type {
   WorkOptions,
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import type { KeptOptions } from '../kept-bounds.ts'
-import { type Ask, AskLine } from './bounded-calls.ts'
+import { BoundedCalls, type BrokerCall } from './bounded-calls.ts'
 import type { BullmqConnection } from './connection.ts'
 import { readJob, type StoredJob, statusOf, storedJob, writeJob } from './job.ts'
 import { findJob, isForgotten, isOverdue } from './lookup.ts'
-import { type BullmqSetup, setUpBullmq } from './options.ts'
-import { BullmqPlaces } from './queue-state.ts'
+import { type BullmqBrokerOptions, type BullmqSetup, setUpBullmq } from './options.ts'
+import { QueueState } from './queue-state.ts'
 import { type Bullmq, BullmqWorker } from './worker.ts'
-
-export interface BullmqBrokerOptions extends KeptOptions {
-  /**
-   * Where Redis is: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
-   * broker opens connections of its own, and ends them.
-   */
-  connection: string | object | (() => object)
-  /** The name of BullMQ's queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
-  name?: string
-  /** What BullMQ's keys begin with; in braces (`{bull}`) for a Cluster. @default 'bull' */
-  prefix?: string
-  /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
-  deadlineMs?: number
-  /** Told of errors of the connections, which are made again by themselves. @default a warning, once for each message */
-  onError?: (error: Error) => void
-}
 
 /** Attempts are counted by our worker, which knows how many there may be; BullMQ is to ask it each time. */
 const attemptsOfBullmq = 1_000_000
 
 /** What may be carried out by a Redis that was frozen, once it goes on. */
-const mostAsks = 100
+const maxCalls = 100
 
 /** Jobs that expired unseen, and are ended at once to make room. */
 const endedAtOnce = 50
@@ -67,14 +50,14 @@ interface Opened {
   readonly bullmq: Bullmq
   readonly connected: BullmqConnection
   readonly queue: Queue
-  readonly places: BullmqPlaces
+  readonly state: QueueState
 }
 
 class BullmqBroker implements Broker {
   readonly isShared = true
   readonly name: string
   readonly #setup: BullmqSetup
-  readonly #line: AskLine
+  readonly #calls: BoundedCalls
   readonly #workers = new Set<LateWorker>()
   #opened: Promise<Opened> | undefined
   #isClosed = false
@@ -82,16 +65,16 @@ class BullmqBroker implements Broker {
   constructor(setup: BullmqSetup) {
     this.name = setup.name
     this.#setup = setup
-    this.#line = new AskLine({ deadlineMs: setup.deadlineMs, mostAtOnce: mostAsks })
+    this.#calls = new BoundedCalls({ deadlineMs: setup.deadlineMs, maxAtOnce: maxCalls })
   }
 
   async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
     return this.#ask(async (opened, ask) => {
       const wanted = storedJob(job, terms)
-      let taken = await opened.places.take(wanted, job.id, terms)
-      if (taken.outcome === 'overdue' && !ask.isLate) {
+      let taken = await opened.state.take(wanted, job.id, terms)
+      if (taken.outcome === 'overdue' && !ask.isTimedOut) {
         await this.#endOverdue(opened, terms)
-        taken = await opened.places.take(wanted, job.id, terms)
+        taken = await opened.state.take(wanted, job.id, terms)
       }
       if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
       if (taken.outcome !== 'taken') return taken
@@ -102,31 +85,31 @@ class BullmqBroker implements Broker {
   }
 
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    return this.#ask(({ places }) => places.find(identity, idempotencyKey))
+    return this.#ask(({ state }) => state.find(identity, idempotencyKey))
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
-    return this.#ask(async ({ queue, places }) => {
+    return this.#ask(async ({ queue, state }) => {
       const found = await findJob(queue, id)
       if (!found || isForgotten(found)) return undefined
-      return (await isOverdue(found, places)) ? { ...found.status, state: 'expired' } : found.status
+      return (await isOverdue(found, state)) ? { ...found.status, state: 'expired' } : found.status
     })
   }
 
   async cancel(id: string): Promise<Cancelled> {
-    return this.#ask(async ({ queue, places }) => {
+    return this.#ask(async ({ queue, state }) => {
       const found = await findJob(queue, id)
       if (!found || isForgotten(found)) return 'unknown'
       if (found.status.state === 'cancelled') return 'cancelled'
-      if (!isOpen(found.status) || (await isOverdue(found, places))) return 'finished'
-      const end = await places.endWaiting(readJob(found.job), 'cancelled')
+      if (!isOpen(found.status) || (await isOverdue(found, state))) return 'finished'
+      const end = await state.endWaiting(readJob(found.job), 'cancelled')
       if (end === 'running') return 'cancelling'
       return end === 'ended' ? 'cancelled' : end
     })
   }
 
   async depth(): Promise<Depth> {
-    return this.#ask(({ places }) => places.depth())
+    return this.#ask(({ state }) => state.depth())
   }
 
   work(run: RunJob, options: WorkOptions): BrokerWorker {
@@ -156,10 +139,10 @@ class BullmqBroker implements Broker {
   }
 
   async retry(id: string): Promise<boolean> {
-    return this.#ask(async ({ queue, places }) => {
+    return this.#ask(async ({ queue, state }) => {
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      if (!(await places.reopen(readJob(found.job)))) return false
+      if (!(await state.reopen(readJob(found.job)))) return false
       try {
         await found.job.retry('failed', { resetAttemptsMade: true })
         return true
@@ -183,10 +166,10 @@ class BullmqBroker implements Broker {
     // What could not be opened was told to whoever asked, and needs no end.
     const opened = await this.#opened?.catch(() => undefined)
     if (!opened) return
-    const { queue, places, connected } = opened
+    const { queue, state, connected } = opened
     if (!(await endsWithin(queue.close(), connectionPatienceMs))) {
       // It waits for an answer to its farewell.
-      places.client.then(
+      state.client.then(
         (client) => client.disconnect(),
         () => undefined,
       )
@@ -196,10 +179,10 @@ class BullmqBroker implements Broker {
 
   /** Adds a job that has its place. One whose client has been told that it may not have been is added only where a key says what it is. */
   async #add(
-    { queue, places }: Opened,
-    { job, claim, ask }: { job: StoredJob; claim: string; ask: Ask },
+    { queue, state }: Opened,
+    { job, claim, ask }: { job: StoredJob; claim: string; ask: BrokerCall },
   ): Promise<void> {
-    if (ask.isLate) return places.undo(job, claim)
+    if (ask.isTimedOut) return state.undo(job, claim)
     try {
       await queue.add('job', writeJob(job), {
         jobId: job.id,
@@ -214,18 +197,18 @@ class BullmqBroker implements Broker {
         removeOnFail: { count: this.#setup.maxDeadLetters },
       })
     } catch (error) {
-      await places.undo(job, claim).catch(this.#report)
+      await state.undo(job, claim).catch(this.#report)
       throw error
     }
-    if (ask.isLate && !job.record) await places.endWaiting(job, 'withdrawn')
+    if (ask.isTimedOut && !job.record) await state.endWaiting(job, 'withdrawn')
   }
 
   /** Ends jobs that nobody has begun to run in time, so that they hold no places. */
-  async #endOverdue({ queue, places }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
-    const ids = await places.overdue(endedAtOnce)
+  async #endOverdue({ queue, state }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
+    const ids = await state.overdue(endedAtOnce)
     const ends = ids.map(async (id) => {
       const found = await findJob(queue, id)
-      if (!found || (await places.endWaiting(readJob(found.job), 'expired')) !== 'ended') return
+      if (!found || (await state.endWaiting(readJob(found.job), 'expired')) !== 'ended') return
       onExpired?.(found.status)
     })
     await Promise.all(ends)
@@ -247,16 +230,16 @@ class BullmqBroker implements Broker {
       streams: { events: { maxLen: eventsKept } },
     })
     queue.on('error', this.#report)
-    return { bullmq, connected, queue, places: new BullmqPlaces(queue, this.#setup) }
+    return { bullmq, connected, queue, state: new QueueState(queue, this.#setup) }
   }
 
-  async #ask<T>(work: (opened: Opened, ask: Ask) => Promise<T>): Promise<T> {
+  async #ask<T>(work: (opened: Opened, ask: BrokerCall) => Promise<T>): Promise<T> {
     this.#checkOpen()
-    return this.#line.ask(async (ask) => {
+    return this.#calls.ask(async (ask) => {
       const opened = await this.#open()
-      await opened.places.client
+      await opened.state.client
       // It may have come after all, when nobody waits any more.
-      if (ask.isLate) throw new Error('it was given up')
+      if (ask.isTimedOut) throw new Error('it was given up')
       return work(opened, ask)
     })
   }

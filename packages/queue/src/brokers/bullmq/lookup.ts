@@ -1,7 +1,7 @@
 import type { Job, Queue } from 'bullmq'
 import type { JobStatus } from '../../job.ts'
 import { readJob, statusOf } from './job.ts'
-import type { BullmqPlaces } from './queue-state.ts'
+import type { QueueState } from './queue-state.ts'
 
 export interface Found {
   readonly job: Job
@@ -21,10 +21,10 @@ export async function findJob(queue: Queue, id: string): Promise<Found | undefin
 }
 
 /** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
-export async function isOverdue({ job, status }: Found, places: BullmqPlaces): Promise<boolean> {
+export async function isOverdue({ job, status }: Found, state: QueueState): Promise<boolean> {
   const { id, expiresAt } = readJob(job)
   if (status.state !== 'pending' || expiresAt === undefined || expiresAt > Date.now()) return false
-  return !(await places.hasBegun({ id }))
+  return !(await state.hasBegun({ id }))
 }
 
 /** BullMQ removes what ended long ago when something else ends, and not before. */

@@ -1,7 +1,22 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
-import { type KeptBounds, keptBounds } from '../kept-bounds.ts'
-import type { BullmqBrokerOptions } from './broker.ts'
+import { type KeptBounds, type KeptOptions, keptBounds } from '../kept-bounds.ts'
 import { type Connect, connectOf } from './connection.ts'
+
+export interface BullmqBrokerOptions extends KeptOptions {
+  /**
+   * Where Redis is: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
+   * broker opens connections of its own, and ends them.
+   */
+  connection: string | object | (() => object)
+  /** The name of BullMQ's queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
+  name?: string
+  /** What BullMQ's keys begin with; in braces (`{bull}`) for a Cluster. @default 'bull' */
+  prefix?: string
+  /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
+  deadlineMs?: number
+  /** Told of errors of the connections, which are made again by themselves. @default a warning, once for each message */
+  onError?: (error: Error) => void
+}
 
 /** The checked options of a BullMQ broker, with the defaults filled in. */
 export interface BullmqSetup extends KeptBounds {

@@ -47,7 +47,7 @@ type KeptSet = 'completed' | 'failed'
  * The places that a queue has for jobs, of which BullMQ knows nothing: it has no bound, and no identities. They live beside its keys,
  * under `<prefix>:<queue>:sluice:`.
  */
-export class BullmqPlaces {
+export class QueueState {
   readonly #queue: Queue
   readonly #scripts: BullmqScripts
   readonly #bounds: KeptBounds

@@ -9,7 +9,7 @@ import {
 } from '../../broker.ts'
 import type { BullmqConnection } from './connection.ts'
 import { type Ending, readJob, type StoredJob } from './job.ts'
-import type { BullmqPlaces } from './queue-state.ts'
+import type { QueueState } from './queue-state.ts'
 
 /** What of the library is needed: it is loaded when it is used, since not everybody has it. */
 export type Bullmq = typeof import('bullmq')
@@ -28,7 +28,7 @@ export interface BullmqWork {
   readonly queueName: string
   readonly connected: BullmqConnection
   readonly prefix: string
-  readonly places: BullmqPlaces
+  readonly state: QueueState
   readonly onError: (error: unknown) => void
   readonly run: RunJob
   readonly options: WorkOptions
@@ -86,10 +86,10 @@ export class BullmqWorker implements BrokerWorker {
     })
     worker.on('stalled', (id) => options.onStalled(id))
     worker.on('lockRenewalFailed', (ids) => void Promise.all(ids.map((id) => this.#stopLost(id))))
-    void this.#reported(work.places.sweep())
+    void this.#reported(work.state.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
-      setInterval(() => void this.#reported(work.places.sweep()), sweepMs).unref(),
+      setInterval(() => void this.#reported(work.state.sweep()), sweepMs).unref(),
     ]
   }
 
@@ -132,15 +132,15 @@ export class BullmqWorker implements BrokerWorker {
   }
 
   async #run(run: Run): Promise<Settlement> {
-    const { places, onError } = this.#work
-    const { isToStop, interrupted, hasBegun } = await places.occupy(run.job)
+    const { state, onError } = this.#work
+    const { isToStop, interrupted, hasBegun } = await state.occupy(run.job)
     if (isToStop) return { outcome: 'cancelled' }
     const { retentionMs: _, record: __, ...job } = run.job
     const delivery = {
       ...{ interrupted, hasBegun },
       async begin() {
         try {
-          await places.begin(run.job)
+          await state.begin(run.job)
           run.hasBegun = true
         } catch (error) {
           onError(error)
@@ -172,7 +172,7 @@ export class BullmqWorker implements BrokerWorker {
     this.#settling.set(run.native, settlement)
     if (settlement.outcome === 'retry') throw new RetryLater(settlement.error, settlement.delayMs)
     // Where this fails the place is swept: what the job came to is worth more.
-    await this.#reported(this.#work.places.release(run.job, run.token))
+    await this.#reported(this.#work.state.release(run.job, run.token))
     if (settlement.outcome === 'dead') throw new bullmq.UnrecoverableError(settlement.error)
     const { onSettled: _, ...ending } = settlement
     return ending
@@ -185,7 +185,7 @@ export class BullmqWorker implements BrokerWorker {
     settlement.onSettled?.()
     if (settlement.outcome === 'retry') return
     const set = settlement.outcome === 'dead' ? 'failed' : 'completed'
-    const keeping = this.#reported(this.#work.places.keep(readJob(native), set))
+    const keeping = this.#reported(this.#work.state.keep(readJob(native), set))
     this.#keeping.add(keeping)
     void keeping.finally(() => this.#keeping.delete(keeping))
   }
@@ -210,14 +210,14 @@ export class BullmqWorker implements BrokerWorker {
 
   async #unbegin(run: Run): Promise<void> {
     if (!run.hasBegun) return
-    await this.#work.places.begin(run.job, -1)
+    await this.#work.state.begin(run.job, -1)
     run.hasBegun = false
   }
 
   /** BullMQ may mean an earlier run of the job, that ended as its lock was to be renewed. */
   async #stopLost(id: string): Promise<void> {
     const run = this.#running.get(id)
-    if (!run || (await this.#reported(this.#work.places.holdsLock(id, run.token))) !== false) return
+    if (!run || (await this.#reported(this.#work.state.holdsLock(id, run.token))) !== false) return
     run.controller.abort(new LeaseLost('the job is run elsewhere by now'))
   }
 
@@ -233,7 +233,7 @@ export class BullmqWorker implements BrokerWorker {
     this.#isPolling = true
     try {
       const looks = [...this.#running].map(async ([id, { controller }]) => {
-        if (!(await this.#reported(this.#work.places.isToStop(id)))) return
+        if (!(await this.#reported(this.#work.state.isToStop(id)))) return
         controller.abort(new DOMException('the job was cancelled', 'AbortError'))
       })
       await Promise.all(looks)

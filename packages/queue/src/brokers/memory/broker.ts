@@ -13,7 +13,7 @@ import type {
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
 import { type KeptBounds, type KeptOptions, keptBounds } from '../kept-bounds.ts'
 import { type Entry, isOverdue, JobTable } from './job-table.ts'
-import { Flow } from './throughput.ts'
+import { Throughput } from './throughput.ts'
 import { MemoryWorker } from './worker.ts'
 
 export interface MemoryBrokerOptions extends KeptOptions {
@@ -34,7 +34,7 @@ class MemoryBroker implements Broker {
   readonly isShared = false
   readonly name: string
   readonly #jobs: JobTable
-  readonly #flow = new Flow()
+  readonly #throughput = new Throughput()
   readonly #workers = new Set<MemoryWorker>()
   #isClosed = false
 
@@ -62,7 +62,7 @@ class MemoryBroker implements Broker {
     }
     const bound = this.#fullBound(job, terms)
     if (bound) return { outcome: 'full', bound }
-    this.#flow.came(nowMs, this.#jobs.depth)
+    this.#throughput.came(nowMs, this.#jobs.depth)
     const { payload, ...others } = job
     this.#jobs.add({
       job: others,
@@ -114,7 +114,7 @@ class MemoryBroker implements Broker {
     const nowMs = Date.now()
     const { depth, running, dead, oldestAt = nowMs } = this.#jobs
     const oldestMs = Math.max(0, nowMs - oldestAt)
-    return { depth, running, dead, oldestMs, ...this.#flow.rates(nowMs) }
+    return { depth, running, dead, oldestMs, ...this.#throughput.rates(nowMs) }
   }
 
   work(run: RunJob, { concurrency }: WorkOptions): MemoryWorker {
@@ -165,7 +165,7 @@ class MemoryBroker implements Broker {
   #end(entry: Entry, settlement: Settlement): void {
     const nowMs = Date.now()
     this.#jobs.settle(entry, settlement, nowMs)
-    if (!isOpen(entry)) this.#flow.went(nowMs)
+    if (!isOpen(entry)) this.#throughput.went(nowMs)
     this.#wakeWorkers()
   }
 

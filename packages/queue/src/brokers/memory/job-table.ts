@@ -31,7 +31,7 @@ export interface Entry {
 const lookedAtOnce = 100
 
 /** How often the table looks for what is to be forgotten, at least: a clock may be set. */
-const longestLookMs = 60_000
+const maxLookMs = 60_000
 
 /** Jobs by id, in the order in which they came. */
 export class JobTable {
@@ -197,7 +197,7 @@ export class JobTable {
     if (nextAt >= this.#looksAt) return
     this.#looksAt = nextAt
     clearTimeout(this.#timer)
-    const delayMs = Math.min(Math.max(nextAt - nowMs, 1), longestLookMs)
+    const delayMs = Math.min(Math.max(nextAt - nowMs, 1), maxLookMs)
     this.#timer = setTimeout(() => {
       this.#looksAt = Number.POSITIVE_INFINITY
       this.forgetEnded(Date.now())

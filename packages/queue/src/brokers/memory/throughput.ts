@@ -2,7 +2,7 @@ const bucketMs = 1_000
 const spanMs = 30_000
 
 /** How many jobs come and go a second, over half a minute at most, and never longer than the queue has been busy. */
-export class Flow {
+export class Throughput {
   #busySince: number | undefined
   readonly #buckets = new Map<number, { in: number; out: number }>()
 
