@@ -46,7 +46,7 @@ export interface AdmissionOptions<Native = unknown> {
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Duration
   /** Requests that are held for `Prefer: wait` at once in this process; one more is answered at once. @default 1_000 */
-  maxWaiting?: number
+  maxHeld?: number
 }
 
 export interface IdempotencyOptions {
@@ -77,7 +77,7 @@ export interface AdmissionSetup<Native> {
   readonly isStrict: boolean
   readonly whileRunning: 'same' | 'conflict'
   readonly maxWaitMs: number
-  readonly maxWaiting: number
+  readonly maxHeld: number
 }
 
 const admissionFields: readonly (keyof AdmissionOptions)[] = [
@@ -91,7 +91,7 @@ const admissionFields: readonly (keyof AdmissionOptions)[] = [
   'toAnswer',
   'idempotency',
   'maxWait',
-  'maxWaiting',
+  'maxHeld',
 ]
 
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
@@ -128,7 +128,7 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
       ['same', 'conflict'],
     ),
     maxWaitMs: waitBoundMs(given(options.maxWait, '30s'), 'maxWait'),
-    maxWaiting: wholeNumber(given(options.maxWaiting, 1_000), { option: 'maxWaiting' }, { min: 0 }),
+    maxHeld: wholeNumber(given(options.maxHeld, 1_000), { option: 'maxHeld' }, { min: 0 }),
   }
 }
 
