@@ -6,12 +6,12 @@ import type { GiveUpEvent, Settings, WaitEvent } from './options.ts'
 import { dropBody } from './response.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
-import { closeGates, type GateKeeper, refusingGates } from './throttle/registry.ts'
+import { closeGates, type GateRegistry, refusingGates } from './throttle/registry.ts'
 
 export interface SessionParts {
   readonly call: Call
   readonly settings: Settings
-  readonly keeper: GateKeeper
+  readonly registry: GateRegistry
   readonly send: Fetch
 }
 
@@ -47,25 +47,25 @@ type Result = Answered | { readonly response: undefined }
 /** One call, from its first request to the answer that its caller gets. */
 export class Session {
   readonly call: Call
-  readonly keeper: GateKeeper
+  readonly registry: GateRegistry
   readonly route: string
   readonly #settings: Settings
   readonly #send: Fetch
   readonly #isRepeatable: boolean
   #waitLeftMs: number
   #tries = 0
-  #isScout = false
+  #isFirst = false
   #taken: readonly Gate[] = []
   /** The last answer. Its body is kept until another request is certain. */
   #response: Response | undefined
   /** What the last request has failed with, if it had no answer. */
   #failure: { readonly error: unknown } | undefined
 
-  constructor({ call, settings, keeper, send }: SessionParts) {
+  constructor({ call, settings, registry, send }: SessionParts) {
     this.#send = send
     this.call = call
     this.#settings = settings
-    this.keeper = keeper
+    this.registry = registry
     this.route = routeOf(call)
     this.#waitLeftMs = settings.maxTotalWaitMs
     const isSafe = settings.methods.has(call.method) || hasIdempotencyKey(call)
@@ -84,7 +84,7 @@ export class Session {
   }
 
   async #untilFinal(): Promise<Response> {
-    if (this.#settings.pace) await this.#followScout()
+    if (this.#settings.pace) await this.#awaitFirst()
     for (let toldUntilMs: number | undefined; ; ) {
       const tooLongMs = await this.#passGates(toldUntilMs)
       if (tooLongMs !== undefined) return this.#endUnsent(tooLongMs)
@@ -110,11 +110,11 @@ export class Session {
     for (let untilMs = toldUntilMs; ; untilMs = undefined) {
       this.call.signal?.throwIfAborted()
       const nowMs = clockMs()
-      const gates = this.keeper.gatesOf(this.route)
+      const gates = this.registry.gatesOf(this.route)
       const inTheWay = gates.filter(({ pacedMs }) => pacedMs > nowMs)
       const waiter: Waiter = {
         notBeforeMs: untilMs ?? 0,
-        gates: () => this.keeper.gatesOf(this.route),
+        gates: () => this.registry.gatesOf(this.route),
         patienceMs: (atMs) => this.#patienceMs(atMs - nowMs),
         waking: new Set(),
         passed: undefined,
@@ -122,7 +122,7 @@ export class Session {
       }
       const wait: Wait = {
         reason: untilMs === undefined ? 'held' : 'told',
-        waitMs: this.keeper.line.join(waiter),
+        waitMs: this.registry.queue.join(waiter),
         policies: inTheWay.flatMap(({ name }) => name ?? []),
         at: [waiter.waking],
         isOpenEnded: true,
@@ -131,7 +131,7 @@ export class Session {
       try {
         if (wait.waitMs > 0) await this.#wait(wait)
       } finally {
-        this.keeper.line.leave(waiter)
+        this.registry.queue.leave(waiter)
         this.#taken = waiter.passed ?? []
       }
       // A refusal of the same instant may have closed them again.
@@ -142,25 +142,25 @@ export class Session {
 
   #areGatesOpen(): boolean {
     const nowMs = clockMs()
-    return this.keeper.gatesOf(this.route).every((gate) => gate.isOpen(nowMs))
+    return this.registry.gatesOf(this.route).every((gate) => gate.isOpen(nowMs))
   }
 
   /** Waits for the answer to the call that is first on its route, since nothing is known before. */
-  async #followScout(): Promise<void> {
-    const waiting = this.keeper.waitingForScout(this.route)
-    this.#isScout = waiting === undefined
+  async #awaitFirst(): Promise<void> {
+    const waiting = this.registry.waitingForFirst(this.route)
+    this.#isFirst = waiting === undefined
     if (waiting === undefined) return
     const waitMs = this.#patienceMs(0)
     const ended = await this.#wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
-    // The scout may have failed, and brought no answer.
-    if (ended === 'woken') await this.#followScout()
+    // The first call may have failed without an answer.
+    if (ended === 'woken') await this.#awaitFirst()
   }
 
   #giveBack({ isAnswered }: { isAnswered: boolean }): void {
     if (this.#taken.length === 0) return
     for (const gate of this.#taken) gate.settle({ isAnswered })
     this.#taken = []
-    if (!isAnswered) this.keeper.line.move()
+    if (!isAnswered) this.registry.queue.move()
   }
 
   /** Hands in what the call has of its gates, and what it has learned for the next ones. */
@@ -169,9 +169,9 @@ export class Session {
       for (const gate of this.#taken) gate.relax()
     }
     this.#giveBack({ isAnswered: answer !== undefined })
-    if (answer !== undefined) this.keeper.learn(this.route, answer, clockMs())
-    if (this.#isScout) this.keeper.endScouting(this.route)
-    this.#isScout = false
+    if (answer !== undefined) this.registry.learn(this.route, answer, clockMs())
+    if (this.#isFirst) this.registry.endFirst(this.route)
+    this.#isFirst = false
   }
 
   async #request(): Promise<Result> {
@@ -214,7 +214,7 @@ export class Session {
     closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
     for (const release of releases) release()
     // Whom the headers held alone may go on.
-    if (held.some((gate) => gate.isOpen(clockMs()))) this.keeper.line.move()
+    if (held.some((gate) => gate.isOpen(clockMs()))) this.registry.queue.move()
     return answer
   }
 

@@ -1,4 +1,4 @@
-import { type Moment, Pace, withAir } from './pace.ts'
+import { type Moment, Pace, type Quota, withMargin } from './pace.ts'
 
 export interface Closing {
   /** When the server said to come back, on the client's clock. */
@@ -8,14 +8,6 @@ export interface Closing {
   readonly nowMs: number
   /** Draws what is added to `toldMs`. */
   jitterMs(): number
-}
-
-/** What an answer says about one policy. */
-export interface Quota {
-  readonly limit?: number | undefined
-  readonly remaining?: number | undefined
-  readonly resetMs?: number | undefined
-  readonly windowMs?: number | undefined
 }
 
 /** The distance between calls after a refusal, as long as nothing says how many are allowed: 20 a second. */
@@ -28,7 +20,7 @@ const maxSpacingMs = 1000
 const widening = 1.5
 const narrowing = 0.98
 
-const maxStrain = 32
+const maxSlowdown = 32
 
 /** How long calls are spaced after a gate has opened, where no window is known, and at most. */
 const unknownWindowMs = 10_000
@@ -57,7 +49,7 @@ export class Gate {
   #nextMs = 0
   #spacedUntilMs = 0
   /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
-  #strain = 1
+  #slowdown = 1
 
   constructor(name: string | undefined, { pace }: { pace: boolean }) {
     this.name = name
@@ -128,7 +120,7 @@ export class Gate {
 
   /** Notes that a call was let through and served. */
   relax(): void {
-    this.#strain = Math.max(1, this.#strain * narrowing)
+    this.#slowdown = Math.max(1, this.#slowdown * narrowing)
   }
 
   close(closing: Closing): void {
@@ -139,7 +131,8 @@ export class Gate {
       this.#stayClosed(toldMs)
       return
     }
-    this.#strain = nowMs < this.#spacedUntilMs ? Math.min(maxStrain, this.#strain * widening) : 1
+    this.#slowdown =
+      nowMs < this.#spacedUntilMs ? Math.min(maxSlowdown, this.#slowdown * widening) : 1
     this.#toldMs = toldMs
     this.#opensMs = toldMs + closing.jitterMs()
     this.#nextMs = this.#opensMs
@@ -182,7 +175,7 @@ export class Gate {
   /** The distance that the policy's own rate means. */
   #evenMs(): number {
     const evenMs =
-      this.#limit && this.#windowMs ? withAir(this.#windowMs / this.#limit) : unknownSpacingMs
-    return evenMs * this.#strain
+      this.#limit && this.#windowMs ? withMargin(this.#windowMs / this.#limit) : unknownSpacingMs
+    return evenMs * this.#slowdown
   }
 }

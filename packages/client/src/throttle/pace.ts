@@ -1,7 +1,13 @@
-import type { Quota } from './gate.ts'
-
 /** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
 const maxDistanceMs = 10_000
+
+/** What an answer says about one policy. */
+export interface Quota {
+  readonly limit?: number | undefined
+  readonly remaining?: number | undefined
+  readonly resetMs?: number | undefined
+  readonly windowMs?: number | undefined
+}
 
 export interface Moment {
   readonly nowMs: number
@@ -61,7 +67,7 @@ export class Pace {
     // each answer they would be put off again, and come at half the rate.
     if (waiting > 0 && left <= waiting) return false
     this.#left = left
-    this.#resetMs = nowMs + withAir(resetMs)
+    this.#resetMs = nowMs + withMargin(resetMs)
     this.#lastMs ||= nowMs
     return true
   }
@@ -77,12 +83,12 @@ export class Pace {
   }
 }
 
-/** Timers and networks squeeze calls together; this much air keeps a steady stream within its limit. */
-const air = 0.1
+/** Timers and networks squeeze calls together; this margin keeps a steady stream within its limit. */
+const margin = 0.1
 
 /** A tenth of a day would be hours. */
-const maxAirMs = 2000
+const maxMarginMs = 2000
 
-export function withAir(ms: number): number {
-  return ms + Math.min(ms * air, maxAirMs)
+export function withMargin(ms: number): number {
+  return ms + Math.min(ms * margin, maxMarginMs)
 }

@@ -42,7 +42,7 @@ const roundingMs = 0.01
  * others meanwhile: calls behind it pass as long as they do not delay it. So nobody is starved, and one that leaves leaves
  * nothing behind.
  */
-export class Line {
+export class CallQueue {
   /** When each of them will go, as far as is known. */
   readonly #waiting = new Map<Waiter, number>()
   readonly #rests = new Map<Gate, Rest>()

@@ -3,22 +3,22 @@ import type { Call, Fetch } from '../call.ts'
 import { clockMs, type Waiting } from '../clock.ts'
 import { processWide } from '../process-wide.ts'
 import { type Closing, Gate } from './gate.ts'
-import { Line } from './queue.ts'
+import { CallQueue } from './queue.ts'
 
 /**
  * The gates of one key, and which of them are on the way of which call. The server does not say that before it has
  * answered: a route that was answered once has the policies of that answer. A new route has those that were seen on
  * several routes, so that a policy of all routes holds all calls, and one of the login holds the login alone.
  */
-export class GateKeeper {
-  readonly line: Line = new Line()
+export class GateRegistry {
+  readonly queue: CallQueue = new CallQueue()
   readonly #pace: boolean
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
   /** What was found out of the two, until one of them changes. */
   readonly #found = new Map<string, readonly Gate[]>()
   /** Routes of which nothing is known yet, with the calls that wait for the answer to the first call. */
-  readonly #scouted = new Map<string, Waiting>()
+  readonly #firstCalls = new Map<string, Waiting>()
 
   constructor(options: { pace: boolean }) {
     this.#pace = options.pace
@@ -64,29 +64,29 @@ export class GateKeeper {
       if (gate.routes.size < 2) gate.routes.add(route)
       gate.measure(policy)
       if (toldMs !== undefined) continue
-      if (gate.learn(policy, { nowMs, waiting: this.line.waitingFor(gate) })) isNews = true
+      if (gate.learn(policy, { nowMs, waiting: this.queue.waitingFor(gate) })) isNews = true
     }
-    if (isNews) this.line.move()
+    if (isNews) this.queue.move()
   }
 
   /** Whether there is something to be forgotten with it. */
   isBusy(nowMs: number): boolean {
-    return !this.line.isEmpty || [...this.#gates.values()].some((gate) => gate.isBusy(nowMs))
+    return !this.queue.isEmpty || [...this.#gates.values()].some((gate) => gate.isBusy(nowMs))
   }
 
   /**
    * Who waits for the first answer on a route of which nothing is known, to join them. `undefined` for the call that is to
-   * bring that answer, which must call `endScouting`, and where an answer is known.
+   * bring that answer, which must call `endFirst`, and where an answer is known.
    */
-  waitingForScout(route: string): Waiting | undefined {
-    const waiting = this.#scouted.get(route)
-    if (waiting === undefined && !this.#routes.has(route)) this.#scouted.set(route, new Set())
+  waitingForFirst(route: string): Waiting | undefined {
+    const waiting = this.#firstCalls.get(route)
+    if (waiting === undefined && !this.#routes.has(route)) this.#firstCalls.set(route, new Set())
     return waiting
   }
 
-  endScouting(route: string): void {
-    const waiting = this.#scouted.get(route) ?? []
-    this.#scouted.delete(route)
+  endFirst(route: string): void {
+    const waiting = this.#firstCalls.get(route) ?? []
+    this.#firstCalls.delete(route)
     for (const wake of [...waiting]) wake()
   }
 
@@ -141,9 +141,9 @@ type KeyFunction = (call: Call) => string | undefined
  * What all clients of a process were told: by what sends their requests, since another function may lead to another server
  * (in tests it does), and by the function that makes the keys, since its words are its own.
  */
-const registry = processWide(
-  '@sluice/client/keepers/1',
-  () => new WeakMap<Fetch, WeakMap<KeyFunction, Map<string, GateKeeper>>>(),
+const processRegistries = processWide(
+  '@sluice/client/registries/1',
+  () => new WeakMap<Fetch, WeakMap<KeyFunction, Map<string, GateRegistry>>>(),
 )
 
 interface Keeping {
@@ -152,22 +152,23 @@ interface Keeping {
   readonly pace: boolean
 }
 
-export function keeperOf(call: Call, { send, key, pace }: Keeping): GateKeeper {
+export function registryOf(call: Call, { send, key, pace }: Keeping): GateRegistry {
   const id = key(call)
-  if (id === undefined) return new GateKeeper({ pace })
-  const keepers = keepersOf(send, key)
+  if (id === undefined) return new GateRegistry({ pace })
+  const registries = registriesOf(send, key)
   const pacedId = `${pace ? 'paced' : 'free'} ${id}`
-  const keeper = keepers.get(pacedId) ?? new GateKeeper({ pace })
-  remember(keepers, { id: pacedId, value: keeper, isKept: isBusyNow })
-  return keeper
+  const registry = registries.get(pacedId) ?? new GateRegistry({ pace })
+  remember(registries, { id: pacedId, value: registry, isKept: isBusyNow })
+  return registry
 }
 
-function keepersOf(send: Fetch, key: KeyFunction): Map<string, GateKeeper> {
-  const bySender = registry.get(send) ?? new WeakMap<KeyFunction, Map<string, GateKeeper>>()
-  registry.set(send, bySender)
-  const keepers = bySender.get(key) ?? new Map<string, GateKeeper>()
-  bySender.set(key, keepers)
-  return keepers
+function registriesOf(send: Fetch, key: KeyFunction): Map<string, GateRegistry> {
+  const bySender =
+    processRegistries.get(send) ?? new WeakMap<KeyFunction, Map<string, GateRegistry>>()
+  processRegistries.set(send, bySender)
+  const registries = bySender.get(key) ?? new Map<string, GateRegistry>()
+  bySender.set(key, registries)
+  return registries
 }
 
 /** By how much what is told may exceed a policy's reset: servers add jitter, up to the whole of it, and round up. */
@@ -181,7 +182,7 @@ const roundingMs = 1000
 export function closeGates(
   { toldMs = 0, policies, violated }: Answer,
   closing: Omit<Closing, 'toldMs'>,
-  { keeper, route }: { keeper: GateKeeper; route: string },
+  { registry, route }: { registry: GateRegistry; route: string },
 ): void {
   const close = (gate: Gate, waitMs: number): void =>
     gate.close({ ...closing, toldMs: closing.nowMs + waitMs })
@@ -192,16 +193,16 @@ export function closeGates(
   for (const [index, { name }] of refusing.entries()) {
     const resetMs = resets[index] ?? toldMs
     const waitMs = isItsOwn && resetMs === latestMs ? toldMs : Math.min(resetMs, toldMs)
-    close(keeper.policyGate(name), waitMs)
+    close(registry.policyGate(name), waitMs)
   }
-  if (!isItsOwn) close(keeper.routeGate(route), toldMs)
+  if (!isItsOwn) close(registry.routeGate(route), toldMs)
 }
 
 /** The gates of the policies that have refused a request, or that of its route where none was named. */
 export function refusingGates(
   { violated }: Answer,
-  { keeper, route }: { keeper: GateKeeper; route: string },
+  { registry, route }: { registry: GateRegistry; route: string },
 ): Gate[] {
-  if (violated.length === 0) return [keeper.routeGate(route)]
-  return violated.map((name) => keeper.policyGate(name))
+  if (violated.length === 0) return [registry.routeGate(route)]
+  return violated.map((name) => registry.policyGate(name))
 }

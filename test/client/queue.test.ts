@@ -1,6 +1,6 @@
 import { createFetch } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { GateKeeper } from '../../packages/client/src/throttle/registry.ts'
+import { GateRegistry } from '../../packages/client/src/throttle/registry.ts'
 import { abortsAfter, limitedApi } from './limited-api.ts'
 import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
 
@@ -52,7 +52,7 @@ describe('a call that is aborted in the line', () => {
     const controller = new AbortController()
     const patient = Array.from({ length: 500 }, () => fetch(origin, { signal: controller.signal }))
     await vi.advanceTimersByTimeAsync(3_000)
-    const looks = vi.spyOn(GateKeeper.prototype, 'gatesOf')
+    const looks = vi.spyOn(GateRegistry.prototype, 'gatesOf')
     const impatient = createFetch({ fetch: api.fetch, maxWaitMs: 1_000, retries: 0 })
     const others = Array.from({ length: 200 }, () => impatient(origin))
     const aborted = Array.from({ length: 200 }, () => fetch(origin, { signal: abortsAfter(1) }))
