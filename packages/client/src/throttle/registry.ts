@@ -114,7 +114,7 @@ interface Entry<T> {
 const maxEntries = 1000
 
 /** Puts an entry at the end of a map; where that makes too many, takes the oldest one away that need not be kept. */
-export function remember<T>(map: Map<string, T>, { id, value, isKept }: Entry<T>): void {
+function remember<T>(map: Map<string, T>, { id, value, isKept }: Entry<T>): void {
   map.delete(id)
   if (map.size >= maxEntries) map.delete(leastWanted(map, isKept) ?? id)
   map.set(id, value)
@@ -130,7 +130,7 @@ function leastWanted<T>(map: Map<string, T>, isKept?: Entry<T>['isKept']): strin
 }
 
 /** Whether something matters for the time to come. */
-export function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
+function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
   return one.isBusy(clockMs())
 }
 

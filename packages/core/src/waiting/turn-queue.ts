@@ -3,14 +3,14 @@ import { warnOnce } from '../warn.ts'
 import { type StopSignal, startTimer } from './timers.ts'
 
 /** Where the units come from: a limiter that several processes share. */
-export interface UnitSource<Grant> {
+interface UnitSource<Grant> {
   /** Asks for units. Returns the grant, or how soon it is worth asking again. */
   ask(cost: number): Promise<{ readonly grant: Grant } | { readonly retryMs: number }>
   /** Returns units that no waiter needs any more. */
   giveBack(grant: Grant): Promise<unknown>
 }
 
-export interface TurnOptions<Grant> {
+interface TurnOptions<Grant> {
   /** @default 1 */
   readonly cost?: number
   /** The higher goes first; of one priority the waiter that came first. @default 0 */
@@ -24,7 +24,7 @@ export interface TurnOptions<Grant> {
 }
 
 /** What a wait comes to: the units, or why the waiter has left without them. */
-export type Turn<Grant> =
+type Turn<Grant> =
   | { readonly grant: Grant }
   | { readonly left: 'timeout' | 'aborted' | 'closed' }
 

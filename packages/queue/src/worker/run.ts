@@ -166,6 +166,6 @@ export interface Backoff {
  * Exponential backoff with full jitter: anything from 0 to base · 2^(attempt − 1), and to the maximum at most. Jobs that failed together
  * come back spread out.
  */
-export function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
+function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
   return Math.floor(Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)))
 }

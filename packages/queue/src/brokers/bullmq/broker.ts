@@ -265,7 +265,7 @@ async function loadBullmq(): Promise<Bullmq> {
 }
 
 /** A worker of a queue that is still being opened. */
-export class LateWorker implements BrokerWorker {
+class LateWorker implements BrokerWorker {
   readonly #opening: Promise<BrokerWorker>
 
   constructor(opening: Promise<BrokerWorker>) {
