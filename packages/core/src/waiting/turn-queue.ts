@@ -24,9 +24,7 @@ interface TurnOptions<Grant> {
 }
 
 /** What a wait comes to: the units, or why the waiter has left without them. */
-type Turn<Grant> =
-  | { readonly grant: Grant }
-  | { readonly left: 'timeout' | 'aborted' | 'closed' }
+type Turn<Grant> = { readonly grant: Grant } | { readonly left: 'timeout' | 'aborted' | 'closed' }
 
 interface Waiter<Grant> {
   readonly cost: number
