@@ -4,7 +4,7 @@
 //   REDIS_URL=… VENDOR=http://localhost:… npm run example:outbound
 import { once } from 'node:events'
 import { memoryStore } from '@sluice/core'
-import { auditStream, createOutbound } from '@sluice/queue'
+import { auditStream, createOutbound } from '@sluice/outbound'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { startVendor } from './vendor.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { memoryStore, SluiceError } from '@sluice/core'
-import { mount, type RateLimitOptions, rateLimit } from '@sluice/express'
+import { mount, type RateLimitError, type RateLimitOptions, rateLimit } from '@sluice/express'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -89,6 +89,49 @@ describe.each([
     expect((await get('/d/x', { method: 'POST' })).status).toBe(429)
   })
 
+  it("handler: 'throw' has the error handling refuse, also that of Express itself", async () => {
+    const app = framework()
+    const errors: RateLimitError[] = []
+    app.use('/own', rateLimit({ ...one, handler: 'throw' }), (_req, res) => void res.send('hello'))
+    app.use('/own', (error: RateLimitError, _req: Request, res: Response, _next: NextFunction) => {
+      errors.push(error)
+      res.status(error.status).send('mine')
+    })
+    app.use('/none', rateLimit({ ...one, block: { ips: ['127.0.0.1'] }, handler: 'throw' }))
+    const server = app.listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    vi.spyOn(console, 'error').mockReturnValue()
+
+    await ask(port, '/own')
+    const answer = await ask(port, '/own')
+    expect([answer.status, answer.body]).toEqual([429, 'mine'])
+    expect(answer.field('retry-after')).toBe('60')
+    expect(errors).toHaveLength(1)
+    const { name, code, statusCode, headers, decision, message } = errors[0] ?? ({} as never)
+    expect(errors[0]).toBeInstanceOf(Error)
+    expect([name, code, statusCode, message]).toEqual([
+      ...['RateLimitError', 'SLUICE_REFUSED', 429, 'Too Many Requests'],
+    ])
+    expect([headers['Retry-After'], headers['Cache-Control']]).toEqual(['60', 'no-store'])
+    expect(decision.allowed).toBe(false)
+    expect((await ask(port, '/none')).status).toBe(403)
+  })
+
+  it('leaves the decision under the name that it is told', async () => {
+    const app = framework()
+    app.use(rateLimit({ ...one, requestPropertyName: 'apiLimit', routes: { '/r': { limit: 5 } } }))
+    app.use((req, res) => void res.json([Reflect.get(req, 'apiLimit').allowed, req.rateLimit]))
+    const server = app.listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+
+    expect((await ask(port, '/')).body).toBe('[true,null]')
+    expect((await ask(port, '/r')).body).toBe('[true,null]')
+  })
+
   it('gives a handler all that middleware has', async () => {
     const app = framework()
     app.use(rateLimit({ ...one, handler: (_req, _res, next) => next(new Error('mine')) }))
@@ -172,6 +215,15 @@ describe('rateLimit', () => {
     expect(String(warn.mock.calls[0])).not.toMatch(/198\.51|10\.0\.0/)
     warn.mockRestore()
   })
+
+  it.each(['', 'url', 'headers', 'socket', 'params', 'constructor', '__proto__', 5, null])(
+    'requestPropertyName: %j is refused',
+    (name) => {
+      expect(() => rateLimit({ ...one, requestPropertyName: name as string })).toThrow(
+        /^requestPropertyName must be a name that requests of Express do not have, such as/,
+      )
+    },
+  )
 
   it('throws at construction what no request should have to find out', () => {
     expect(() => rateLimit({} as RateLimitOptions)).toThrow(SluiceError)

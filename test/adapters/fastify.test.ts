@@ -14,6 +14,34 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { create, hello, two } from './fastify-app.ts'
 import { until } from './until.ts'
 
+describe("handler: 'throw'", () => {
+  it.each([undefined, 'mine'])('has the error handler refuse: %j', async (own) => {
+    const app = create()
+    if (own) app.setErrorHandler(async () => own)
+    await app.register(rateLimitPlugin, { limit: 1, window: '1m', handler: 'throw' })
+    app.get('/', hello)
+    await app.inject('/')
+    const { statusCode, headers, body } = await app.inject('/')
+
+    expect(statusCode).toBe(429)
+    expect(headers['retry-after']).toBe('60')
+    expect(headers.ratelimit).toBe('"default";r=0;t=60')
+    if (own) expect(body).toBe(own)
+    else expect(JSON.parse(body)).toMatchObject({ statusCode: 429, code: 'SLUICE_REFUSED' })
+  })
+})
+
+describe('a route with an unknown option', () => {
+  it('is named once', async () => {
+    const app = create()
+    await app.register(rateLimitPlugin, { limit: 1, window: '1m' })
+    const config = { rateLimit: { limits: 2 } } as never
+    const add = () => app.get('/l', { config }, hello)
+    expect(add).toThrow(/^config\.rateLimit of GET \/l: there is no option 'limits'/)
+    expect(add).not.toThrow(/config\.rateLimit.*config\.rateLimit/)
+  })
+})
+
 describe('the life of a request', () => {
   it.each(['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const)(
     'is decided in %s, of whatever store and functions',

@@ -12,6 +12,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   express: ['http'],
   fastify: ['http'],
   queue: ['core', 'headers', 'http'],
+  outbound: ['core', 'headers'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -1,5 +1,6 @@
 import { createLimiter, type Duration, memoryStore } from '@sluice/core'
-import { createOutbound, createQueue, createWorker, memoryBroker } from '@sluice/queue'
+import { createOutbound } from '@sluice/outbound'
+import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { guardOf } from '../http/exchange.ts'
 

@@ -212,7 +212,7 @@ describe('the recipes', () => {
     expect([...tried].sort()).toEqual(recipes.map(({ heading }) => heading).sort())
   })
 
-  it('have no mistake in their types', async () => {
+  it('have no mistake in their types', { timeout: 90_000 }, async () => {
     const config = {
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: true, composite: false, incremental: false, noUnusedLocals: true },

@@ -3,6 +3,7 @@ import {
   apiKey,
   bearer,
   firstOf,
+  type GuardFields,
   type HttpRequest,
   header,
   ip,
@@ -14,8 +15,9 @@ import {
   user,
 } from '@sluice/http'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/key-resolver.ts'
+import { guardOf } from './exchange.ts'
 
 interface Given {
   ip?: string | undefined
@@ -272,6 +274,48 @@ describe('header(), apiKey() and bearer()', () => {
 
   it.each(['', 'a b', 'x\r\ny', 'é', undefined, 42])('a header named %j is refused', (name) => {
     expect(() => Reflect.apply(header, undefined, [name])).toThrow(/must be the name of a header/)
+  })
+})
+
+describe('a limiter by credentials that nobody verifies', () => {
+  const one = { limit: 1, window: '1m' } as const
+  const issued = () => true
+  const warning = () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => void warn.mockRestore())
+    return () => warn.mock.calls.flat().filter((text) => text.includes('never limited'))
+  }
+
+  it.each<[string, GuardFields<object>]>([
+    ['with verify', { ...one, key: firstOf(apiKey({ verify: issued }), ip()) }],
+    ['verified before', { ...one, key: all(bearer({ verify: false }), ip()) }],
+    [
+      'beside a policy by address',
+      {
+        policies: [
+          { ...one, key: apiKey() },
+          { ...one, key: ip() },
+        ],
+      },
+    ],
+    ['by address', { ...one, key: firstOf(ip()) }],
+  ])('says nothing where there is no hole: %s', (_how, options) => {
+    const said = warning()
+    guardOf(options)
+    expect(said()).toEqual([])
+  })
+
+  it('warns once, and says what to do', () => {
+    const said = warning()
+    guardOf({ ...one, key: firstOf(apiKey(), ip()) })
+    guardOf({ ...one, routes: { '/x': { ...one, key: bearer() } } })
+    expect(said()).toEqual([expect.stringMatching(/apiKey\(\{ verify: .*verify: false$/)])
+  })
+
+  it('is asked for no other answer than a function or false', () => {
+    expect(() => apiKey({ verify: true as never })).toThrow(
+      /verify of apiKey\(…\) must be a function/,
+    )
   })
 })
 

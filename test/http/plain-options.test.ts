@@ -4,11 +4,10 @@ import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import { adaptive, apiKey, bearer, cpu, ip, schedule, tiers } from '@sluice/http'
+import { auditStream, createOutbound } from '@sluice/outbound'
 import {
-  auditStream,
   bullmqBroker,
   createAdmission,
-  createOutbound,
   createQueue,
   createWorker,
   memoryBroker,
@@ -39,7 +38,7 @@ const nonsense: readonly (readonly [kind: string, value: () => object])[] = [
 ]
 
 const good = { limit: 5, window: '1m' } as const
-const queue = createQueue({ broker: memoryBroker() })
+const queue = createQueue({ broker: memoryBroker(), identity: ip() })
 /** Beyond the types, as a user without them could. */
 const any = (value: object): never => value as never
 
@@ -121,7 +120,9 @@ describe('options', () => {
     (name) => {
       const options = JSON.parse(`{ "limit": 5, "window": "1m", "${name}": 1 }`)
       expect(() => createLimiter(options)).toThrow(
-        new RegExp(`^createLimiter: there is no option '${name}'; the options are`),
+        new RegExp(
+          `^createLimiter: there is no option '${name}'; the closest (is|are) '(?!${name}')`,
+        ),
       )
     },
   )

@@ -215,4 +215,44 @@ describe('chargeWhen of a route', () => {
     const { decision } = last(around, { ...route, cost: 0 })
     expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([3, 3])
   })
+
+  it.each([
+    ['inherits', { name: 'global', ...base, key }, undefined],
+    ['names', { ...base, key, profiles: { global: base } }, 'global'],
+  ] as const)('gives nothing back of a shared policy that the route %s', (_how, around, name) => {
+    const own = { name: 'own', limit: 3, window: '1m' } as const
+    const chargeWhen = () => false
+    const policies = name ? [name, own] : undefined
+    const store = memoryStore()
+    if (!policies) {
+      expect(() => guarded({ ...around, store }, { chargeWhen })).toThrow(
+        /^routes\['\/r'\]: chargeWhen applies to policies of the route's own, .* shared: global;/,
+      )
+      return
+    }
+    const route: Override = { policies, chargeWhen }
+    const [first] = asked({ ...around, store }, route)
+    first?.hold?.finish(200)
+
+    const { decision } = last({ ...around, store }, { ...route, cost: 0 })
+    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([4, 3])
+  })
+
+  it('holds for inherited policies without a name, which count for the route alone', () => {
+    const store = memoryStore()
+    const [first] = asked({ ...base, store, key }, { chargeWhen: () => false })
+    expect(first?.hold).toBeDefined()
+  })
+
+  it('leaves a shared policy the rules of the guard around', () => {
+    const refundWhen = () => true
+    const around = { ...base, key, refundWhen, profiles: { global: base }, store: memoryStore() }
+    const own = { name: 'own', limit: 3, window: '1m' } as const
+    const route: Override = { policies: ['global', own], chargeWhen: () => true }
+    const [first] = asked(around, route)
+    first?.hold?.finish(200)
+
+    const { decision } = last(around, { ...route, cost: 0 })
+    expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([5, 2])
+  })
 })

@@ -120,6 +120,18 @@ describe('what a request took', () => {
     expect(refundWhen).toHaveBeenCalledExactlyOnceWith(expect.anything(), { status: 503 })
   })
 
+  it('tells of what failed on one line, whatever the name of the error', async () => {
+    const told: string[] = []
+    const { check } = guarded({
+      onInvalid: ({ message }) => told.push(message),
+      refundWhen: () => {
+        throw Object.assign(new Error('x'), { name: 'a\nb' })
+      },
+    })
+    check().end(500)
+    expect(told).toEqual([expect.not.stringContaining('\n')])
+  })
+
   it('follows the function of a policy where the guard has another', async () => {
     const { check, used } = guarded({
       policies: [{ ...policy, refundWhen: () => false }],
@@ -134,8 +146,7 @@ describe('what a request took', () => {
     const store = memoryStore()
     const refundWhen = vi.fn(() => true)
     const guard = guardOf({
-      ...policy,
-      store,
+      ...{ limit: 5, window: '1m', store },
       chargeWhen: () => true,
       routes: { '/reports': { refundWhen } },
     })

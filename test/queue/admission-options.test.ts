@@ -49,7 +49,7 @@ describe('the options of an admission', () => {
     [{ idempotency: { whileRunning: '409' } }, /^idempotency.whileRunning must be one of/],
     [{ maxWait: 'soon' }, /^maxWait must be/],
     [{ maxWait: 0 }, /^maxWait must be/],
-    [{ maxWaiting: -1 }, /^maxWaiting must be a whole number from 0/],
+    [{ maxHeld: -1 }, /^maxHeld must be a whole number from 0/],
     [{ path: '/jobs' }, /^createAdmission: there is no option 'path'/],
   ])('are refused where they cannot be meant: %j', (wrong, message) => {
     expect(() => make(wrong)).toThrow(message)
@@ -59,7 +59,7 @@ describe('the options of an admission', () => {
     {},
     { monitor: 'https://example.com/jobs/' },
     { admit: 'overflow', soft: [] },
-    { headers: [], maxBodyBytes: 0, maxWait: '100d', maxWaiting: 0 },
+    { headers: [], maxBodyBytes: 0, maxWait: '100d', maxHeld: 0 },
     { maxBodyBytes: 75_000 },
     { maxBodyBytes: 10_000_000, toJob: () => null },
     { queue: makeQueue({ maxJobBytes: 1_000 }) },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { auditStream, bullmqBroker, createOutbound, createWorker } from '@sluice/queue'
+import { auditStream, createOutbound } from '@sluice/outbound'
+import { bullmqBroker, createWorker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseIdempotencyKey } from '../../packages/queue/src/http/idempotency-key.ts'
-import { parsePrefer } from '../../packages/queue/src/http/prefer.ts'
+import { parseIdempotencyKey, parsePrefer } from '../../packages/queue/src/http/request-headers.ts'
 
 describe('Prefer', () => {
   const none = { respondAsync: false, waitMs: undefined }

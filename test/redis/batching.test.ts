@@ -44,8 +44,11 @@ function gatedClient() {
     held,
     /** Keys of the calls so far. */
     sent,
+    /** Whether calls wait; before, they go on at once. */
+    isGated: false,
     defineCommand: () => undefined,
     async call(command: string, ...args: Argument[]): Promise<unknown> {
+      if (!this.isGated) return redis.call(command, ...args)
       const keys = Number(args[1])
       sent.push(keys)
       await new Promise<void>((resolve, reject) => {
@@ -64,32 +67,40 @@ async function settle(): Promise<void> {
   }
 }
 
-function open(options: RedisStoreOptions = {}) {
+let opened = 0
+
+/** With a store that has asked Redis before: while it asks for the first time, everything waits for that. */
+async function open(options: RedisStoreOptions = {}) {
   const client = gatedClient()
   const errors: StoreErrorEvent[] = []
+  opened += 1
+  const store = redisStore(client, { heartbeatMs: 0, prefix: `batch${opened}`, ...options })
   const limiter: Limiter = patientLimiter({
-    store: redisStore(client, { heartbeatMs: 0, prefix: `batch${Math.random()}`, ...options }),
+    store,
     limit: 1_000,
     window: '1m',
     failureMode: 'closed',
     onStoreError: (event) => errors.push(event),
   })
-  return { client, limiter, errors }
+  const both = [limiter, patientLimiter({ store, name: 'short', limit: 10, window: '1m' })]
+  for (const one of both) await one.consume('warm')
+  await limiter.reset('warm')
+  client.isGated = true
+  return { client, store, limiter, errors }
 }
 
 describe('requests', () => {
-  it('are sent at once when nothing is under way, with all of their tick', async () => {
-    const { client, limiter } = open()
-    const first = limiter.consume('a')
-    const second = limiter.consume('b')
+  it('are sent at the end of their tick, in as many calls as may be under way', async () => {
+    const { client, limiter } = await open()
+    const all = Array.from({ length: 10 }, (_, i) => limiter.consume(`k${i}`))
     await Promise.resolve()
-    expect(client.sent).toEqual([2])
-    client.held.shift()?.release()
-    expect((await first).allowed && (await second).allowed).toBe(true)
+    expect(client.sent).toEqual([3, 3, 2, 2])
+    for (const call of client.held.splice(0)) call.release()
+    expect((await Promise.all(all)).every(({ allowed }) => allowed)).toBe(true)
   })
 
-  it('wait for the answer when something is, and then travel together, in order', async () => {
-    const { client, limiter } = open()
+  it('wait for an answer when all calls are under way, and then travel together, in order', async () => {
+    const { client, limiter } = await open({ batch: { maxInFlight: 1 } })
     const order: string[] = []
     const ask = (key: string) => limiter.consume(key).then(() => order.push(key))
     const first = ask('first')
@@ -109,32 +120,31 @@ describe('requests', () => {
     expect(order).toEqual(['first', 'b', 'c', 'd', 'e'])
   })
 
-  it('leave before the answer when they fill half a call, in no more calls than may be under way', async () => {
-    const { client, limiter } = open({ batch: { maxKeys: 10, maxInFlight: 3 } })
+  it('take a call that is free, in full calls at most, and no more calls than may be under way', async () => {
+    const { client, limiter } = await open({ batch: { maxKeys: 10, maxInFlight: 3 } })
     const all = [limiter.consume('first')]
     await tick()
     for (let i = 0; i < 4; i += 1) all.push(limiter.consume(`few${i}`))
     await tick()
-    expect(client.sent).toEqual([1])
-    all.push(limiter.consume('half'))
-    await tick()
+    expect(client.sent).toEqual([1, 2, 2])
     for (let i = 0; i < 40; i += 1) all.push(limiter.consume(`k${i}`))
     await tick()
-    expect(client.sent).toEqual([1, 5, 10])
+    expect(client.sent).toEqual([1, 2, 2])
     // One slow call holds up nothing but itself and the place that it takes.
     client.held.splice(1, 1)[0]?.release()
     await settle()
-    expect(client.sent).toEqual([1, 5, 10, 10])
+    expect(client.sent).toEqual([1, 2, 2, 10])
     while (client.held.length > 0) {
       for (const call of client.held.splice(0)) call.release()
       await settle()
     }
-    expect(client.sent).toEqual([1, 5, 10, 10, 10, 10])
+    expect(client.sent.slice(3).every((keys) => keys <= 10)).toBe(true)
+    expect(client.sent.reduce((sum, keys) => sum + keys, 0)).toBe(45)
     expect((await Promise.all(all)).every(({ allowed }) => allowed)).toBe(true)
   })
 
   it('of one call that fails fail alone, each with its reason', async () => {
-    const { client, limiter, errors } = open({ batch: { maxKeys: 2 } })
+    const { client, limiter, errors } = await open({ batch: { maxKeys: 2, maxInFlight: 3 } })
     const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => limiter.consume(key))
     await tick()
     expect(client.sent).toEqual([2, 2, 2])
@@ -153,15 +163,14 @@ describe('requests', () => {
     expect(errors.map(({ error }) => error.code)).toEqual(Array(2).fill('SLUICE_REDIS_CONNECTION'))
   })
 
-  it('that are alike are one row of a call, and each gets its own answer', async () => {
-    const { client, limiter } = open()
+  it('of one key in one call see what those before them took, and each gets its own answer', async () => {
+    const { client, limiter } = await open({ batch: { maxKeys: 500 } })
     const all = Array.from({ length: 1_200 }, () => limiter.consume('hot'))
     await tick()
     while (client.held.length > 0) {
       for (const call of client.held.splice(0)) call.release()
       await settle()
     }
-    expect(client.sent.every((keys) => keys === 1)).toBe(true)
     const decisions = await Promise.all(all)
     expect(decisions.map(({ outcomes }) => outcomes[0]?.remaining)).toEqual(
       Array.from({ length: 1_200 }, (_, i) => Math.max(0, 999 - i)),
@@ -169,10 +178,25 @@ describe('requests', () => {
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(1_000)
   })
 
+  it('of several lists of policies travel in calls of their own; what settles something keeps its place', async () => {
+    const { client, store } = await open({ batch: { maxInFlight: 1 } })
+    const ours = patientLimiter({ store, name: 'ours', limit: 1, window: '1m' })
+    const theirs = patientLimiter({ store, name: 'theirs', limit: 9, window: '1m' })
+    const before = [ours.consume('k'), theirs.consume('a'), ours.consume('l'), theirs.consume('b')]
+    const reset = ours.reset('k')
+    const after = [ours.consume('k'), theirs.consume('c')]
+    await tick()
+    expect(client.sent).toEqual([2, 2, 1, 1, 1])
+    for (const call of client.held.splice(0)) call.release()
+    await reset
+    const decisions = await Promise.all([...before, ...after])
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true)
+  })
+
   it('with several checks are weighed by all of their keys, and never torn apart', async () => {
-    const client = gatedClient()
+    const { client, store } = await open({ batch: { maxKeys: 4 } })
     const limiter = patientLimiter({
-      store: redisStore(client, { heartbeatMs: 0, prefix: 'torn', batch: { maxKeys: 4 } }),
+      store,
       policies: ['a', 'b', 'c'].map((name) => ({ name, limit: 9, window: '1m' })),
     })
     const all = ['x', 'y', 'z'].map((key) => limiter.consume(key))

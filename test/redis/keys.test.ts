@@ -45,9 +45,9 @@ describe('a key', () => {
     expect(key).toMatch(/^sluice:\{[0-9a-z]{3,4}\}:p~log-3600000:[A-Za-z0-9_-]{22}$/)
   })
 
-  it('has the same length for a megabyte as for a letter, and contains no secret', async () => {
+  it('has the same length for the longest identity as for a letter, and contains no secret', async () => {
     const secret = 'sk_live_51HxQ'
-    const keys = await keysOf(['a', secret, secret.repeat(80_000)])
+    const keys = await keysOf(['a', secret, secret.repeat(1_200)])
     expect(new Set(keys.map((key) => key.replace(/\{\w+\}/, '{}').length)).size).toBe(1)
     expect(keys.join()).not.toContain('sk_live')
   })

@@ -67,7 +67,7 @@ describe('a guard on Redis', () => {
 
   it('charges what was added once, in one operation', async () => {
     const store = openStore()
-    const apply = vi.spyOn(store, 'apply')
+    const submit = vi.spyOn(store, 'submit')
     const { request, used } = guarded({}, store)
     const { passage, end } = await request()
     passage.decision?.charge(1)
@@ -75,7 +75,7 @@ describe('a guard on Redis', () => {
     end(200)
 
     await until(async () => (await used()) === 4)
-    expect(apply.mock.calls.filter(([op]) => op === 'charge')).toHaveLength(1)
+    expect(submit.mock.calls.filter(([{ op }]) => op === 'charge')).toHaveLength(1)
   })
 
   it('asks about policies in shadow when the request has been answered', async () => {

@@ -1,6 +1,6 @@
 import { memoryStore } from '@sluice/core'
+import { createOutbound } from '@sluice/outbound'
 import {
-  createOutbound,
   createQueue,
   createWorker,
   type JobHandler,

@@ -1,7 +1,7 @@
-import { type ClientOptions, readOptions } from './client-options.ts'
-import { type Fetch, readCall } from './messages/call.ts'
-import { Session } from './session/session.ts'
-import { keeperOf } from './session/shared-keepers.ts'
+import { type Fetch, readCall } from './call.ts'
+import { type ClientOptions, readOptions } from './options.ts'
+import { Session } from './session.ts'
+import { registryOf } from './throttle/registry.ts'
 
 /**
  * A `fetch` that waits as it is told, and sends again what may be sent again. The calls of a process share what they are
@@ -16,7 +16,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
   return async function patientFetch(input, init) {
     const call = readCall(input, init)
     const send = settings.fetch ?? globalThis.fetch
-    const keeper = keeperOf(call, { ...settings, send })
-    return new Session({ call, settings, keeper, send }).run()
+    const registry = registryOf(call, { ...settings, send })
+    return new Session({ call, settings, registry, send }).run()
   }
 }

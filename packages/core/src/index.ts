@@ -41,7 +41,13 @@ export {
   memoryStore,
 } from './memory-store/memory-store.ts'
 export { type Duration, durationMs, windowMsOf } from './options/duration.ts'
-export { type ErrorCode, errorCodes, isSluiceError, SluiceError } from './options/errors.ts'
+export {
+  type ErrorCode,
+  errorCodes,
+  errorText,
+  isSluiceError,
+  SluiceError,
+} from './options/errors.ts'
 export {
   flag,
   given,
@@ -50,6 +56,7 @@ export {
   isWholeNumber,
   knownFields,
   oneOf,
+  onOneLine,
   show,
   wholeNumber,
 } from './options/options.ts'
@@ -81,4 +88,13 @@ export type {
   ResilienceEvent,
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
-export type { Asker, Outcome, Store, StoreOp } from './store.ts'
+export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
+export {
+  endsWithin,
+  longestTimerMs,
+  sleep,
+  timerMs,
+  waitBoundMs,
+  withDeadline,
+} from './waiting/timers.ts'
+export { TurnQueue } from './waiting/turn-queue.ts'

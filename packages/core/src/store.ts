@@ -51,6 +51,18 @@ export interface Asker {
   answered: boolean
 }
 
+/** One request's checks on their way through a store that answers later. It is the item of the store's own queue. */
+export interface Ask extends Asker {
+  readonly op: StoreOp
+  /** A store that cannot hold a limit puts checks of a smaller one in their place. */
+  checks: readonly Check[]
+  /** For the store: what it calls the keys of the checks. Empty until it says so. */
+  keys: readonly string[]
+  /** Outcomes stand in the order of the checks. To be called once, or `fail`; at once, where nobody has to be asked. */
+  settle(outcomes: readonly Outcome[]): void
+  fail(error: unknown): void
+}
+
 /** All that a backend must do. One call carries one request's checks, and decides them in one atomic step. */
 export interface Store {
   /**
@@ -63,6 +75,8 @@ export interface Store {
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
    */
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** The same without a promise of its own, for stores that answer later: settles the ask, or fails it. */
+  submit?(ask: Ask): void
   /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */
   readonly maxLogLimit?: number
   /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */

@@ -31,6 +31,7 @@ export {
   type LimitSource,
   memoryStore,
   type Outcome,
+  RateLimitError,
   type RequestDecision,
   type ResilienceEvent,
   route,

@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import {
   type Answer,
   andThen,
@@ -6,8 +8,12 @@ import {
   type Exchange,
   fieldsOnHead,
   type GuardOptions,
+  given,
+  invalid,
+  isOptions,
   type Limiter,
   type MaybePromise,
+  RateLimitError,
   type Reject,
   type RequestDecision,
   setFields,
@@ -34,7 +40,10 @@ export type RateLimitHandler = (
   decision: RequestDecision,
 ) => unknown
 
-export type RateLimitOptions = GuardOptions<Request, RateLimitHandler>
+export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
+  /** The property of the request that has the decision: of several limiters on a request each may have its own. @default 'rateLimit' */
+  requestPropertyName?: string
+}
 
 /**
  * Every router of Express has settings of its own for case and slashes, which no middleware can see. So rules match as the laxest router
@@ -62,7 +71,14 @@ export interface RateLimit extends RequestHandler {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const guard = createGuard<Request, RateLimitHandler>(options, { where: 'rateLimit', routing })
+  if (!isOptions(options)) {
+    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
+  }
+  const { requestPropertyName, ...limits } = options
+  const property = propertyOf(requestPropertyName)
+  const adapterFields = ['requestPropertyName']
+  const place = { where: 'rateLimit', routing, adapterFields }
+  const guard = createGuard<Request, RateLimitHandler>(limits, place)
 
   /** Whether the request goes on; if not, it was replied to. */
   function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
@@ -75,7 +91,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     }
     return andThen(guard.check(exchange), ({ decision, verdict, hold }) => {
       if (hold) exchange.whenOver(hold)
-      if (decision) req.rateLimit = decision
+      if (decision) Reflect.set(req, property, decision)
       setFields(res, verdict.fields)
       if (guard.hidesOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
       if (verdict.action === 'pass') return true
@@ -93,13 +109,28 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
 }
 
+/** A request without a client, and what Express adds: properties that must stay as they are. */
+const bareRequest = new IncomingMessage(new Socket())
+const ofExpress =
+  'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
+
+function propertyOf(value: unknown): string {
+  const name = given(value, 'rateLimit')
+  const isFree = (text: string) => !(text in bareRequest) && !ofExpress.split(' ').includes(text)
+  if (typeof name === 'string' && name !== '' && isFree(name)) return name
+  const legal = `a name that requests of Express do not have, such as 'apiLimit'`
+  throw invalid({ option: 'requestPropertyName' }, value, legal)
+}
+
 /** Replies with the body of a refusal, or leaves that to a handler of the user's. */
 function refuse(
-  { status, body, handler, decision }: Reject<RateLimitHandler>,
+  reject: Reject<RateLimitHandler>,
   { req, res, next }: { req: Request; res: Response; next: NextFunction },
 ): unknown {
+  const { status, body, handler, decision } = reject
   if (body) return send({ status, body }, res)
   res.status(status)
+  if (handler === 'throw') throw new RateLimitError(reject)
   return handler?.(req, res, next, decision)
 }
 

@@ -15,6 +15,7 @@ import {
   oneOf,
   type Passage,
   processWide,
+  RateLimitError,
   type Reject,
   setFields,
   settleAfter,
@@ -130,10 +131,10 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
 }
 
 /** Under this the config of a route says which of our hooks stand among its own. */
-const ownHooks: unique symbol = Symbol('sluice.ownHooks')
+const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
 
 /** The hooks that may stand on a route, and whether they take fields off redirects. */
-const madeHooks = new WeakMap<object, boolean>()
+const madeHooks = processWide('@sluice/fastify/made-hooks/1', () => new WeakMap<object, boolean>())
 
 function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyRequest): boolean {
   const own: unknown = Reflect.get(routeOptions.config, ownHooks)
@@ -192,11 +193,16 @@ function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
 
 /** Replies with the body of a refusal, or with what a handler of the user's makes of it. What that throws goes to the error handler of Fastify. */
 function refuse(
-  { status, body, handler, decision }: Reject<RateLimitHandler>,
+  reject: Reject<RateLimitHandler>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): MaybePromise<void> {
+  const { status, body, handler, decision } = reject
   if (body) return void send({ status, body }, reply)
+  if (handler === 'throw') {
+    reply.code(status)
+    throw new RateLimitError(reject)
+  }
   // Not `code`, after which a redirect would keep the status.
   reply.raw.statusCode = status
   const threw = (thrown: unknown): never => {

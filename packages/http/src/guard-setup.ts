@@ -11,6 +11,7 @@ import {
   limiterFields,
   notify,
   oneOf,
+  onOneLine,
   type Policy,
   policyList,
   SluiceError,
@@ -23,6 +24,7 @@ import type { HttpPolicyOptions } from './http-policy.ts'
 import { idempotencyFields, idempotencyOf } from './idempotency/idempotency-options.ts'
 import { Replays } from './idempotency/replays.ts'
 import { ip } from './keys/ip.ts'
+import { evidenceOf } from './keys/key-resolver.ts'
 import { type MissingKey, missingKeyModes } from './keys/missing-key.ts'
 import { type AccessLists, accessLists } from './lists/access-lists.ts'
 import { corePenalty, penaltyRule } from './penalty-rule.ts'
@@ -31,7 +33,11 @@ import type { Report } from './report.ts'
 import type { Scope } from './routes/scope.ts'
 import { shorthandFields } from './routes/shorthand-fields.ts'
 import { checkCounting, checkRule, corePolicy, type Rule, ruleFields, ruleOf } from './rule.ts'
-import { checkSettlement, settlementOf } from './settlement/settlement-options.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementOf,
+} from './settlement/settlement-options.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {
@@ -55,6 +61,8 @@ export interface GuardPlace {
 export interface RulesAround<Native> {
   /** Those that the guard's own are added to. */
   readonly addedTo?: readonly Rule<Native>[] | undefined
+  /** Policies by name that are one quota with the routes around, and when they give back: the options of the guard do not say so. */
+  readonly shared?: ReadonlyMap<string, RuleSettlement<Native> | undefined> | undefined
   readonly penalty?: Rule<Native> | undefined
 }
 
@@ -67,7 +75,7 @@ export interface GuardSetup<Native extends object> {
   readonly rules: readonly Rule<Native>[]
   readonly penalty: Rule<Native> | undefined
   readonly onMissingKey: MissingKey
-  /** `undefined`: they are counted where their handler serves other methods too. */
+  /** `undefined`: as their answers tell. */
   readonly preflights: Preflights | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly replays: Replays<Native> | undefined
@@ -119,7 +127,7 @@ export function setUpGuard<Native extends object, Handler>(
     scope,
     checksAdmission = true,
   }: GuardPlace,
-  { addedTo = [], penalty: penaltyAround }: RulesAround<Native> = {},
+  { addedTo = [], shared, penalty: penaltyAround }: RulesAround<Native> = {},
 ): GuardSetup<Native> {
   knownFields(options, where, [...guardFields, ...adapterFields])
   checkFunctions(options)
@@ -143,7 +151,8 @@ export function setUpGuard<Native extends object, Handler>(
   if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-    return ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
+    const rule = ruleOf(identified, listed[index]?.[0] ?? {}, defaults)
+    return shared?.has(policy.name) ? { ...rule, settlement: shared.get(policy.name) } : rule
   })
   const penalty = limiter.penalty
     ? penaltyRule(options, {
@@ -155,6 +164,7 @@ export function setUpGuard<Native extends object, Handler>(
     : penaltyAround
   const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
   if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  warnIfUnverified([...addedTo, ...own])
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
   const idempotency = idempotencyOf(options)
@@ -231,8 +241,8 @@ function checkFunctions({
   if (skip !== undefined && typeof skip !== 'function') {
     throw invalid({ option: 'skip' }, skip, 'a function of the request')
   }
-  if (handler !== undefined && typeof handler !== 'function') {
-    throw invalid({ option: 'handler' }, handler, 'a function that replies')
+  if (handler !== undefined && handler !== 'throw' && typeof handler !== 'function') {
+    throw invalid({ option: 'handler' }, handler, `a function that replies, or 'throw'`)
   }
   const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof message)
   if (isMessage && message !== null) return
@@ -258,10 +268,22 @@ function checkName(name: string): void {
   )
 }
 
+/** Where an address has a limit too, made-up credentials get no further than that. */
+function warnIfUnverified<Native>(rules: readonly Rule<Native>[]): void {
+  const evidence = rules.map(({ key }) => evidenceOf(key))
+  if (!evidence.includes('unverified') || evidence.includes('address')) return
+  warnOnce(
+    `a limiter counts by apiKey() or bearer() without verify, and so believes every credential: a client that makes up a new one for each request, ` +
+      `to guess passwords, say, is never limited. Give verify, as in apiKey({ verify: (key) => issued.has(key) }); or, if something before the ` +
+      `limiter refuses unknown credentials, verify: false`,
+    'credentials that nobody verifies',
+  )
+}
+
 /** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
 function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
-    if (onInvalid) notify(onInvalid, { code, message: `${place}: ${detail}` })
+    if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
     else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
   }
 }

@@ -99,6 +99,7 @@ export {
   quotaExceeded,
   reducedCapacity,
 } from './responses/problem.ts'
+export { RateLimitError } from './responses/rate-limit-error.ts'
 export { fieldsOnHead } from './responses/response-fields.ts'
 export type { Profiles } from './routes/policy-catalogue.ts'
 export type { RouteOverride } from './routes/route-override.ts'

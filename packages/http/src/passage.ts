@@ -27,8 +27,8 @@ export interface Reject<Handler = unknown> {
   readonly fields: readonly ResponseField[]
   /** What the client reads; `undefined` where a handler of the user's replies instead. */
   readonly body: RejectBody | undefined
-  /** Who replies in place of the body. */
-  readonly handler: Handler | undefined
+  /** Who replies in place of the body; `'throw'`: the error handling of the framework. */
+  readonly handler: Handler | 'throw' | undefined
 }
 
 /** The request is answered in place of the application: somebody took it over. */

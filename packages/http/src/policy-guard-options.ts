@@ -31,7 +31,7 @@ export interface PolicyGuardSettings<Native, Handler = never>
     Observers<Native>,
     ListOptions {
   /**
-   * Who is counted: a resolver such as `apiKey()`, or a function of the request.
+   * Who is counted: a resolver such as `user(fn)`, or a function of the request.
    * @default ip()
    */
   key?: KeyResolver<Native>
@@ -45,8 +45,9 @@ export interface PolicyGuardSettings<Native, Handler = never>
   onMissingKey?: MissingKey
   /**
    * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass uncounted, or count as other requests do. Any client
-   * can send requests of that shape: set `'count'` where a handler serves OPTIONS as it serves other methods, as with `app.use('/graphql', handler)`.
-   * @default 'pass', but 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`)
+   * can send requests of that shape, to a handler that serves OPTIONS as it serves other methods.
+   * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`); elsewhere one passes, but a handler's answer without CORS fields is
+   * charged afterwards, and has those that follow from its address counted
    */
   preflights?: Preflights
   /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
@@ -88,8 +89,10 @@ export interface PolicyGuardSettings<Native, Handler = never>
   statusCode?: number
   /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
   message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
-  /** Replies to a refused request in our stead; status and headers are set already. */
-  handler?: Handler
+  /**
+   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands a `RateLimitError` to the error handling of the framework.
+   */
+  handler?: Handler | 'throw'
 }
 
 /**

@@ -5,10 +5,10 @@ import {
   type Limiter,
   type MaybePromise,
   notifyDecided,
-  warnOnce,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
 import type { Exchange } from './exchange.ts'
+import { FirstUse } from './first-use.ts'
 import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './guard-setup.ts'
 import { allHolds } from './holds/all-holds.ts'
 import type { Hold } from './holds/hold.ts'
@@ -21,6 +21,7 @@ import { blocked, forbidden } from './lists/forbidden.ts'
 import { type Passage, untouched } from './passage.ts'
 import { strikeDue } from './penalty-rule.ts'
 import type { PolicyGuardOptions } from './policy-guard-options.ts'
+import { isPreflight, PreflightWatch } from './preflight-watch.ts'
 import { type Asking, RequestChecks } from './request-checks.ts'
 import type { ResponseField } from './responses/http-response.ts'
 import { refusalBody, refusalCause, refusalStatus, turnedAway } from './responses/refusal.ts'
@@ -28,7 +29,7 @@ import { type FieldOptions, responseFields } from './responses/response-fields.t
 import { matchedRoute } from './routes/scope.ts'
 import { isOnTrial, type RuleCheck } from './rule.ts'
 import { giveBack } from './settlement/give-back.ts'
-import { type Decided, mayRefund, RequestAccount } from './settlement/request-account.ts'
+import { type Decided, hasUnits, mayRefund, RequestAccount } from './settlement/request-account.ts'
 import { ChargeableDecision, type RequestDecision } from './settlement/request-decision.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from './take-over.ts'
 
@@ -69,6 +70,8 @@ export function createPolicyGuard<Native extends object, Handler>(
     limiter,
     setup.rules.map(({ policy }) => policy),
   )
+  const windows = setup.rules.map(({ policy }) => policy.windowMs)
+  const preflightWatch = new PreflightWatch<Native>(windows, chargeUnasked)
   const refunds = setup.rules.some(({ settlement }) => settlement !== undefined)
   const hasTrials = setup.rules.some(isOnTrial)
   const isObserved = options.onDecision !== undefined || options.onShadow !== undefined
@@ -93,26 +96,37 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   // Guards of routes may be made on first use, and then are kept.
-  let isNew = !place.identifiedByScope
-  // Not a timer: what is done in one go with the making of the guard comes before this.
-  void Promise.resolve().then(() => {
-    isNew = false
-  })
+  const firstUse = new FirstUse(!place.identifiedByScope)
 
   function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    if (isNew) {
-      isNew = false
-      warnIfMadePerRequest(place.where)
+    if (firstUse.isDue) firstUse.see(place.where)
+    if (isPreflight(exchange.request) && !countsPreflight(exchange.request)) {
+      if (setup.preflights === 'pass') return untouched
+      return { ...untouched, hold: preflightWatch.hold(exchange) }
     }
-    if (isPreflight(exchange.request) && !countsPreflight(exchange.request)) return untouched
     if (!skip) return enter(exchange)
     return andThen(skip(exchange.native), (skipped) =>
       skipped ? leave(exchange) : enter(exchange),
     )
   }
 
-  function countsPreflight({ isForAllMethods = false }: HttpRequest): boolean {
-    return setup.preflights === undefined ? isForAllMethods : setup.preflights === 'count'
+  function countsPreflight(request: HttpRequest): boolean {
+    const { isForAllMethods = false } = request
+    if (setup.preflights !== undefined) return setup.preflights === 'count'
+    return isForAllMethods || preflightWatch.isSuspect(request)
+  }
+
+  /** Takes what a request costs that was let through as a preflight, and was none. */
+  function chargeUnasked(exchange: Exchange<Native>): MaybePromise<unknown> {
+    return andThen(skip?.(exchange.native), (skipped) => {
+      const access = lists?.ofAddress(exchange.request)
+      if (skipped || (access === 'allow' && !lists?.blockKeys)) return undefined
+      return andThen(requestChecks.of(access ? { ...exchange, access } : exchange), (checks) => {
+        const due =
+          typeof checks === 'string' ? [] : checks.filter(({ policy }) => hasUnits(policy))
+        return due.length > 0 ? limiter.chargeChecks(due) : undefined
+      })
+    })
   }
 
   /** What is shed is not counted. */
@@ -272,29 +286,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   return { setup, limiter, waitingRoom, shedder, check }
 }
 
-let madeAndUsedAtOnce = 0
-
-/** One guard that is used as soon as it is made may be kept for later requests; another one shows that they are made in a handler. */
-function warnIfMadePerRequest(where: string): void {
-  madeAndUsedAtOnce += 1
-  if (madeAndUsedAtOnce < 2) return
-  warnOnce(
-    `${where} was called while a request was handled: a limiter that is made for each request begins to count anew each time, and so limits ` +
-      `nothing. Make it once, outside of handlers, and use it in them`,
-    'limiter made per request',
-  )
-}
-
 const noRefusal = { rejected: false, retryAfter: undefined } as const
-
-/** A browser asks whether it may ask; a refusal would be a network error to it. */
-function isPreflight(request: HttpRequest): boolean {
-  return (
-    request.method === 'OPTIONS' &&
-    request.header('origin') !== undefined &&
-    request.header('access-control-request-method') !== undefined
-  )
-}
 
 /** Jitter only ever adds: whoever waits longer than needed is let in. */
 function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@sluice/core'
+import { type ErrorCode, invalid } from '@sluice/core'
 import type { Job, JobStatus, NewJob } from './job.ts'
 
 /** What a job may be refused for. The bounds travel with it, so a broker needs no set-up. */
@@ -131,4 +131,18 @@ export interface Broker {
   retry(id: string): Promise<boolean>
   /** Lets go of connections and timers; workers are to be closed before. */
   close(): Promise<void>
+}
+
+/** Returns an option that is a broker, else throws. */
+export function brokerOf(broker: unknown): Broker {
+  if (isBroker(broker)) return broker
+  throw invalid(
+    { option: 'broker' },
+    broker,
+    'a broker, such as memoryBroker() or bullmqBroker({ … })',
+  )
+}
+
+function isBroker(broker: unknown): broker is Broker {
+  return typeof broker === 'object' && broker !== null && 'enqueue' in broker && 'work' in broker
 }

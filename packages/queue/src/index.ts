@@ -13,45 +13,9 @@ export {
   type Settlement,
   type WorkOptions,
 } from './broker.ts'
-export { type BullmqBrokerOptions, bullmqBroker } from './brokers/bullmq-broker.ts'
-export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory-broker.ts'
-export {
-  type AdmissionOptions,
-  createAdmission,
-  type IdempotencyOptions,
-} from './http/admission.ts'
-export type { Admit } from './http/admission-setup.ts'
-export type { JobResponse } from './http/ended-answer.ts'
-export type { RequestEnvelope } from './http/envelope.ts'
-export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
-export type { Job, JobState, JobStatus, NewJob } from './job.ts'
-export { type AuditStream, type AuditStreamOptions, auditStream } from './outbound/audit-stream.ts'
-export { createOutbound } from './outbound/outbound.ts'
-export type {
-  CallMade,
-  CallRefused,
-  OutboundEvent,
-  OutboundObserver,
-  OutboundPaused,
-  OutboundRecovering,
-  RefusalReason,
-} from './outbound/outbound-event.ts'
-export type {
-  CallContext,
-  CallOptions,
-  Outbound,
-  OutboundFetchInit,
-  OutboundLimit,
-  OutboundOptions,
-} from './outbound/outbound-options.ts'
-export {
-  createQueue,
-  type EnqueueResult,
-  type JobRequest,
-  type Queue,
-  type QueueOptions,
-  type SettledOptions,
-} from './queue.ts'
+export { bullmqBroker } from './brokers/bullmq/broker.ts'
+export type { BullmqBrokerOptions } from './brokers/bullmq/options.ts'
+export { type MemoryBrokerOptions, memoryBroker } from './brokers/memory/broker.ts'
 export type {
   JobDead,
   JobEnded,
@@ -63,12 +27,21 @@ export type {
   RunDone,
   RunRetried,
   RunStarted,
-} from './queue-event.ts'
-export type { FindResultUrl } from './result-url.ts'
-export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
+} from './event.ts'
+export { createAdmission } from './http/admission.ts'
+export type { JobResponse } from './http/ended-answer.ts'
+export type { RequestEnvelope } from './http/envelope.ts'
+export type { AdmissionOptions, Admit, IdempotencyOptions } from './http/options.ts'
+export { type StatusMonitorOptions, statusMonitor } from './http/status-monitor.ts'
+export type { Job, JobState, JobStatus, NewJob } from './job.ts'
+export type { FindResultUrl, QueueOptions } from './options.ts'
 export {
-  type CloseOptions,
-  createWorker,
-  type Worker,
-  type WorkerOptions,
-} from './worker/worker.ts'
+  createQueue,
+  type EnqueueResult,
+  type JobRequest,
+  type Queue,
+  type SettledOptions,
+} from './queue.ts'
+export type { WorkerOptions } from './worker/options.ts'
+export { type JobHandler, PermanentError, type RunContext } from './worker/run.ts'
+export { type CloseOptions, createWorker, type Worker } from './worker/worker.ts'

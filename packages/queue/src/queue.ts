@@ -1,44 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { type Duration, type MaybePromise, SluiceError } from '@sluice/core'
-import { type HttpRequest, type KeyResolver, resolveKey } from '@sluice/http'
+import { errorText, type MaybePromise, SluiceError, sleep } from '@sluice/core'
+import { type HttpRequest, resolveKey } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
-import { digest } from './digest.ts'
-import { DepthGauge } from './drain.ts'
-import { errorText } from './error-text.ts'
-import { identityDigest } from './identity-digest.ts'
+import { digest, identityDigest } from './digest.ts'
+import { emitterOf } from './event.ts'
 import { isOpen, type JobStatus } from './job.ts'
 import { jsonText } from './json-text.ts'
-import { type QueueObserver, teller } from './queue-event.ts'
-import { setUpQueue } from './queue-setup.ts'
-import { type FindResultUrl, resultUrlOf } from './result-url.ts'
-import { sleep } from './sleep.ts'
-
-export interface QueueOptions<Native = unknown> {
-  /** Where jobs are kept. */
-  broker: Broker
-  /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
-  maxDepth?: number
-  /** Those of one identity, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
-  maxDepthPerIdentity?: number
-  /** How long a job is worth running: one that waits longer expires. @default '1h' */
-  maxAge?: Duration
-  /** How long the outcome of a job is kept, and its idempotency key counts. @default '1h' */
-  retention?: Duration
-  /** The longest job, as JSON, in bytes. @default 100_000 */
-  maxJobBytes?: number
-  /**
-   * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
-   * request without a key has no jobs; `firstOf(apiKey(), ip())` gives it those of its address, which many users may share.
-   * @default none
-   */
-  identity?: KeyResolver<Native>
-  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
-  secret?: string
-  /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
-  resultUrl?: FindResultUrl
-  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
-  onEvent?: QueueObserver
-}
+import { type QueueOptions, resultUrlOf, setUpQueue } from './options.ts'
+import { WaitEstimate } from './wait-estimate.ts'
 
 export interface JobRequest {
   /** Whose the job is. */
@@ -115,11 +84,11 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   const setup = setUpQueue(options)
   const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
   const digestOf = (identity: string): string => identityDigest(identity, setup.secret)
-  const gauge = new DepthGauge(broker)
-  const tell = teller(broker.name, options.onEvent)
+  const estimate = new WaitEstimate(broker)
+  const emit = emitterOf(broker.name, options.onEvent)
 
   function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
-    tell({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })
+    emit({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })
   }
 
   async function status(id: string, identity: string): Promise<JobStatus | undefined> {
@@ -135,7 +104,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
     find: (identity, idempotencyKey) => broker.find(digestOf(identity), idempotencyKey),
     resultUrl: (job) => resultUrlOf(setup.resultUrl, job),
     depth: () => broker.depth(),
-    drainMs: () => gauge.drainMs('polling'),
+    drainMs: () => estimate.drainMs('polling'),
     identifies: setup.identity !== undefined,
     identityOf: (native, request) => setup.identity && resolveKey(setup.identity, native, request),
 
@@ -160,17 +129,17 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       )
       if (answer.outcome === 'mismatch') return answer
       if (answer.outcome === 'full') {
-        tell({ type: 'refused', bound: answer.bound })
-        return { ...answer, retryAfterMs: await gauge.drainMs('refused') }
+        emit({ type: 'refused', bound: answer.bound })
+        return { ...answer, retryAfterMs: await estimate.drainMs('refused') }
       }
-      if (answer.outcome === 'enqueued') tell({ type: 'enqueued', id: answer.id })
-      return { ...answer, retryAfterMs: await gauge.drainMs('polling') }
+      if (answer.outcome === 'enqueued') emit({ type: 'enqueued', id: answer.id })
+      return { ...answer, retryAfterMs: await estimate.drainMs('polling') }
     },
 
     async cancel(id, identity) {
       if (!(await status(id, identity))) return 'unknown'
       const outcome = await broker.cancel(id)
-      if (outcome === 'cancelled') tell({ type: 'cancelled', id })
+      if (outcome === 'cancelled') emit({ type: 'cancelled', id })
       return outcome
     },
 

@@ -1,12 +1,5 @@
--- What every part of the script shares. The parts are put together in this order: prelude, algorithms, decide.
---
--- Defining a function costs Redis time in every call, so a call defines only what it needs:
---
---   plain[name](policy)     works out what all keys of a policy need, and returns two functions, or none:
---     consume(key, units, value)  takes units of a key in a usual state, which has room: returns what report says, and what undo needs; nil when
---                             it did nothing, since the state is not a usual one. value: what the key holds, false where it is no string; only
---                             for policies that set reads_string
---     undo(key, before)       undoes that
+-- What decides any request, in whatever state its keys are: the body of a function, so that a call in which all keys are in a usual state defines none of it.
+-- The files are put together in this order: prelude, algorithms, row.
 --
 --   define[name]()          returns the algorithm whole: a table of functions, the twin of the TypeScript module of its name in @sluice/core
 --     load(cell, key, policy)        reads what a key has taken, as it counts now, into a cell
@@ -25,18 +18,14 @@
 -- Cells are used again for one row after the other, since tables cost more than commands: load sets every field. Each has key,
 -- incarnation, exists (whether the key held anything), and repaired. All that changes is written at once, so that the next row sees it.
 -- Times are whole ms and units whole numbers: doubles hold them exactly up to 2^53.
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local pack, unpack_struct = struct.pack, struct.unpack
-local redis_call, redis_pcall = redis.call, redis.pcall
-
 local MAX_SAFE = 9007199254740991
 
-local call = cjson.decode(ARGV[1])
--- The algorithms of this call's policies: no other is defined.
-local needed = {}
-for _, policy in ipairs(call.policies) do needed[policy.algorithm] = true end
+-- The call as its text says: its number, ms that a key outlives its last unit at least, the u32 from which incarnations are counted, and whether
+-- the clock is the server's.
+local _, margin_text, incarnation_text, clock_text = ARGV[2]:match('^c(%d+);(%d+);(%d+);(%d)$')
+local ttl_margin, is_server_clock = tonumber(margin_text), clock_text == '1'
 
-local plain, define, defined = {}, {}, {}
+local define, defined = {}, {}
 local function whole(name)
   local part = defined[name]
   if not part then
@@ -50,15 +39,6 @@ end
 -- Stored values that could not be read.
 local unreadable = 0
 
-local now = call.now
-if not now then
-  local time = redis_call('TIME')
-  now = time[1] * 1000 + floor(time[2] / 1000)
-end
-
--- How much longer than its last unit a key lives at least.
-local ttl_margin = call.ttlMargin
-
 -- The most units that a window can count exactly (core: maxUnits).
 local function max_units(window)
   return min(floor(MAX_SAFE / window), 140737488355327)
@@ -68,23 +48,13 @@ local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
 
--- The first value of a key; false where it holds something that was no string.
-local function create_string(key, value, ttl)
-  return redis_call('SET', key, value, 'PX', ttl, 'NX')
-end
-
--- Undoes what consume wrote; before: the value that was there, or false.
-local function restore_string(key, before)
-  if before then redis_call('SET', key, before, 'KEEPTTL') else redis_call('DEL', key) end
-end
-
 -- What whole algorithms need to read values and to tell one life of a key from another.
 local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
 function define.values()
   -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
   -- incarnation that no other has, so that none of those receipts reaches it.
   local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
-  local next_incarnation = call.incarnation
+  local next_incarnation = tonumber(incarnation_text)
   function new_incarnation()
     next_incarnation = next_incarnation % 4294967295 + 1
     return next_incarnation

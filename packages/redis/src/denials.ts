@@ -1,6 +1,7 @@
 import { algorithms, type Check, type Outcome } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
-import type { Row } from './row-groups.ts'
+import { type Answer, isFailure } from './reply.ts'
+import type { Row } from './row.ts'
 import { type Charge, Strikes } from './strikes.ts'
 import { unknownOutcome } from './unknown-outcome.ts'
 
@@ -16,8 +17,15 @@ interface Denial {
   readonly settlements: number
 }
 
-/** What a row was when it was sent, for the answer to it. */
-export interface Sent {
+/** What was known when a call was sent, for the answer to it. */
+export interface SentCall {
+  readonly at: number
+  /** How many settlements there had been: for all rows, or for each. */
+  readonly settlements: number | readonly number[]
+}
+
+/** The same for one row. */
+interface Sent {
   readonly at: number
   /** How many settlements there had been. */
   readonly settlements: number
@@ -100,29 +108,60 @@ export class Denials {
     return true
   }
 
-  /** To be told of every row when it is sent. */
-  send(row: Row): Sent {
-    if (row.op !== 'consume' && row.op !== 'peek') {
-      this.#settlements += 1
-      for (const key of row.keys) {
-        this.#denials.delete(key)
-        this.#settled.set(key, this.#settlements)
-        if (row.op === 'reset' || row.op === 'block') this.#strikes.forget(key)
+  /** To be told of the rows of every call when it is sent. */
+  send(rows: readonly Row[]): SentCall {
+    const at = this.#clock()
+    let settlements: number[] | undefined
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i]
+      if (row && row.op !== 'consume' && row.op !== 'peek') {
+        settlements ??= rows.map(() => this.#settlements)
+        this.#settle(row)
+        settlements.fill(this.#settlements, i)
       }
     }
-    return { at: this.#clock(), settlements: this.#settlements }
+    return { at, settlements: settlements ?? this.#settlements }
   }
 
-  /** To be told of the answer to every row. */
-  learn(row: Row, outcomes: readonly Outcome[], sent: Sent): void {
-    if (this.#ttlMs === 0 || row.op !== 'consume') return
+  #settle({ op, keys }: Row): void {
+    this.#settlements += 1
+    for (const key of keys) {
+      this.#denials.delete(key)
+      this.#settled.set(key, this.#settlements)
+      if (op === 'reset' || op === 'block') this.#strikes.forget(key)
+    }
+  }
+
+  /** To be told of the answers to every call. */
+  learnAll(rows: readonly Row[], answers: readonly Answer[], sent: SentCall): void {
+    if (this.#ttlMs === 0) return
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i]
+      const answer = answers[i]
+      if (row?.op !== 'consume' || !answer || isFailure(answer)) continue
+      const { at, settlements } = sent
+      const known = typeof settlements === 'number' ? settlements : (settlements[i] ?? 0)
+      this.#learn(row, answer, { at, settlements: known })
+    }
+  }
+
+  #learn(row: Row, outcomes: readonly Outcome[], sent: Sent): void {
     const index = longestDenial(outcomes)
     if (index < 0) return
     const { at, settlements } = sent
     this.#learnStrikes(row, outcomes, settlements)
     const key = row.keys[index] ?? ''
     if (this.#isSettledSince(key, settlements)) return
-    this.#denials.set(key, { row, outcomes, sentAt: at, answeredAt: this.#clock(), settlements })
+    // Not the row itself: whoever waits for it may hold a whole request.
+    const { op, checks, keys } = row
+    const denied = { op, checks, keys }
+    this.#denials.set(key, {
+      row: denied,
+      outcomes,
+      sentAt: at,
+      answeredAt: this.#clock(),
+      settlements,
+    })
   }
 
   #learnStrikes({ keys }: Row, outcomes: readonly Outcome[], settlements: number): void {

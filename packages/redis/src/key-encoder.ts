@@ -1,7 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import { algorithmOf, type Check, type Policy } from '@sluice/core'
-import { LRUCache } from 'lru-cache'
-import type { Encoding } from './script.ts'
+import type { Encoding } from './scripts.ts'
 import { tags } from './tags.ts'
 
 export interface KeyOptions {
@@ -12,7 +11,8 @@ export interface KeyOptions {
 }
 
 const digestBytes = 16
-const cachedIdentities = 16_384
+/** Of each of two generations: those that are asked for again move from the old one to the young one. */
+const identitiesOfGeneration = 16_384
 /** A caller that makes up policies without end must not fill the cache with them. */
 const mostKeysOfIdentity = 16
 /** Longer identities are not worth their room in the cache. */
@@ -21,6 +21,9 @@ const longestCached = 256
 interface Identity {
   readonly tag: string
   readonly text: string
+  /** The key of the policy that was asked for last: mostly there is one. */
+  policy: Policy | undefined
+  key: string
   /** Its keys so far, by what they say of their policy: whole texts, whose hash is known, cost less than new ones. */
   readonly keys: Map<string, string>
 }
@@ -33,28 +36,43 @@ interface Identity {
 export class KeyEncoder {
   readonly #options: KeyOptions
   readonly #policies = new WeakMap<Policy, string>()
-  readonly #identities = new LRUCache<string, Identity>({ max: cachedIdentities })
+  #young = new Map<string, Identity>()
+  #old = new Map<string, Identity>()
 
   constructor(options: KeyOptions) {
     this.#options = options
   }
 
-  keyOf({ policy, key }: Check): string {
-    const { tag, text, keys } = this.#identityOf(key)
+  /** The keys of the checks of one request. */
+  keysOf(checks: readonly Check[]): readonly string[] {
+    const [only] = checks
+    if (only && checks.length === 1) return [this.#keyOf(only)]
+    return checks.map((check) => this.#keyOf(check))
+  }
+
+  #keyOf({ policy, key }: Check): string {
+    const identity = this.#identityOf(key)
+    if (identity.policy === policy) return identity.key
     const part = this.#policyPart(policy)
-    const known = keys.get(part)
-    if (known !== undefined) return known
-    const name = `${this.#options.prefix}:{${tag}}:${part}:${text}`
-    if (keys.size < mostKeysOfIdentity) keys.set(part, name)
+    const known = identity.keys.get(part)
+    const name = known ?? `${this.#options.prefix}:{${identity.tag}}:${part}:${identity.text}`
+    if (known === undefined && identity.keys.size < mostKeysOfIdentity)
+      identity.keys.set(part, name)
+    identity.policy = policy
+    identity.key = name
     return name
   }
 
   #identityOf(key: string): Identity {
+    const young = this.#young.get(key)
+    if (young) return young
     if (key.length > longestCached) return this.#digest(key)
-    const known = this.#identities.get(key)
-    if (known) return known
-    const identity = this.#digest(key)
-    this.#identities.set(key, identity)
+    const identity = this.#old.get(key) ?? this.#digest(key)
+    if (this.#young.size >= identitiesOfGeneration) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(key, identity)
     return identity
   }
 
@@ -70,6 +88,8 @@ export class KeyEncoder {
     return {
       tag,
       text: digest ? bytes.toString('base64url', 0, digestBytes) : escapeKey(key),
+      policy: undefined,
+      key: '',
       keys: new Map(),
     }
   }

@@ -1,12 +1,12 @@
-import { SluiceError } from '@sluice/core'
-import type { Answer } from './call.ts'
-import type { Row } from './row-groups.ts'
+import type { Plan } from './plans.ts'
+import { type Answer, isFailure } from './reply.ts'
+import type { Row } from './row.ts'
 import { applyByShard } from './shards.ts'
 
 type Answers = readonly Answer[]
 
 /** Sends the rows of one call, which all live in one slot. */
-type SendRows = (rows: readonly Row[]) => Promise<Answers>
+type SendRows = (rows: readonly Row[], plan?: Plan) => Promise<Answers>
 
 /** How long a slot that was seen to move is taken to be moving. */
 const movingMs = 5_000
@@ -20,10 +20,10 @@ const movingMs = 5_000
 export function overMovingSlots(send: SendRows): SendRows {
   let movingUntil = Number.NEGATIVE_INFINITY
 
-  return async (rows) => {
+  return async (rows, plan) => {
     if (performance.now() >= movingUntil) {
       try {
-        return await send(rows)
+        return await send(rows, plan)
       } catch (error) {
         if (!isTryAgain(error)) throw error
         movingUntil = performance.now() + movingMs
@@ -47,7 +47,7 @@ async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answe
     if (row.keys.length === 1) continue
     const askKey = async (part: Row) => {
       const [answer = []] = await send([part])
-      if (answer instanceof SluiceError) throw answer
+      if (isFailure(answer)) throw answer
       return answer
     }
     const isWhole = (key: string) => key

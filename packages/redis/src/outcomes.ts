@@ -19,18 +19,16 @@ export interface Report {
   readonly x: number
   readonly y: number
   readonly incarnation: number
-  /** Milliseconds to wait, or to be held, where the script has to say. */
-  readonly more: number
+  /** Milliseconds to wait, or to be held, where only the script can tell; `undefined` where x and y tell. */
+  readonly more: number | undefined
 }
 
-/** What is known of one request of a row. */
+/** What is known of the request. */
 interface Answer {
   readonly now: number
   readonly isAllowed: boolean
   /** Whether units were taken, which a receipt can give back. */
   readonly isTaken: boolean
-  /** How many equal requests after this one were allowed, and are in the report. */
-  readonly later: number
 }
 
 type Reader = (check: Check, report: Report, answer: Answer) => Outcome
@@ -39,8 +37,10 @@ type Reader = (check: Check, report: Report, answer: Answer) => Outcome
 export const readOutcome: { readonly [name in CountingName]: Reader } = {
   'sliding-log': (check, { x, y, incarnation, more }, answer) => {
     const { policy, cost, limit } = check
-    const used = x - answer.later * cost
-    const waitMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : more
+    const used = x
+    // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
+    const oldestMs = cost > 0 && used + cost > limit ? y : 0
+    const waitMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (more ?? oldestMs)
     const retryAfterMs = answer.isAllowed ? 0 : waitMs
     return {
       policy,
@@ -56,19 +56,19 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
 
   'sliding-counter': (check, { x, y, incarnation }, answer) => {
     const startMs = answer.now - (answer.now % check.policy.windowMs)
-    const current = x - answer.later * check.cost
-    const state = { startMs, current, previous: y, limit: check.limit }
+    const state = { startMs, current: x, previous: y, limit: check.limit }
     return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
   },
 
   'fixed-window': (check, { x, y, incarnation }, answer) => {
     const startMs = y === 0 ? -1 : answer.now - y + 1
-    const state = { startMs, count: x - answer.later * check.cost, limit: check.limit }
+    const state = { startMs, count: x, limit: check.limit }
     return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
   },
 
   'token-bucket': (check, report, answer) => fromBucket(check, report, answer, 0),
-  'leaky-bucket': (check, report, answer) => fromBucket(check, report, answer, report.more),
+  'leaky-bucket': (check, report, answer) =>
+    fromBucket(check, report, answer, report.more ?? heldMs(check, report)),
 
   concurrency: (check, { x, incarnation }, answer) => {
     const { policy, cost, limit } = check
@@ -110,11 +110,14 @@ function fromBucket(
   answer: Answer,
   delayMs: number,
 ): Outcome {
-  const { policy, cost, limit } = check
-  const level = x - answer.later * cost * policy.windowMs
-  const endsAt = answer.now + (answer.later === 0 ? y : Math.ceil(level / limit))
-  const state = { level, at: answer.now, endsAt, limit }
+  const endsAt = answer.now + y
+  const state = { level: x, at: answer.now, endsAt, limit: check.limit }
   return fromState(check, state, answer, receiptOf(check, answer, endsAt, incarnation), delayMs)
+}
+
+/** How long a request of a queue is held that was allowed: until all that came before it has drained. */
+function heldMs({ policy, cost, limit }: Check, { x }: Report): number {
+  return Math.ceil(Math.max(0, x - cost * policy.windowMs) / limit)
 }
 
 function fromState(

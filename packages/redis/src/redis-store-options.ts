@@ -8,7 +8,7 @@ import {
   oneOf,
   wholeNumber,
 } from '@sluice/core'
-import type { Encoding } from './script.ts'
+import type { Encoding } from './scripts.ts'
 
 /**
  * Whose clock counts. `server`: Redis' own. `client`: this process', for servers that forbid `TIME` in scripts, set to that of
@@ -48,8 +48,8 @@ export interface RedisStoreOptions {
 }
 
 /**
- * With nothing under way a request is sent at once, with all others of its tick; else it waits for the next answer, or until half a batch waits. Larger
- * batches cost less CPU on both sides, and hold up other users of Redis for longer.
+ * How requests share calls. When calls may leave, each takes an equal part of the requests that wait. Larger calls cost less CPU on both
+ * sides, and hold up other users of Redis for longer.
  */
 export interface BatchOptions {
   /** The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128 */

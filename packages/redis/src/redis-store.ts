@@ -1,18 +1,18 @@
 import { randomInt } from 'node:crypto'
 import {
+  type Ask,
   type Asker,
   type Check,
   type MaybePromise,
   notify,
   type Outcome,
   processWide,
-  SluiceError,
   type Store,
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
-import { Batcher } from './batcher.ts'
-import { type Answer, decodeReply, encodeCall } from './call.ts'
+import { CallEncoder } from './call.ts'
+import { CallQueue, notSentInTime } from './call-queue.ts'
 import { clientErrors } from './client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
@@ -21,13 +21,17 @@ import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
 import { overMovingSlots } from './moving-slots.ts'
+import { type Plan, Plans } from './plans.ts'
 import {
   maxSortedSetLimit,
   type RedisStoreOptions,
   setUpRedisStore,
 } from './redis-store-options.ts'
-import type { Row } from './row-groups.ts'
-import { loadScript, runScript } from './script.ts'
+import { type Answer, decodeReply, isFailure } from './reply.ts'
+import type { Row } from './row.ts'
+import { ScriptRunner } from './script-runner.ts'
+import { loadScripts } from './scripts.ts'
+import { splitByPlan } from './split-calls.ts'
 import { lastFailure, storeFailure } from './store-failure.ts'
 import { tags } from './tags.ts'
 
@@ -35,6 +39,8 @@ import { tags } from './tags.ts'
 export interface RedisStore extends Store {
   /** Synchronous for requests whose denial is still known. */
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  /** The same without a promise of its own. A request whose denial is still known is settled at once. */
+  submit(ask: Ask): void
   /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
 }
@@ -70,8 +76,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let hasJoined = false
   const unobserve: (() => void)[] = []
   const keys = new KeyEncoder({ ...keyOptions, encoding })
-  const script = loadScript(encoding)
-  const ttlMargin = clock === 'server' ? ttlMarginMs.server : ttlMarginMs.other
+  const isServerClock = clock === 'server'
+  const ttlMargin = isServerClock ? ttlMarginMs.server : ttlMarginMs.other
+  const settings = { encoding, ttlMargin, isServerClock }
+  const scripts = loadScripts(encoding)
+  const calls = new CallEncoder(scripts, settings)
+  const plans = new Plans(scripts, settings)
   const denials = new Denials(
     denialTtlMs,
     typeof clock === 'function' ? clock : monotonicMs,
@@ -83,87 +93,107 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   warnAboutGuessableKeys(options)
   const errors = clientErrors(client)
 
-  async function call(rows: readonly Row[]): Promise<readonly Answer[]> {
+  /** @param plan of all the rows, where they have one in common */
+  async function call(
+    scriptRunner: ScriptRunner,
+    rows: readonly Row[],
+    plan: Plan | undefined,
+  ): Promise<readonly Answer[]> {
+    for (let turn = scriptRunner.turn(); turn; turn = scriptRunner.turn()) {
+      await turn
+      if (rows.every(({ answered }) => answered)) throw notSentInTime()
+    }
     callNumber += 1
-    const number = callNumber
     if (clock === 'client') await fleet.clockAsked()
-    const now =
-      clock === 'server' ? undefined : clock === 'client' ? fleet.now() : Math.floor(clock())
-    const encoded = encodeCall(rows, {
-      number,
-      now,
-      isServerClock: clock === 'server',
-      ttlMargin,
-      incarnation,
-    })
-    incarnation = (incarnation + 4 * encoded.keys.length) % u32
-    const reply = await runScript(redis, script, { keys: encoded.keys, args: [encoded.json] })
+    const header = { now: isServerClock ? undefined : clientNow(), number: callNumber, incarnation }
+    const encoded = calls.encode(rows, plan, header)
+    // Four for each key at most.
+    incarnation = (incarnation + 4 * Number(encoded.command[2])) % u32
+    const sent = denials.send(rows)
+    const reply = await scriptRunner.run(encoded)
     errors.clear()
-    const { answers, unreadable } = decodeReply(reply, number, encoded.groups)
+    const { answers, unreadable } = decodeReply(reply, encoded.text, rows)
     if (unreadable > 0) {
       notify(onInvalid, {
         code: 'SLUICE_STATE_UNREADABLE',
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
+    denials.learnAll(rows, answers, sent)
     return answers
   }
 
-  async function send(rows: readonly Row[]): Promise<readonly Answer[]> {
-    const sent = rows.map((row) => denials.send(row))
-    const answers = await call(rows)
-    for (const [index, row] of rows.entries()) {
-      const before = sent[index]
-      const answer = answers[index]
-      if (before && answer && !(answer instanceof SluiceError)) denials.learn(row, answer, before)
-    }
-    return answers
+  function clientNow(): number {
+    return typeof clock === 'function' ? Math.floor(clock()) : fleet.now()
   }
 
-  function openLane(): Batcher<Row, readonly Outcome[]> {
-    const sendBatch = redis.isCluster ? overMovingSlots(send) : send
-    return new Batcher({
-      maxWeights: [batch.maxKeys, batch.maxBytes],
-      weigh: ({ keys: names }, measure) => (measure === 0 ? names.length : bytesOf(names)),
-      maxInFlight: batch.maxInFlight,
-      isWanted: ({ asker }) => !asker?.answered,
-      send: (rows) =>
-        sendBatch(rows).catch((error: unknown) => {
-          throw storeFailure(error, errors.last)
-        }),
+  function openLane(): CallQueue {
+    // Nodes of a Cluster learn scripts one by one.
+    const scriptRunner = new ScriptRunner(redis)
+    const send = (rows: readonly Row[], plan?: Plan) => call(scriptRunner, rows, plan)
+    const sendCall = redis.isCluster ? overMovingSlots(send) : send
+    return new CallQueue({
+      ...batch,
+      split: (asks) => splitByPlan(asks, plans),
+      async send({ asks, plan }) {
+        try {
+          const answers = await sendCall(asks, plan)
+          for (let i = 0; i < asks.length; i += 1) {
+            const answer = answers[i] ?? []
+            if (isFailure(answer)) asks[i]?.fail(answer)
+            else asks[i]?.settle(answer)
+          }
+        } catch (error) {
+          const failure = storeFailure(error, errors.last)
+          for (const ask of asks) ask.fail(failure)
+        }
+      },
     })
   }
 
   /** A limit of a function is known only when it is asked; a smaller one never opens the gate. */
-  function bounded(check: Check): Check {
-    const { policy, limit } = check
-    if (policy.algorithm !== 'sliding-log' || limit <= maxSortedSetLimit) return check
-    return { ...check, limit: maxSortedSetLimit }
+  function boundedChecks(checks: readonly Check[]): readonly Check[] {
+    if (encoding === 'packed' || checks.every(isBounded)) return checks
+    return checks.map((check) =>
+      isBounded(check) ? check : { ...check, limit: maxSortedSetLimit },
+    )
   }
 
   const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
 
+  function join(): void {
+    if (hasJoined || lanes.isClosed) return
+    hasJoined = true
+    fleet.join(heartbeatMs)
+  }
+
   return {
     space,
     ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
-    observe(observer) {
-      unobserve.push(fleet.observe(observer))
-    },
     get lastFailure() {
       return errors.last && lastFailure(errors.last)
+    },
+    observe(observer) {
+      unobserve.push(fleet.observe(observer))
     },
     get instances() {
       return fleet.instances ?? 1
     },
 
     apply(op, asked, asker) {
-      const checks = encoding === 'sorted-set' ? asked.map(bounded) : asked
-      if (!hasJoined && !lanes.isClosed) {
-        hasJoined = true
-        fleet.join(heartbeatMs)
-      }
-      const row = { op, checks, keys: checks.map((check) => keys.keyOf(check)), asker }
+      join()
+      const checks = boundedChecks(asked)
+      const row = { op, checks, keys: keys.keysOf(checks), asker }
       return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
+    },
+
+    submit(ask) {
+      join()
+      ask.checks = boundedChecks(ask.checks)
+      ask.keys = keys.keysOf(ask.checks)
+      const denied = lanes.isClosed ? undefined : denials.answer(ask)
+      if (denied) ask.settle(denied)
+      else lanes.submit(ask)
     },
 
     async close() {
@@ -176,14 +206,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 }
 
-function monotonicMs(): number {
-  return performance.now()
+function isBounded({ policy, limit }: Check): boolean {
+  return policy.algorithm !== 'sliding-log' || limit <= maxSortedSetLimit
 }
 
-function bytesOf(keys: readonly string[]): number {
-  let bytes = 0
-  for (const key of keys) bytes += key.length
-  return bytes
+function monotonicMs(): number {
+  return performance.now()
 }
 
 function spaceOf(client: object, redis: RedisClient, prefix: string): Space {

@@ -1,5 +1,5 @@
 import { type Check, leavesTrace, type Outcome, type StoreOp } from '@sluice/core'
-import type { Row } from './row-groups.ts'
+import type { Row } from './row.ts'
 import { unknownOutcome } from './unknown-outcome.ts'
 
 /** Applies, in one atomic step, what lives in one shard. */

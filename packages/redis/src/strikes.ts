@@ -1,6 +1,6 @@
 import type { Check } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
-import type { Row } from './row-groups.ts'
+import type { Row } from './row.ts'
 
 interface Collected {
   readonly check: Check

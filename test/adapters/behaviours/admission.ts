@@ -152,7 +152,7 @@ export const admission: Behaviour = ({ start }) => {
     const { app, work } = await queueing({
       limits: { limit: 1_000, window: '1m' },
       queue: { maxDepth: 1_000, maxDepthPerIdentity: 1_000 },
-      admission: { maxWaiting: 1, maxWait: '1s' },
+      admission: { maxHeld: 1, maxWait: '1s' },
     })
     work(({ payload }) =>
       JSON.stringify(payload).includes('"page":2') ? 'at once' : new Promise(() => undefined),

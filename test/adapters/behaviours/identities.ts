@@ -152,12 +152,21 @@ export const identities: Behaviour = ({ start, limited }) => {
       expect(await app.statuses(4, '/', user('ada'))).toEqual([200, 418, 200, 418])
     })
 
-    it('gives nothing back twice', async () => {
+    it('gives nothing back twice, and says whether anything was there', async () => {
+      const told: unknown[] = []
       const app = await start({
         limits: [{ ...{ name: 'x', limit: 2, window: '1m' }, refundWhen: () => true }],
-        routes: [{ path: '/', reached: async ({ rateLimit }) => void (await rateLimit?.reset()) }],
+        routes: [
+          {
+            path: '/',
+            async reached({ rateLimit }) {
+              told.push(await rateLimit?.reset(), await rateLimit?.reset())
+            },
+          },
+        ],
       })
       expect(await app.statuses(4)).toEqual([200, 200, 200, 200])
+      expect(told.slice(0, 2)).toEqual([true, false])
     })
 
     it('is keyed as keyOf says', async () => {

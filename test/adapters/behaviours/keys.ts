@@ -109,13 +109,15 @@ export const keys: Behaviour = ({ start, limited }) => {
     expect(await app.statuses(1, '/', user('ada'))).toEqual([200])
   })
 
-  it('takes a key of a megabyte', async () => {
-    const huge = 'k'.repeat(1 << 20)
-    const key = (request: NativeRequest) => huge + (byUser(request) ?? '')
+  it('takes a key of 16,384 characters, and the address for a longer one', async () => {
+    const long = 'k'.repeat(16_384 - 'ada'.length)
+    const key = (request: NativeRequest) => long + (byUser(request) ?? '')
     const app = await limited({ limit: 1, window: '1m', key })
 
     expect(await app.statuses(2)).toEqual([200, 429])
-    expect(await app.statuses(1, '/', user('ada'))).toEqual([200])
+    expect(await app.statuses(2, '/', user('ada'))).toEqual([200, 429])
+    expect(await app.statuses(2, '/', user('grace'))).toEqual([200, 429])
+    expect(await app.statuses(1, '/', user('ada lovelace'))).toEqual([429])
   })
 
   it('locks nobody out who shares an account with an attacker', async () => {

@@ -49,6 +49,28 @@ export const preflights: Behaviour = ({ start, limited }) => {
     expect(reached).toBe(1)
   })
 
+  it('charges, by itself, those that a handler of all methods answers as other requests', async () => {
+    let reached = 0
+    const app = await start({
+      limits: [{ limit: 3, window: '1m' }],
+      routes: [{ path: '/' }, { method: 'ALL', path: '/graphql', reached: () => (reached += 1) }],
+    })
+
+    const statuses = await app.statuses(200, '/graphql', preflight)
+    expect(statuses).toEqual([200, 200, 200, ...Array(197).fill(429)])
+    expect(reached).toBe(3)
+    expect(await app.statuses(1)).toEqual([429])
+  })
+
+  it('lets the preflights of an exhausted client pass, where no handler serves them', async () => {
+    const app = await start({ limits: [one], routes: [{ path: '/' }, { path: '/b' }] })
+    expect(await app.statuses(2)).toEqual([200, 429])
+
+    const statuses = await app.statuses(20, '/b', preflight)
+    expect(statuses).not.toContain(429)
+    expect(await app.statuses(5, '/nowhere', preflight)).not.toContain(429)
+  })
+
   it('is inherited by routes, which may say otherwise', async () => {
     const routes = { '/a': one, '/b': { ...one, preflights: 'pass' as const } }
     const app = await start({

@@ -8,8 +8,6 @@ interface Layer {
   readonly name: string
   /** Part of the file's path, after `packages/`, `node_modules/` or `node:`. */
   readonly files: RegExp
-  /** Which functions of these files. @default all */
-  readonly functions?: RegExp
 }
 
 /**
@@ -18,13 +16,9 @@ interface Layer {
  */
 const layers: readonly Layer[] = [
   { name: 'key and digest', files: /redis\/src\/(key-|keys|tags|shards)|lru-cache|node:.*crypto/ },
-  { name: 'queue', files: /redis\/src\/(batcher|queue|lanes|moving-slots)/ },
-  {
-    name: 'decoding',
-    files: /redis\/src\/(call|decode|reply)/,
-    functions: /^(decode|read|report|next|takeRefused|isRead|notHeld|ReplyReader)/i,
-  },
-  { name: 'encoding', files: /redis\/src\/(call|encode|row-groups|script)/ },
+  { name: 'queue', files: /redis\/src\/(call-queue|split-calls|promised-ask|lanes|moving-slots)/ },
+  { name: 'decoding', files: /redis\/src\/reply/ },
+  { name: 'encoding', files: /redis\/src\/(call|general-call|plans|usual-states|row|script)/ },
   { name: 'outcome', files: /redis\/src\/outcomes|core\/src\/(algorithms\/|check|decision)/ },
   { name: 'denials', files: /redis\/src\/(denials|strikes)|core\/src\/(denials|strikes)/ },
   { name: 'store', files: /redis\/src\/(redis-store|fleet)/ },
@@ -56,8 +50,6 @@ export function layerOf({ functionName, url }: Frame): string | undefined {
   if (url === '') return 'native code: sockets, V8'
   const file = /(?:packages\/|node_modules\/(?!.*node_modules\/)|(?=test\/bench\/))(.*)$/.exec(url)
   const name = file?.[1] ?? url
-  const layer = layers.find(
-    ({ files, functions }) => files.test(name) && (functions?.test(functionName) ?? true),
-  )
+  const layer = layers.find(({ files }) => files.test(name))
   return layer?.name ?? name
 }

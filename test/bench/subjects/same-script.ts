@@ -7,7 +7,7 @@ import type { OpenRedisSubject } from './redis-subject.ts'
 
 /**
  * The script of Sluice, called directly with the arguments that Sluice gave it when each key was first asked for: what a check costs
- * without the limiter, the batcher and the decoder.
+ * without the limiter, the queue and the decoder.
  */
 export const sameScript: OpenRedisSubject = async (setting) => {
   const client = asIoredis(await setting.connect())

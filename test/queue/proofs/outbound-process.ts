@@ -1,4 +1,4 @@
-import { createOutbound } from '@sluice/queue'
+import { createOutbound } from '@sluice/outbound'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 

@@ -1,20 +1,10 @@
 import { parseHeaders } from '@sluice/headers'
-import { dropBody } from '../messages/drop-body.ts'
-import type { Patience } from '../messages/peek-json.ts'
-import { serverNowMs } from '../messages/server-clock.ts'
+import { pollJitterMs, pollWaits } from '../backoff.ts'
+import { clockMs, type Deadline, deadlineIn, pause, unlessAborted } from '../clock.ts'
 import { show } from '../option-checks.ts'
-import { clockMs } from '../time/clock.ts'
-import { pause } from '../time/pause.ts'
-import { type Deadline, deadlineIn, unlessAborted } from './deadline.ts'
-import { monitorInBody, monitorInHeaders } from './monitor-url.ts'
-import { pollJitterMs, pollWaits } from './poll-waits.ts'
-import { maxStatusMs, saysPending } from './says-pending.ts'
-import { StillPendingError } from './still-pending-error.ts'
-import {
-  readWaitForOptions,
-  type WaitForOptions,
-  type WaitForSettings,
-} from './wait-for-options.ts'
+import { dropBody, type Patience, serverNowMs } from '../response.ts'
+import { maxStatusMs, monitorInBody, monitorInHeaders, saysPending } from './monitor.ts'
+import { readWaitForOptions, type WaitForOptions, type WaitForSettings } from './options.ts'
 
 /** A job as far as it is known. */
 interface Watched {
@@ -158,4 +148,19 @@ function toldMs({ headers }: Response): number | undefined {
 
 function pollOf(job: Watched, { headers }: WaitForSettings, signal: AbortSignal): RequestInit {
   return headers !== undefined && isHome(job) ? { headers, signal } : { signal }
+}
+
+/** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */
+export class StillPendingError extends Error {
+  override readonly name = 'StillPendingError'
+  /** Where to ask again; `undefined` where even that had not come. */
+  readonly monitor: string | undefined
+  /** The last answer. Its body is given up where a poll was waited for since. */
+  readonly response: Response
+
+  constructor(monitor: string | undefined, response: Response) {
+    super(`${monitor ?? 'the job'} is still pending, as far as is known, and 'maxWaitMs' is over`)
+    this.monitor = monitor
+    this.response = response
+  }
 }

@@ -4,7 +4,7 @@ import { type Decision, ShadowRun, withShadow } from '../decision.ts'
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, show, wholeNumber } from '../options/options.ts'
+import { invalid, knownFields, onOneLine, show, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { Policy } from '../policy/policy.ts'
 import { accessTo } from '../resilience/access-to.ts'
@@ -75,8 +75,8 @@ export interface Limiter {
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
   /** `charge` for the same callers: takes the units of the checks without asking. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
-  /** `reset` for the same callers: forgets what the keys of the checks have taken, and lifts their blocks. */
-  resetChecks(checks: readonly Check[]): Promise<void>
+  /** `reset` for the same callers: forgets what the keys of the checks have taken, lifts their blocks, and says whether anything was there. */
+  resetChecks(checks: readonly Check[]): Promise<boolean>
   /** Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost of one strike. Nobody waits for it. */
   strike(check: Check): void
   /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
@@ -191,7 +191,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
 
     async resetChecks(checks) {
-      await overwrite('reset', checks.filter(isLimited))
+      return overwrite('reset', checks.filter(isLimited))
     },
 
     async block(key, duration) {
@@ -252,7 +252,7 @@ function isQuota({ policy }: Check): boolean {
 function storeError(error: unknown): SluiceError {
   if (isSluiceError(error)) return error
   const reason = error instanceof Error ? error.message : show(error)
-  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${reason}`, {
+  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
     cause: error,
   })
 }

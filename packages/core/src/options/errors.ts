@@ -21,6 +21,7 @@ export const errorCodes = {
   SLUICE_PENALTY_MISSING: 'a block of a limiter that has no penalty',
   SLUICE_ANSWER_INVALID: 'a function that had to answer true or false, and did not',
   SLUICE_KEY_INVALID: 'a key that is no text, empty, or longer than 16,384 characters',
+  SLUICE_REFUSED: "a refused request, where `handler` is 'throw'",
   SLUICE_KEY_MISSING: 'a request for which no key could be resolved',
   SLUICE_CLIENT_INVALID: 'a client that is not a Redis client that Sluice knows',
   SLUICE_STORE_FAILED: 'a store that did not decide',
@@ -53,7 +54,7 @@ export function isSluiceError(error: unknown, code?: ErrorCode): error is Sluice
   return typeof error.code === 'string' && Object.hasOwn(errorCodes, error.code)
 }
 
-/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is never an error. */
+/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is an error only where `handler` is 'throw'. */
 export class SluiceError extends Error {
   override readonly name: string = 'SluiceError'
   readonly code: ErrorCode
@@ -61,5 +62,21 @@ export class SluiceError extends Error {
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.code = code
+  }
+}
+
+const maxTextLength = 1_024
+
+/** The message of what was thrown, in 1,024 characters at most. Anything can be thrown, also a value that cannot become a text. */
+export function errorText(error: unknown): string {
+  const text = textOf(error)
+  return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`
+}
+
+function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'what was thrown cannot be made a text'
   }
 }

@@ -19,7 +19,7 @@ export abstract class Waiting {
 const toleratedLateMs = 5
 
 /** Lets those who wait equally long go when their time is over: in their order, so that one timer serves them all. */
-export class Deadlines {
+class Deadlines {
   readonly #durationMs: number
   readonly #reason: () => Error | undefined
   #first: Waiting | undefined
@@ -101,6 +101,30 @@ export class Deadlines {
     if (!reason) return new SluiceError('SLUICE_STORE_DEADLINE', message)
     const { cause = reason } = reason
     return new SluiceError('SLUICE_STORE_DEADLINE', `${message}; ${reason.message}`, { cause })
+  }
+}
+
+/** The deadlines of all durations that are in use. */
+export class DeadlinesByDuration {
+  readonly #lastFailure: () => Error | undefined
+  readonly #byMs = new Map<number, Deadlines>()
+
+  /** @param lastFailure why there may be no answer */
+  constructor(lastFailure: () => Error | undefined) {
+    this.#lastFailure = lastFailure
+  }
+
+  of(durationMs: number): Deadlines {
+    const known = this.#byMs.get(durationMs)
+    if (known) return known
+    const deadlines = new Deadlines(durationMs, this.#lastFailure)
+    this.#byMs.set(durationMs, deadlines)
+    return deadlines
+  }
+
+  /** Lets all go who wait now, before their time. */
+  missAll(error: unknown): void {
+    for (const deadlines of this.#byMs.values()) deadlines.missAll(error)
   }
 }
 

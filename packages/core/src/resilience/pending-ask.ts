@@ -1,7 +1,7 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
-import type { Asker, Store, StoreOp } from '../store.ts'
+import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
 import { Waiting } from './deadlines.ts'
 import type { AskOp } from './fallback.ts'
 
@@ -16,7 +16,8 @@ export interface Caller {
   onFailure(op: StoreOp, error: unknown): void
 }
 
-export interface Ask {
+/** What a limiter wants to know of a store. */
+export interface Question {
   readonly op: AskOp
   readonly checks: readonly Check[]
   readonly caller: Caller
@@ -24,32 +25,42 @@ export interface Ask {
   readonly request: object | undefined
 }
 
+/** Whoever asks stores: what becomes of the answers. */
+export interface AnswerHandler {
+  /** The store answered, in time or not. */
+  hear(ask: PendingAsk, outcomes: readonly Outcome[]): void
+  /** The store failed. */
+  lose(ask: PendingAsk, error: unknown): void
+  /** What is answered when the time is over. */
+  miss(ask: PendingAsk, error: unknown): Decision
+}
+
 /** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
-export class PendingAsk extends Waiting implements Ask, Asker {
+export class PendingAsk extends Waiting implements Question, Ask {
   readonly op: AskOp
-  readonly checks: readonly Check[]
-  answered = false
-  /** What was answered when the time was over. */
-  meanwhile: Decision | undefined
+  checks: readonly Check[]
   readonly caller: Caller
   readonly request: object | undefined
-  readonly #decideWithout: (ask: PendingAsk, error: unknown) => Decision
+  keys: readonly string[] = noKeys
+  answered = false
+  /** The answer, as soon as there is one. */
+  decision: Decision | undefined
+  /** What was answered when the time was over. */
+  meanwhile: Decision | undefined
+  readonly #handler: AnswerHandler
   #resolve: ((decision: Decision) => void) | undefined
 
-  /** @param decideWithout what is answered when the time is over */
-  constructor(
-    { op, checks, caller, request }: Ask,
-    decideWithout: (ask: PendingAsk, error: unknown) => Decision,
-  ) {
+  constructor({ op, checks, caller, request }: Question, handler: AnswerHandler) {
     super()
     this.op = op
     this.checks = checks
     this.caller = caller
     this.request = request
-    this.#decideWithout = decideWithout
+    this.#handler = handler
   }
 
-  get decision(): Promise<Decision> {
+  /** For an ask that has no answer yet. */
+  promise(): Promise<Decision> {
     return new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -57,12 +68,23 @@ export class PendingAsk extends Waiting implements Ask, Asker {
 
   answer(decision: Decision): void {
     this.answered = true
+    this.decision = decision
     this.#resolve?.(decision)
+  }
+
+  settle(outcomes: readonly Outcome[]): void {
+    this.#handler.hear(this, outcomes)
+  }
+
+  fail(error: unknown): void {
+    this.#handler.lose(this, error)
   }
 
   override miss(error: unknown): void {
     this.answered = true
-    this.meanwhile = this.#decideWithout(this, error)
+    this.meanwhile = this.#handler.miss(this, error)
     this.#resolve?.(this.meanwhile)
   }
 }
+
+const noKeys: readonly string[] = []

@@ -5,7 +5,7 @@ import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
 import { DeferredOps } from './deferred-ops.ts'
 import type { Fallback } from './fallback.ts'
-import type { Ask } from './pending-ask.ts'
+import type { Question } from './pending-ask.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
 /** So many debts are paid at once on return, and so much is done that had to wait: the store has traffic to see to. */
@@ -37,7 +37,7 @@ export class Reconciliation {
   }
 
   /** What an answer took that came too late: kept for whom was let pass meanwhile, given back for whom was refused. */
-  answeredLate({ op, caller }: Ask, outcomes: readonly Outcome[], meanwhile: Decision): void {
+  answeredLate({ op, caller }: Question, outcomes: readonly Outcome[], meanwhile: Decision): void {
     if (op === 'peek') return
     const back: Check[] = []
     let isKept = false
@@ -60,7 +60,7 @@ export class Reconciliation {
   }
 
   /** Nothing will be heard any more of what was asked: whether it was taken nobody knows, so it stays owed. */
-  lost({ op }: Ask, meanwhile: Decision): void {
+  lost({ op }: Question, meanwhile: Decision): void {
     if (op === 'peek') return
     for (const { receipt } of meanwhile.outcomes) {
       if (receipt) this.#fallback.debts.confirm(receipt)
@@ -108,7 +108,7 @@ export class Reconciliation {
   }
 
   /** Before a key is asked for again, the store is told what it has taken meanwhile: both travel in this order. */
-  payFor({ checks, caller }: Ask): void {
+  payFor({ checks, caller }: Question): void {
     for (const check of checks) {
       const due = this.#fallback.debts.take(check)
       if (!due) continue

@@ -6,12 +6,12 @@ import { isSluiceError, SluiceError } from '../options/errors.ts'
 import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
 import { Bulletin } from './bulletin.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { Deadlines, inTime } from './deadlines.ts'
+import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import { passAll, refuseAll, strictest } from './failure-decision.ts'
 import { Fallback } from './fallback.ts'
 import { monotonicMs } from './monotonic-clock.ts'
-import { type Ask, type Caller, PendingAsk } from './pending-ask.ts'
-import { Ramp } from './ramp.ts'
+import { Outage } from './outage.ts'
+import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
 import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 import type { StoreHealth } from './store-health.ts'
@@ -20,31 +20,20 @@ import type { StoreHealth } from './store-health.ts'
  * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
  * of its limiters.
  */
-export class StoreAccess {
+export class StoreAccess implements AnswerHandler {
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
   readonly #fallback: Fallback
   readonly #breaker = new CircuitBreaker()
-  readonly #deadlines = new Map<number, Deadlines>()
+  readonly #deadlines = new DeadlinesByDuration(() => this.#store?.lastFailure)
   readonly #reconciliation: Reconciliation
   readonly #bulletin = new Bulletin()
   /** Whether the store answers with promises, as far as is known. */
   #isRemote = false
-  /** Since when failure modes decide for some requests at least; `undefined` when all is well. */
-  #awaySince: number | undefined
-  #ramp: Ramp | undefined
-  #decisionsAway = 0
+  readonly #outage = new Outage()
   /** Requests that have waited their time out; `undefined` until there is one. */
   #tired: WeakSet<object> | undefined
-  readonly #onMissed = (ask: PendingAsk, error: unknown): Decision => {
-    this.#bulletin.countMissed()
-    if (ask.request && typeof ask.request === 'object') {
-      this.#tired ??= new WeakSet()
-      this.#tired.add(ask.request)
-    }
-    return this.#failed(error, ask, true)
-  }
 
   constructor(memory: MemoryStore) {
     this.#fallback = new Fallback(memory)
@@ -67,7 +56,7 @@ export class StoreAccess {
   health(store: Store): StoreHealth {
     return {
       breaker: this.#breaker.state,
-      isAway: this.#awaySince !== undefined,
+      isAway: this.#outage.isUnderWay,
       instances: store.instances ?? 1,
       keysOwed: this.#fallback.debts.size,
       counters: { ...this.#bulletin.counters },
@@ -78,13 +67,13 @@ export class StoreAccess {
     this.#bulletin.observe(observer)
   }
 
-  ask(ask: Ask): MaybePromise<Decision> {
+  ask(ask: Question): MaybePromise<Decision> {
     if (this.#tired && ask.request && this.#tired.has(ask.request)) {
       const decision = this.#without(ask)
       this.#payUp(ask)
       return decision
     }
-    if (this.#awaySince !== undefined) return this.#askAway(ask)
+    if (this.#outage.isUnderWay) return this.#askAway(ask)
     if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
@@ -98,7 +87,9 @@ export class StoreAccess {
   ): Promise<readonly Outcome[] | undefined> {
     if (source === 'fallback') {
       const { outcomes, atStore } = this.#fallback.settle(op, checks)
-      if (atStore.length > 0) this.#giveBack(atStore, caller)
+      if (atStore.length === 0) return outcomes
+      if (this.#breaker.state !== 'closed') this.#reconciliation.defer('refund', atStore)
+      else void this.#reconciliation.apply(caller.store, 'refund', atStore)
       return outcomes
     }
     if (this.#breaker.state !== 'closed') {
@@ -130,17 +121,12 @@ export class StoreAccess {
     return outcomes
   }
 
-  #giveBack(checks: readonly Check[], { store }: Caller): void {
-    if (this.#breaker.state === 'closed') void this.#reconciliation.apply(store, 'refund', checks)
-    else this.#reconciliation.defer('refund', checks)
-  }
-
   /** Some of the traffic goes without the store, or all of it. */
-  #askAway(ask: Ask): MaybePromise<Decision> {
+  #askAway(ask: Question): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') return this.#askStore(ask)
-    const ramp = this.#ramp
+    const { ramp } = this.#outage
     if (passing === 'stop' || !ramp) return this.#without(ask)
     if (ramp.isOver(nowMs)) this.#arrive(ask.caller, nowMs)
     else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#without(ask)
@@ -148,42 +134,60 @@ export class StoreAccess {
     return this.#askStore(ask)
   }
 
-  #askStore(ask: Ask): MaybePromise<Decision> {
-    const asker = this.#isRemote ? new PendingAsk(ask, this.#onMissed) : undefined
+  #askStore(ask: Question): MaybePromise<Decision> {
+    const { store } = ask.caller
+    if (store.submit) return this.#submit(new PendingAsk(ask, this), store)
+    const asker = this.#isRemote ? new PendingAsk(ask, this) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = ask.caller.store.apply(ask.op, ask.checks, asker)
+      outcomes = store.apply(ask.op, ask.checks, asker)
     } catch (error) {
       return this.#failed(error, ask, false)
     }
     if (isPromise(outcomes)) {
-      return this.#wait(outcomes, asker ?? new PendingAsk(ask, this.#onMissed))
+      const pending = asker ?? new PendingAsk(ask, this)
+      const decision = this.#wait(pending)
+      outcomes.then(
+        (found) => this.hear(pending, found),
+        (error: unknown) => this.lose(pending, error),
+      )
+      return decision
     }
     // A remote store knew it without asking, and so was not probed.
     if (this.#isRemote) this.#breaker.withdraw()
-    else if (this.#awaySince !== undefined) this.#succeeded(ask.caller, monotonicMs())
+    else if (this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
     return decisionOf(outcomes, 'store')
   }
 
-  #wait(outcomes: Promise<readonly Outcome[]>, ask: PendingAsk): Promise<Decision> {
+  #submit(ask: PendingAsk, store: Store): MaybePromise<Decision> {
+    this.#isRemote = true
+    try {
+      store.submit?.(ask)
+    } catch (error) {
+      if (!ask.decision) return this.#failed(error, ask, false)
+    }
+    return ask.decision ?? this.#wait(ask)
+  }
+
+  #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     if (this.#breaker.state === 'half-open') {
       this.#bulletin.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
     }
-    const deadlines = this.#deadlinesOf(ask.caller)
-    const { decision } = ask
-    deadlines.add(ask)
-    outcomes.then(
-      (found) => this.#hear(ask, found),
-      (error: unknown) => this.#lose(ask, error),
-    )
-    return decision
+    this.#deadlines.of(ask.caller.deadlineMs).add(ask)
+    return ask.promise()
   }
 
-  #hear(ask: PendingAsk, found: readonly Outcome[]): void {
+  hear(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
       const answer = decisionOf(found, 'store')
-      this.#deadlinesOf(ask.caller).remove(ask)
+      if (!ask.isListed && !ask.meanwhile) {
+        // The store knew it without asking anybody, and so was not probed.
+        this.#breaker.withdraw()
+        ask.answer(answer)
+        return
+      }
+      this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
       if (!answer.allowed || this.#fallback.knowsBlocks) this.#fallback.remember(ask.checks, found)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
@@ -195,32 +199,41 @@ export class StoreAccess {
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
-      this.#lose(ask, error)
+      this.lose(ask, error)
     }
   }
 
-  #lose(ask: PendingAsk, error: unknown): void {
-    this.#deadlinesOf(ask.caller).remove(ask)
+  lose(ask: PendingAsk, error: unknown): void {
+    this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
     if (ask.meanwhile) {
       this.#reconciliation.lost(ask, ask.meanwhile)
       this.#payUp(ask)
     } else ask.answer(this.#failed(error, ask, false))
   }
 
+  miss(ask: PendingAsk, error: unknown): Decision {
+    this.#bulletin.countMissed()
+    if (ask.request && typeof ask.request === 'object') {
+      this.#tired ??= new WeakSet()
+      this.#tired.add(ask.request)
+    }
+    return this.#failed(error, ask, true)
+  }
+
   /** Tells the store, if it is there, what is owed for certain: nobody may ask for this key again. */
-  #payUp(ask: Ask): void {
+  #payUp(ask: Question): void {
     if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
 
   #succeeded(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
-    this.#ramp = new Ramp(monotonicMs(), Math.random)
+    this.#outage.beginReturn(monotonicMs())
     this.#bulletin.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#payAll(caller)
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
-  #failed(error: unknown, ask: Ask, isDoubtful: boolean): Decision {
+  #failed(error: unknown, ask: Question, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
     this.#noteFailure(ask.caller, error)
     return this.#without(ask, isDoubtful)
@@ -234,26 +247,16 @@ export class StoreAccess {
   }
 
   #leave(nowMs: number, error: unknown): void {
-    this.#ramp = undefined
-    if (this.#awaySince === undefined) {
-      this.#awaySince = nowMs
-      this.#decisionsAway = 0
-      this.#bulletin.tell({ type: 'fallback-entered' })
-    }
+    if (this.#outage.begin(nowMs)) this.#bulletin.tell({ type: 'fallback-entered' })
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
     this.#bulletin.tell({ type: 'breaker', state: 'open', retryInMs })
     // Nobody goes on waiting for what is known not to come.
-    for (const deadlines of this.#deadlines.values()) deadlines.missAll(error)
+    this.#deadlines.missAll(error)
   }
 
   #arrive(caller: Caller, nowMs: number): void {
-    const durationMs = Math.round(nowMs - (this.#awaySince ?? nowMs))
-    const decisions = this.#decisionsAway
     this.#breaker.recover()
-    this.#awaySince = undefined
-    this.#ramp = undefined
-    this.#decisionsAway = 0
-    this.#bulletin.tell({ type: 'fallback-left', durationMs, decisions })
+    this.#bulletin.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
     this.#payAll(caller)
   }
 
@@ -261,8 +264,8 @@ export class StoreAccess {
     void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without({ op, checks, caller }: Ask, isDoubtful = false): Decision {
-    this.#decisionsAway += 1
+  #without({ op, checks, caller }: Question, isDoubtful = false): Decision {
+    this.#outage.countDecision()
     this.#bulletin.counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
@@ -284,7 +287,7 @@ export class StoreAccess {
     try {
       const answer = caller.store.apply(op, checks, isForGood ? undefined : asker)
       if (!isPromise(answer)) return answer
-      const outcomes = await inTime(answer, this.#deadlinesOf(caller))
+      const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
       this.#succeeded(caller, monotonicMs())
       return outcomes
     } catch (error) {
@@ -293,13 +296,5 @@ export class StoreAccess {
     } finally {
       asker.answered = true
     }
-  }
-
-  #deadlinesOf({ deadlineMs }: Caller): Deadlines {
-    const known = this.#deadlines.get(deadlineMs)
-    if (known) return known
-    const deadlines = new Deadlines(deadlineMs, () => this.#store?.lastFailure)
-    this.#deadlines.set(deadlineMs, deadlines)
-    return deadlines
   }
 }

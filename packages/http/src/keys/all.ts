@@ -3,10 +3,12 @@ import { joinKey } from './join-key.ts'
 import {
   checkResolvers,
   defineIdentity,
+  evidenceOf,
   type IdentityResolver,
   type KeyResolver,
   keyOfIdentity,
   resolveKey,
+  withEvidence,
 } from './key-resolver.ts'
 
 /**
@@ -17,7 +19,7 @@ export function all<Native>(
   ...resolvers: KeyResolver<Native>[]
 ): IdentityResolver<Native, unknown[]> {
   checkResolvers(resolvers, 'all(...)')
-  return defineIdentity(
+  const resolver = defineIdentity<Native, unknown[]>(
     (native, request) => {
       const parts = resolvers.map((resolver) => resolveKey(resolver, native, request))
       return parts.some(isPromise) ? Promise.all(parts).then(joined) : joined(parts)
@@ -28,6 +30,7 @@ export function all<Native>(
       return joinKey(tag, parts)
     },
   )
+  return withEvidence(resolver, evidenceOf(...resolvers))
 }
 
 const tag = '@all/'

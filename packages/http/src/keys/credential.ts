@@ -1,16 +1,16 @@
 import { andThen, invalid, type MaybePromise, show, warnOnce } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
 import { identityText, tagged } from './header.ts'
-import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './key-resolver.ts'
 
 export interface CredentialOptions<Native = unknown> {
   /**
    * Says whether you issued this credential; may be async. Only `true` counts: any other answer means that the request has no such key, so that
    * the next resolver of `firstOf`, or `onMissingKey`, decides whom it counts for. **Without `verify`, anybody gets a full limit for each
-   * credential that they make up**, unless something before the limiter has refused those.
-   * @default none: every credential is believed
+   * credential that they make up**. `false` says that something before the limiter has refused those, so nothing is verified here.
+   * @default none: every credential is believed, and a limiter warns once
    */
-  verify?: (credential: string, request: Native) => MaybePromise<boolean>
+  verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false
 }
 
 interface Credential<Native> {
@@ -29,10 +29,12 @@ export function credentialKey<Native>({
   verify,
   find,
 }: Credential<Native>): IdentityResolver<Native> {
-  if (verify !== undefined && typeof verify !== 'function') {
-    throw invalid({ option: `verify of ${name}` }, verify, 'a function that answers true or false')
+  if (verify !== undefined && verify !== false && typeof verify !== 'function') {
+    const legal =
+      'a function that answers true or false, or false where something before the limiter refuses unknown credentials'
+    throw invalid({ option: `verify of ${name}` }, verify, legal)
   }
-  return defineIdentity(
+  const resolver = defineIdentity<Native, [string]>(
     (native, request) => {
       const credential = find(request)
       if (credential === undefined || !verify) return tagged(tag, credential)
@@ -42,6 +44,7 @@ export function credentialKey<Native>({
     },
     (credential) => `${tag}${identityText(credential, `${name}.keyOf(credential)`)}`,
   )
+  return withEvidence(resolver, verify === undefined ? 'unverified' : undefined)
 }
 
 /** Not the value itself: it may be what is stored beside the credential. */

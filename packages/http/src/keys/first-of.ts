@@ -1,6 +1,13 @@
 import { andThen, type MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../http-request.ts'
-import { checkResolvers, defineKey, type KeyResolver, resolveKey } from './key-resolver.ts'
+import {
+  checkResolvers,
+  defineKey,
+  evidenceOf,
+  type KeyResolver,
+  resolveKey,
+  withEvidence,
+} from './key-resolver.ts'
 
 /** The first identity that a request has, such as its API key, else its address. */
 export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {
@@ -16,5 +23,8 @@ export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolve
       return key ?? from(index + 1, native, request)
     })
   }
-  return defineKey((native, request) => from(0, native, request))
+  return withEvidence(
+    defineKey((native: Native, request) => from(0, native, request)),
+    evidenceOf(...resolvers),
+  )
 }

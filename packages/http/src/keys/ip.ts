@@ -1,6 +1,6 @@
 import { given, invalid, knownFields, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
-import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './key-resolver.ts'
 import { remember } from './known-addresses.ts'
 
 export interface IpOptions {
@@ -20,13 +20,14 @@ const invalidIp = '@ip/invalid'
 export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
   const prefixes = checkPrefixes(options)
   const known = new Map<string, string>()
-  return defineIdentity(
-    (_native, { ip: address }) => {
+  const resolver = defineIdentity(
+    (_native: unknown, { ip: address }) => {
       if (address === undefined) return undefined
       return known.get(address) ?? remember(known, address, keyOfIp(address, prefixes))
     },
-    (address) => keyOfIp(addressText(address, 'ip().keyOf(address)'), prefixes),
+    (address: string) => keyOfIp(addressText(address, 'ip().keyOf(address)'), prefixes),
   )
+  return withEvidence(resolver, 'address')
 }
 
 /**

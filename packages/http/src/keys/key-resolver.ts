@@ -35,6 +35,26 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
+/** What the keys of a resolver rest on: the address of a client, or a credential that nobody verifies. */
+type Evidence = 'address' | 'unverified'
+
+const evidence = processWide(
+  '@sluice/http/evidence-of-keys/1',
+  () => new WeakMap<object, Evidence>(),
+)
+
+/** Marks a resolver by what its keys rest on. */
+export function withEvidence<R extends object>(resolver: R, found: Evidence | undefined): R {
+  if (found) evidence.set(resolver, found)
+  return resolver
+}
+
+/** What the keys of resolvers rest on, where it is known; of several, one that is unverified is enough. */
+export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
+  const known = resolvers.map((resolver) => evidence.get(resolver))
+  return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
+}
+
 /** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.add(resolver)

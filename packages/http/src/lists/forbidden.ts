@@ -15,7 +15,7 @@ export const blocked: RequestDecision = {
   key: undefined,
   // Nothing was asked, so there is nobody to charge, and nothing to forget.
   charge: () => undefined,
-  reset: async () => undefined,
+  reset: async () => false,
 }
 
 /**

@@ -61,7 +61,8 @@ type Named<Native> = HttpPolicyOptions<Native> & { name: string }
 /** The options that may give policies a name. */
 type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'policies'>
 
-function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
+/** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
+export function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
   const { policies = [shorthandOf(options)] } = options
   // Whatever else may be wrong with them is found when the guard is made.
   return Array.isArray(policies) ? policies.filter(isNamed<Native>) : []

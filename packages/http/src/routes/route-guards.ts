@@ -52,14 +52,14 @@ export class RouteGuards<Native extends object, Handler> {
       throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
     }
     try {
-      const { options: whole, isAdded } = wholeOverride(override, around, catalogue)
+      const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
       const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
       const addedTo = isAdded ? this.#addedTo() : undefined
       const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
       const shedder = options.shed === around.shed ? guard.shedder : undefined
       const checksAdmission = options.admission !== around.admission
-      const rules = { addedTo, penalty, checksAdmission }
+      const rules = { addedTo, shared, penalty, checksAdmission }
       return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
     } catch (error) {
       if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error

@@ -9,7 +9,13 @@ import {
 } from '@sluice/core'
 import type { HttpPolicyFields, HttpPolicyOptions, LimitForm, Shorthand } from '../http-policy.ts'
 import type { PolicyGuardOptions, PolicyGuardSettings } from '../policy-guard-options.ts'
-import type { PolicyCatalogue } from './policy-catalogue.ts'
+import {
+  type RuleSettlement,
+  type SettlementOptions,
+  settlementFields,
+  settlementOf,
+} from '../settlement/settlement-options.ts'
+import { namedPolicies, type PolicyCatalogue } from './policy-catalogue.ts'
 import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
 interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
@@ -35,10 +41,15 @@ export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handl
     | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
   )
 
+/** When shared policies give back, by their names. */
+type SharedSettlements<Native> = ReadonlyMap<string, RuleSettlement<Native> | undefined>
+
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
+  /** When the policies give back that the route shares with others: those with a name that it inherits or refers to. */
+  readonly shared: SharedSettlements<Native>
 }
 
 /**
@@ -64,14 +75,45 @@ export function wholeOverride<Native, Handler>(
   }
   const inherited = hasPolicies ? withoutPolicies(around) : around
   const options = { ...withoutRivals(inherited, own), ...own }
-  if (policies === undefined) return { options, isAdded }
+  if (policies === undefined) {
+    const shared = hasPolicies ? [] : namedPolicies(around)
+    const ownCount = (around.policies?.length ?? 1) - shared.length
+    return { options, isAdded, shared: sharedSettlements(shared, { own, around, ownCount }) }
+  }
   if (!Array.isArray(policies)) {
     throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
   }
   const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
     typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
   )
-  return { options: { ...options, policies: found }, isAdded }
+  const named = found.filter((_policy, index) => typeof policies[index] === 'string')
+  const ownCount = found.length - named.length
+  const shared = sharedSettlements(named, { own, around, ownCount })
+  return { options: { ...options, policies: found }, isAdded, shared }
+}
+
+interface Settling<Native> {
+  readonly own: SettlementOptions<Native>
+  readonly around: SettlementOptions<Native>
+  /** How many policies count for the route alone. */
+  readonly ownCount: number
+}
+
+/** What a route says of settlement is for the policies that count for it alone: a quota of several routes has one rule everywhere. */
+function sharedSettlements<Native>(
+  policies: readonly HttpPolicyOptions<Native>[],
+  { own, around, ownCount }: Settling<Native>,
+): SharedSettlements<Native> {
+  const field = settlementFields.find((name) => own[name] !== undefined)
+  if (field && policies.length > 0 && ownCount === 0) {
+    const names = policies.map(({ name = '' }) => name).join(', ')
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${field} applies to policies of the route's own, but all of its policies are shared: ${names}; write ${field} in the policy itself, or give the route limit and window`,
+    )
+  }
+  const inherited = settlementOf(around)
+  return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
 }
 
 /** Its options but those that are `undefined`, which are left out like those that are not there. */

@@ -26,8 +26,9 @@ export interface RequestDecision extends Decision {
   /**
    * Forgets all that the identities of this request have taken of these policies, and lifts their blocks: after a login that was right, say.
    * What this request took is forgotten too, so nothing of it is given back later. Rejects when the store failed.
+   * @returns whether anything was there
    */
-  reset(): Promise<void>
+  reset(): Promise<boolean>
 }
 
 /**
@@ -79,10 +80,10 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     this.#account.charge(units, policy)
   }
 
-  async reset(): Promise<void> {
+  async reset(): Promise<boolean> {
     const { checks } = this.#request
     // A penalty may have been asked in a form that counts no strikes.
-    await this.#place.limiter.resetChecks(
+    return this.#place.limiter.resetChecks(
       checks.map((check) => ({ ...check, policy: check.rule.policy })),
     )
   }

@@ -1,69 +1,30 @@
-import {
-  andThen,
-  createLimiter,
-  type Decision,
-  type Duration,
-  type MaybePromise,
-  type Policy,
-} from '@sluice/core'
+import { andThen, createLimiter, type Decision, type MaybePromise, type Policy } from '@sluice/core'
 import type { Admission, AdmissionRequest, HttpRequest, Taken } from '@sluice/http'
-import { isOpen, type JobStatus } from '../job.ts'
-import type { EnqueueResult, JobRequest, Queue } from '../queue.ts'
-import { type AdmissionSetup, type Admit, looksOfOne, setUpAdmission } from './admission-setup.ts'
-import { acceptedAnswer, type JobAnswer, problem, retryIn } from './answers.ts'
-import { endedAnswer, type JobResponse } from './ended-answer.ts'
-import { envelopeOf, type RequestEnvelope } from './envelope.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { isOpen } from '../job.ts'
+import type { EnqueueResult, JobRequest } from '../queue.ts'
+import {
+  acceptedAnswer,
+  bodyProblem,
+  type JobAnswer,
+  notEnqueued,
+  orUnavailable,
+  orWithout,
+  problem,
+  retryIn,
+  taken,
+} from './answers.ts'
+import { endedAnswer } from './ended-answer.ts'
+import { envelopeOf, fingerprintOf } from './envelope.ts'
 import { HeldRequests } from './held-requests.ts'
-import { parseIdempotencyKey } from './idempotency-key.ts'
-import { parsePrefer } from './prefer.ts'
+import {
+  type AdmissionOptions,
+  type AdmissionSetup,
+  pollPolicy,
+  setUpAdmission,
+} from './options.ts'
 import { readBody } from './request-body.ts'
+import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
 import { checkSoft, isSoft } from './soft-policies.ts'
-import { bodyProblem, notEnqueued, taken } from './taken.ts'
-import { orUnavailable, orWithout } from './unavailable.ts'
-
-export interface AdmissionOptions<Native = unknown> {
-  queue: Queue<Native>
-  /** Where the status monitor is mounted, as clients see it: `'/jobs'`. Locations are made of it. */
-  monitor: string
-  /**
-   * Which requests are queued: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
-   * `Prefer: respond-async`; `preferred`, only those.
-   * @default 'always'
-   */
-  admit?: Admit
-  /** Names of the policies that are soft: over them alone a request is queued; over any other it is refused. `overflow` only. @default all */
-  soft?: readonly string[]
-  /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
-  headers?: readonly string[]
-  /**
-   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
-   * are carried as base64. @default 65_536, or as much as the queue takes
-   */
-  maxBodyBytes?: number
-  /** Makes the payload of the job. @default the envelope */
-  toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
-  /**
-   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
-   * and a body that is written as JSON. @default 200 with { id, status, result }
-   */
-  toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
-  /** What `Idempotency-Key` means. */
-  idempotency?: IdempotencyOptions
-  /** The longest that a request is held for `Prefer: wait`. @default '30s' */
-  maxWait?: Duration
-  /** Requests that are held for `Prefer: wait` at once in this process; one more is answered at once. @default 1_000 */
-  maxWaiting?: number
-}
-
-export interface IdempotencyOptions {
-  /** Whether a request without a key gets 400. @default false */
-  required?: boolean
-  /** Whether the key must be quoted, as the draft has it; many clients leave the quotes away. @default false */
-  strict?: boolean
-  /** What a request gets whose job has not ended: that job (202), or 409. @default 'same' */
-  whileRunning?: 'same' | 'conflict'
-}
 
 /**
  * Lets a guard put requests into a queue, which then are answered with 202.
@@ -83,7 +44,7 @@ const nobodys = 'The request has no key, so nobody could look at its job.'
 class QueueAdmission<Native> implements Admission<Native> {
   readonly overflows = true
   readonly #setup: AdmissionSetup<Native>
-  readonly #lookups = createLimiter(looksOfOne)
+  readonly #lookups = createLimiter(pollPolicy)
   readonly #held: HeldRequests<Native>
 
   constructor(setup: AdmissionSetup<Native>) {

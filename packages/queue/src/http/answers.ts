@@ -1,6 +1,15 @@
+import { isSluiceError, type SluiceError, warnOnce } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import { type Problem, plainProblem, problemMediaType, quotaExceeded } from '@sluice/http'
+import {
+  type Problem,
+  plainProblem,
+  problemMediaType,
+  quotaExceeded,
+  type Taken,
+} from '@sluice/http'
 import type { JobStatus } from '../job.ts'
+import type { EnqueueResult } from '../queue.ts'
+import type { RequestBody } from './request-body.ts'
 
 /** A response, whoever writes it. */
 export interface JobAnswer {
@@ -12,8 +21,8 @@ export interface JobAnswer {
 }
 
 /** The bounds of what a client that polls is told to wait. */
-const soonestPollMs = 1_000
-const latestPollMs = 30_000
+const minPollMs = 1_000
+const maxPollMs = 30_000
 
 export interface Monitored {
   /** Where the job can be watched. */
@@ -31,7 +40,7 @@ export function acceptedAnswer({ id }: { id: string }, { monitor, drainMs }: Mon
 export function jobAnswer(job: JobStatus, drainMs: number): JobAnswer {
   const { id, state } = job
   if (state === 'pending') return json(200, { id, status: state }, pollIn(drainMs))
-  if (state === 'running') return json(200, { id, status: state }, pollIn(soonestPollMs))
+  if (state === 'running') return json(200, { id, status: state }, pollIn(minPollMs))
   if (state === 'done') return json(200, { id, status: state, result: job.result ?? null })
   if (state === 'cancelled') return json(200, { id, status: state })
   const status = state === 'expired' ? 410 : 500
@@ -63,7 +72,7 @@ export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> 
 
 /** A 202 is no refusal: the wait is a hint for whoever polls. */
 function pollIn(drainMs: number): Readonly<Record<string, string>> {
-  return retryIn(Math.min(Math.max(drainMs, soonestPollMs), latestPollMs))
+  return retryIn(Math.min(Math.max(drainMs, minPollMs), maxPollMs))
 }
 
 export function json(
@@ -88,4 +97,61 @@ function answer(
     headers: { ...headers, 'Cache-Control': 'no-store' },
     body: JSON.stringify(body),
   }
+}
+
+/** Nobody knows when a broker that failed comes back. */
+const brokerRetryMs = 5_000
+
+/** What work comes to, or 503 where the broker fails: that is our problem, and not the client's. */
+export async function orUnavailable<T>(work: () => Promise<T>): Promise<T | JobAnswer> {
+  return orWithout(work, { ...problem(503, {}, retryIn(brokerRetryMs)), isOurs: true })
+}
+
+/** What work comes to, or what stands in where the broker fails. */
+export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isOfBroker(error)) throw error
+    warnOnce(`the queue did not answer a request: ${error.message}`, error.code)
+    return otherwise
+  }
+}
+
+/** Any other error is one of the application: of a function of its own, or a payload that nothing can carry. */
+function isOfBroker(error: unknown): error is SluiceError {
+  return isSluiceError(error) && error.code.startsWith('SLUICE_BROKER_')
+}
+
+/** An answer as the guard writes it. */
+export function taken({ status, headers, body: text, isOurs = false }: JobAnswer): Taken {
+  const { 'Content-Type': contentType = '', ...rest } = headers
+  return { status, fields: Object.entries(rest), body: { contentType, text }, givesBack: isOurs }
+}
+
+const bodyProblems = {
+  'too-large': [413, 'The body is too large to be queued.'],
+  malformed: [400, 'The body is not what its Content-Type says.'],
+  nested: [400, 'The body is nested too deeply to be queued.'],
+  encoded: [415, 'A body with a Content-Encoding cannot be queued.'],
+} as const
+
+export function bodyProblem(outcome: Exclude<RequestBody['outcome'], 'read'>): Taken {
+  const [status, detail] = bodyProblems[outcome]
+  return taken(problem(status, { detail }))
+}
+
+/** What is told to a client whose request was not enqueued. */
+export function notEnqueued(result: Exclude<EnqueueResult, { id: string }>): Taken {
+  if (result.outcome !== 'full') {
+    if (result.outcome === 'too-large') return bodyProblem('too-large')
+    return taken(problem(422, { detail: 'This Idempotency-Key was used for another request.' }))
+  }
+  const { bound, retryAfterMs } = result
+  const [status, detail] =
+    bound === 'identity'
+      ? ([429, 'Too many of your requests are queued.'] as const)
+      : ([503, 'The queue is full.'] as const)
+  const answer = taken(problem(status, { detail }, retryIn(retryAfterMs)))
+  return { ...answer, givesBack: true, fullForMs: retryAfterMs }
 }

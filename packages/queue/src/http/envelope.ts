@@ -1,4 +1,5 @@
 import type { HttpRequest } from '@sluice/http'
+import { digest } from '../digest.ts'
 
 /** A request as a job carries it. */
 export interface RequestEnvelope {
@@ -42,4 +43,15 @@ export function envelopeOf(
     ...(body.value === undefined ? {} : { body: body.value }),
     ...(body.encoding ? { encoding: body.encoding } : {}),
   }
+}
+
+/** What makes a request another one, where it comes with the key of an earlier one: its method, URL and body. Headers do not. */
+export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope): string {
+  const text = JSON.stringify([
+    method,
+    url,
+    encoding ?? null,
+    ...(body === undefined ? [] : [body]),
+  ])
+  return digest(text)
 }

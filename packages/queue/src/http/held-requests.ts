@@ -1,12 +1,12 @@
 import type { AdmissionRequest } from '@sluice/http'
 import { isOpen, type JobStatus } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { orWithout } from './unavailable.ts'
+import { orWithout } from './answers.ts'
 
 interface HoldingTerms<Native> {
   readonly queue: Queue<Native>
   readonly maxWaitMs: number
-  readonly maxWaiting: number
+  readonly maxHeld: number
 }
 
 /** Requests that are held until their jobs have ended, since their clients would rather wait. */
@@ -24,8 +24,8 @@ export class HeldRequests<Native> {
     waitMs: number,
     { whenOver }: AdmissionRequest<Native>,
   ): Promise<JobStatus | undefined> {
-    const { queue, maxWaitMs, maxWaiting } = this.#terms
-    if (waitMs === 0 || this.#waiting >= maxWaiting) return undefined
+    const { queue, maxWaitMs, maxHeld } = this.#terms
+    if (waitMs === 0 || this.#waiting >= maxHeld) return undefined
     const left = new AbortController()
     const leave = (): void => left.abort()
     whenOver({ finish: leave, abort: leave })

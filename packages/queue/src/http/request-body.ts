@@ -28,7 +28,7 @@ function parsedBody(parsed: unknown, maxBytes: number): RequestBody {
     if (parsed.length > maxBytes) return { outcome: 'too-large' }
     return asBase64(Buffer.from(parsed))
   }
-  if (isNested(parsed, mostLevels)) return { outcome: 'nested' }
+  if (isNested(parsed, maxLevels)) return { outcome: 'nested' }
   const text = JSON.stringify(parsed) ?? 'null'
   if (Buffer.byteLength(text) > maxBytes) return { outcome: 'too-large' }
   return { outcome: 'read', value: JSON.parse(text) }
@@ -46,7 +46,7 @@ const formMediaType = 'application/x-www-form-urlencoded'
 function fromJson(bytes: Buffer): RequestBody {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isNested(value, mostLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
+    return isNested(value, maxLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
   } catch {
     // The client's mistake, and told to the client.
     return { outcome: 'malformed' }
@@ -54,7 +54,7 @@ function fromJson(bytes: Buffer): RequestBody {
 }
 
 /** Levels of lists and objects in each other. A parser reads any number of them; who writes them needs the stack for each. */
-const mostLevels = 500
+const maxLevels = 500
 
 function isNested(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -3,10 +3,9 @@ import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
 import { isOpen } from '../job.ts'
 import type { Queue } from '../queue.ts'
-import { looksOfOne, queueOf } from './admission-setup.ts'
-import { type JobAnswer, jobAnswer, json, problem, quotaProblem } from './answers.ts'
+import { type JobAnswer, jobAnswer, json, orUnavailable, problem, quotaProblem } from './answers.ts'
 import { endedAnswer } from './ended-answer.ts'
-import { orUnavailable } from './unavailable.ts'
+import { pollPolicy, queueOf } from './options.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>
@@ -72,8 +71,8 @@ const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswe
 
 function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
   if (poll !== undefined) knownFields(poll, 'poll', ['limit', 'window'])
-  const { limit, window } = poll ?? looksOfOne
-  return createLimiter({ ...looksOfOne, limit, window, ...(store ? { store } : {}) })
+  const { limit, window } = poll ?? pollPolicy
+  return createLimiter({ ...pollPolicy, limit, window, ...(store ? { store } : {}) })
 }
 
 function response({ status, headers, body }: JobAnswer, method: string): HandlerResponse {

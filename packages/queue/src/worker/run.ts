@@ -1,10 +1,14 @@
-import { type ErrorCode, isSluiceError, type MaybePromise } from '@sluice/core'
+import {
+  type ErrorCode,
+  errorText,
+  isSluiceError,
+  type MaybePromise,
+  withDeadline,
+} from '@sluice/core'
 import type { Settlement } from '../broker.ts'
-import { errorText } from '../error-text.ts'
+import type { Emit } from '../event.ts'
 import type { Job } from '../job.ts'
 import { jsonText } from '../json-text.ts'
-import type { Tell } from '../queue-event.ts'
-import { type Backoff, backoffMs } from './backoff.ts'
 
 export interface RunContext {
   /**
@@ -37,7 +41,7 @@ export interface RunSetup {
   readonly backoff: Backoff
   readonly timeoutMs: number
   readonly maxResultBytes: number
-  readonly tell: Tell
+  readonly emit: Emit
 }
 
 export interface RunSignals {
@@ -48,7 +52,7 @@ export interface RunSignals {
 }
 
 /** What is left to a handler that is told to stop as the worker closes. */
-export const lastWordsMs = 1_000
+export const stopGraceMs = 1_000
 
 /** Calls the handler once, and says what becomes of the job. Never rejects. */
 export async function runOnce(
@@ -57,32 +61,33 @@ export async function runOnce(
   { cancelled, shutDown }: RunSignals,
 ): Promise<Settlement> {
   const { id, attempt } = job
-  const { handler, timeoutMs, tell } = setup
+  const { handler, timeoutMs, emit } = setup
   const startedAt = performance.now()
   const runMs = (): number => performance.now() - startedAt
-  tell({ type: 'started', id, attempt, waitMs: Math.max(0, Date.now() - job.enqueuedAt) })
-  const deadline = new Deadline(timeoutMs)
-  const signal = AbortSignal.any([cancelled, shutDown, deadline.signal])
+  emit({ type: 'started', id, attempt, waitMs: Math.max(0, Date.now() - job.enqueuedAt) })
+  const overdue = new AbortController()
+  const signal = AbortSignal.any([cancelled, shutDown, overdue.signal])
+  const late = (): Error => {
+    const error = new DOMException(`the run took longer than ${timeoutMs} ms`, 'TimeoutError')
+    overdue.abort(error)
+    return error
+  }
   try {
-    const result = await Promise.race([
-      invoke(handler, job, { signal }),
-      deadline.passed,
-      lastWords(shutDown),
-    ])
+    // A handler that does not listen to its signal is not waited for.
+    const work = Promise.race([invoke(handler, job, { signal }), stopped(shutDown)])
+    const result = await withDeadline(work, timeoutMs, late)
     const text = asJson(result, setup.maxResultBytes)
     const done = { type: 'done', id, attempt, runMs: runMs() } as const
-    return { outcome: 'done', result: JSON.parse(text), onSettled: () => tell(done) }
+    return { outcome: 'done', result: JSON.parse(text), onSettled: () => emit(done) }
   } catch (error) {
     if (isSluiceError(cancelled.reason, 'SLUICE_LEASE_LOST')) return { outcome: 'returned' }
     if (cancelled.aborted) {
-      return { outcome: 'cancelled', onSettled: () => tell({ type: 'cancelled', id }) }
+      return { outcome: 'cancelled', onSettled: () => emit({ type: 'cancelled', id }) }
     }
     if (shutDown.aborted) {
-      return { outcome: 'returned', onSettled: () => tell({ type: 'returned', id }) }
+      return { outcome: 'returned', onSettled: () => emit({ type: 'returned', id }) }
     }
     return failed({ id, attempt, setup, error, runMs: runMs() })
-  } finally {
-    deadline.clear()
   }
 }
 
@@ -97,11 +102,11 @@ interface Failure {
 function failed({ id, attempt, setup, error, runMs }: Failure): Settlement {
   const reason = errorText(error)
   if (isPermanent(error) || attempt >= setup.attempts) {
-    const onSettled = (): void => setup.tell({ type: 'dead', id, attempt, runMs, error })
+    const onSettled = (): void => setup.emit({ type: 'dead', id, attempt, runMs, error })
     return { outcome: 'dead', error: reason, onSettled }
   }
   const delayMs = backoffMs(setup.backoff, attempt)
-  const onSettled = (): void => setup.tell({ type: 'retried', id, attempt, runMs, delayMs, error })
+  const onSettled = (): void => setup.emit({ type: 'retried', id, attempt, runMs, delayMs, error })
   return { outcome: 'retry', delayMs, error: reason, onSettled }
 }
 
@@ -123,38 +128,11 @@ async function invoke(
   return handler(job, context)
 }
 
-/** The time that a run has. A handler that does not listen to its signal is not waited for. */
-class Deadline {
-  readonly #controller = new AbortController()
-  readonly #timer: NodeJS.Timeout
-  readonly passed: Promise<never>
-
-  constructor(timeoutMs: number) {
-    let reject: (error: Error) => void
-    this.passed = new Promise((_resolve, rejectPassed) => {
-      reject = rejectPassed
-    })
-    this.#timer = setTimeout(() => {
-      const error = new DOMException(`the run took longer than ${timeoutMs} ms`, 'TimeoutError')
-      this.#controller.abort(error)
-      reject(error)
-    }, timeoutMs)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer)
-  }
-}
-
 /** Rejects when a handler had a moment to stop, and did not. */
-function lastWords(shutDown: AbortSignal): Promise<never> {
+function stopped(shutDown: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const wait = (): void => {
-      setTimeout(() => reject(shutDown.reason), lastWordsMs).unref()
+      setTimeout(() => reject(shutDown.reason), stopGraceMs).unref()
     }
     if (shutDown.aborted) wait()
     else shutDown.addEventListener('abort', wait, { once: true })
@@ -176,4 +154,18 @@ function jsonOf(result: unknown): string {
   } catch (cause) {
     throw new PermanentError(`the result cannot be written as JSON: ${errorText(cause)}`, { cause })
   }
+}
+
+/** How long a failed job waits before it is tried again. */
+export interface Backoff {
+  readonly baseMs: number
+  readonly maxMs: number
+}
+
+/**
+ * Exponential backoff with full jitter: anything from 0 to base · 2^(attempt − 1), and to the maximum at most. Jobs that failed together
+ * come back spread out.
+ */
+function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
+  return Math.floor(Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)))
 }

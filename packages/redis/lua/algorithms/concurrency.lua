@@ -1,7 +1,7 @@
 -- concurrency: requests in flight, each with a lease that expires when nobody renews it; the window is how long a lease runs.
 -- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES: '<number of the lease>:<units>' scored with the ms of its end, and
 -- '#' scored with the units of all leases, below 0, so that it comes before them.
-if needed['concurrency'] then
+do
   define['concurrency'] = function()
     local TOTAL = '#'
 

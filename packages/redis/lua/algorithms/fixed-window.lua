@@ -1,33 +1,14 @@
 -- fixed-window: a count since the window's first charge, or since a multiple of the window when aligned to the clock.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
-if needed['fixed-window'] then
+do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
-
-  plain['fixed-window'] = function(policy)
-    local limit, window = policy.limit, policy.window
-    policy.start = policy.aligned and now - now % window or now
-    policy.most = max_units(window)
-    policy.reads_string = true
-    local first_ttl = policy.start + window - now + ttl_margin
-    return function(key, units, value)
-      if not value then
-        if units > limit then return nil end
-        if not create_string(key, pack(FORMAT, VERSION, 0, policy.start, units), first_ttl) then return nil end
-        return units, now - policy.start + 1, false
-      end
-      if #value ~= LENGTH then return nil end
-      local version, incarnation, start, count = unpack_struct(FORMAT, value)
-      count = count + units
-      if version ~= VERSION or incarnation > 0 or start > now or now >= start + window or count > limit then return nil end
-      redis_call('SETRANGE', key, '11', pack('<I7', count))
-      return count, now - start + 1, value
-    end, restore_string
-  end
 
   define['fixed-window'] = function()
     local fixed_window = {}
 
     function fixed_window.load(cell, key, policy)
+      policy.most = max_units(policy.window)
+      policy.start = policy.aligned and now - now % policy.window or now
       cell.start, cell.count = nil, 0
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end

@@ -1,5 +1,5 @@
 -- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other (token-bucket.lua).
-if needed['leaky-bucket'] then
+do
   define['leaky-bucket'] = function()
     local leaky_bucket = {}
     for name, part in pairs(whole('token-bucket')) do leaky_bucket[name] = part end

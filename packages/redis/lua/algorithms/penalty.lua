@@ -2,25 +2,13 @@
 -- Value: [u8 version = 1] [u48 ms of the first strike] [u32 strikes] [u48 ms until which the key is blocked] [u48 ms that was asked for]
 --        [u48 ms of the last block that strikes led to]
 -- Requests that are allowed only read it, and nothing is given back, so it needs no incarnation.
-if needed['penalty'] then
+do
   local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 
   -- No block is longer than ten years (core: longestWindowMs).
   local LONGEST = 315360000000
   local function is_sound(strikes, blocked_until, asked, last)
     return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
-  end
-
-  plain['penalty'] = function(policy)
-    policy.reads_string = true
-    return function(_, _, value)
-      if not value then return 0, 0 end
-      if #value ~= LENGTH then return nil end
-      local version, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
-      if version ~= VERSION or now < blocked_until or since > now then return nil end
-      if not is_sound(strikes, blocked_until, asked, last) then return nil end
-      return now < since + policy.window and strikes or 0, 0
-    end, function() end
   end
 
   define['penalty'] = function()

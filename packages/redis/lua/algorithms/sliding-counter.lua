@@ -1,36 +1,14 @@
 -- sliding-counter: two adjacent windows; the earlier one counts by the share of it that the rolling window still covers.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms of the current window] [u56 current] [u56 previous]
-if needed['sliding-counter'] then
+do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
-
-  plain['sliding-counter'] = function(policy)
-    local limit, window = policy.limit, policy.window
-    local first = now - now % window
-    local left = window - (now - first)
-    policy.start = first
-    policy.most = max_units(window)
-    policy.reads_string = true
-    local first_ttl = first + 2 * window - now + ttl_margin
-    return function(key, units, value)
-      if not value then
-        if units > limit then return nil end
-        if not create_string(key, pack(FORMAT, VERSION, 0, first, units, 0), first_ttl) then return nil end
-        return units, 0, false
-      end
-      if #value ~= LENGTH then return nil end
-      local version, incarnation, start, current, previous = unpack_struct(FORMAT, value)
-      current = current + units
-      if version ~= VERSION or incarnation > 0 or start ~= first then return nil end
-      if current + floor(previous * left / window) > limit then return nil end
-      redis_call('SETRANGE', key, '11', pack('<I7', current))
-      return current, previous, value
-    end, restore_string
-  end
 
   define['sliding-counter'] = function()
     local sliding_counter = {}
 
     function sliding_counter.load(cell, key, policy)
+      policy.most = max_units(policy.window)
+      policy.start = now - now % policy.window
       cell.current, cell.previous, cell.is_current = 0, 0, false
       local value = read_string(cell, key, VERSION, LENGTH)
       if not value then return end

@@ -3,25 +3,14 @@
 -- An entry says how many units were taken at its time: its total less the one before it. Totals answer any cost by a
 -- search, and wrap around: only differences count, of up to twice the limit. Version 1 holds totals in 24 bits, for limits
 -- below 2^23; version 2 in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
-if needed['sliding-log'] then
-  -- Stored times are modulo this, and so are differences: those of what lies behind are in the upper half.
-  plain.block_time_span = 1099511627776
-
-  -- By version: how its header, an entry, and two entries are written; bytes of a header, of an entry, and of a full block; what totals are modulo.
-  -- Blocks are as long as they are so that full ones fill a list node of 8 KiB, with no room left in which one more would begin
-  -- and then outgrow the node's allocation: 71 narrow blocks take 8,172 bytes, 66 wide ones 8,191.
-  function plain.block_layout(version)
-    if version == 1 then return '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216 end
-    if version == 2 then return '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656 end
-  end
-
+do
   define['block-form'] = function()
     local block_form = {}
 
-    local TIME_SPAN, HALF_SPAN = plain.block_time_span, plain.block_time_span / 2
+    local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 
     local function form(version)
-      local header, entry, _, header_size, entry_size, full_size, span = plain.block_layout(version)
+      local header, entry, _, header_size, entry_size, full_size, span = block_layout(version)
       return {
         version = version, header = header, entry = entry,
         header_size = header_size, entry_size = entry_size, full_size = full_size, span = span,

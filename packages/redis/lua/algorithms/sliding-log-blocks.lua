@@ -1,6 +1,6 @@
 -- The packed log of sliding-log where the limit is high: a list of blocks (sliding-log-block-form.lua), oldest first.
 -- Only the blocks at both ends are read, and those that a search goes through; a long log is never read whole.
-if needed['sliding-log'] then
+do
   define['block-log'] = function()
     local block_form, block_log = whole('block-form'), {}
     local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of

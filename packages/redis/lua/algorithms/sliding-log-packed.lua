@@ -1,11 +1,6 @@
 -- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is high. What is stored stays as it is,
 -- except that a string becomes blocks when its limit has outgrown it.
-if needed['sliding-log'] then
-  function plain.log(policy)
-    if plain.has_short_log(policy) then return plain.short_log(policy) end
-    return plain.block_log(policy)
-  end
-
+do
   define['layouts'] = function()
     local short_log, block_log, layouts = whole('short-log'), whole('block-log'), {}
 
@@ -48,7 +43,7 @@ if needed['sliding-log'] then
     end
 
     function layouts.read(cell, key, policy)
-      if plain.has_short_log(policy) then read_low(cell, key, policy) else read_high(cell, key, policy) end
+      if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
     end
 
     function layouts.forget(cell)

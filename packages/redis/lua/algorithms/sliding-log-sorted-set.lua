@@ -2,7 +2,7 @@
 --   ZRANGE key 0 -1 WITHSCORES
 -- Member: <incarnation>:<time ms>:<number of the unit within its millisecond>, padded so that equal scores sort by number.
 -- It gives the same answers as the packed layouts, at 60 to 145 bytes a unit (9 to 11 there).
-if needed['sliding-log'] then
+do
   define['layouts'] = function()
     local UNITS_PER_ZADD = 1000
 

@@ -2,18 +2,13 @@
 -- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]  then  [u24, or u32, ms after the base] [u8 hint] each
 -- It is read whole, and mostly only appended to; what is dead is cut off when it is a quarter of what lives. The hint of the last unit says how
 -- many units before it were dead when it was taken, as far as anybody looked; what it says is never believed, only tried first.
-if needed['sliding-log'] then
+do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MOST_HINTED = 255
-  -- The most that lives, and what is dead beside it, with room to spare.
-  local MOST_UNITS = 256
+  -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of a limit of 128).
+  local MOST_UNITS = 512
   -- How the times of a policy are written hangs on the window alone, which is a part of every key: bases last for several windows.
   local LONGEST_SHORT = 4194304
-
-  -- Whether a log fits.
-  function plain.has_short_log(policy)
-    return policy.limit <= 128 and policy.window <= 2147483648
-  end
 
   -- The first unit after an offset, and its offset, among the units from number `low` to number `high`, of which the last one is.
   local function first_after(format, value, low, high, offset)
@@ -25,60 +20,6 @@ if needed['sliding-log'] then
     end
     found = found or unpack_struct(format, value, start + low * size)
     return low, found
-  end
-
-  -- A log that has room, which most requests meet: as read, take and report would do it, without a cell.
-  function plain.short_log(policy)
-    local limit, window, stamp, cutoff, ttl = policy.limit, policy.window, policy.stamp, policy.cut, policy.ttl
-    local ENTRY, TWO, THREE, SIZE, LONGEST = '<I3B', '<I3BI3', '<I3BI3BI3', 4, 16777215
-    if window > LONGEST_SHORT then ENTRY, TWO, THREE, SIZE, LONGEST = '<I4B', '<I4BI4', '<I4BI4BI4', 5, 4294967295 end
-    policy.reads_string = true
-
-    local function create(key, units)
-      if units > limit then return nil end
-      local value = pack(HEADER, VERSION, 0, stamp) .. pack(ENTRY, 0, 0):rep(units)
-      if not create_string(key, value, ttl) then return nil end
-      return units, stamp + window - now, false
-    end
-
-    -- The first live unit and its offset, where the unit before it, if any, is dead as the hint has it; mostly one or two more are by now.
-    local function first_live(value, count, hint, cut)
-      if hint + 1 >= count then return first_after(ENTRY, value, 0, count - 1, cut) end
-      local before, first, second, _
-      if hint == 0 then
-        first, _, second = unpack_struct(TWO, value, HEADER_SIZE + 1)
-      else
-        before, _, first, _, second = unpack_struct(THREE, value, HEADER_SIZE + 1 + (hint - 1) * SIZE)
-        if before > cut then return first_after(ENTRY, value, 0, hint - 1, cut) end
-      end
-      if first > cut then return hint, first end
-      if second > cut then return hint + 1, second end
-      return first_after(ENTRY, value, hint + 2, count - 1, cut)
-    end
-
-    return function(key, units, value)
-      if not value then return create(key, units) end
-      local length = #value
-      local count = (length - HEADER_SIZE) / SIZE
-      if count < 1 or count > MOST_UNITS or count % 1 ~= 0 then return nil end
-      local version, incarnation, base = unpack_struct(HEADER, value)
-      local last, hint = unpack_struct(ENTRY, value, length - SIZE + 1)
-      local offset, cut = stamp - base, cutoff - base
-      if version ~= VERSION or incarnation > 0 or last > offset or last <= cut or offset > LONGEST then return nil end
-      local head, first = first_live(value, count, hint, cut)
-      local used = count - head + units
-      if used > limit then return nil end
-      if head > used / 4 + 2 then
-        local live = value:sub(1, HEADER_SIZE) .. value:sub(HEADER_SIZE + 1 + head * SIZE) .. pack(ENTRY, offset, 0):rep(units)
-        redis_call('SET', key, live, 'PX', ttl)
-      else
-        local suffix = pack(ENTRY, offset, head)
-        if units > 1 then suffix = suffix:rep(units) end
-        redis_call('APPEND', key, suffix)
-        if base + last < policy.share_start then redis_call('PEXPIRE', key, ttl) end
-      end
-      return used, min(base + first, stamp) + window - now, value
-    end, restore_string
   end
 
   define['short-log'] = function()

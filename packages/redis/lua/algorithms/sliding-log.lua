@@ -2,29 +2,21 @@
 --   read(cell, key, policy)        what a key holds, with cell.layout, with used, and with first: the time of the oldest live unit
 --   persist, take, give_back
 --   time_of(cell, policy, k)       the time of the k-th oldest live unit, from 1
-if needed['sliding-log'] then
-  -- The time under which a unit taken now is recorded: rounded up, so that it never leaves too early.
-  local function recorded_at(resolution)
-    local beyond = now % resolution
-    if beyond == 0 then return now end
-    return now - beyond + resolution
-  end
-
-  -- Keys live a share of the window longer than they must, so that their time to live has to be set only with the first unit of such a
-  -- share. A clock that is not Redis' own may be set back within one.
-  plain['sliding-log'] = function(policy)
-    local share, slack = policy.window / 4, ceil(policy.window / (call.isServerClock and 4 or 2))
-    policy.stamp = recorded_at(policy.resolution)
-    policy.cut = now - policy.window
-    policy.ttl = policy.stamp - now + policy.window + slack + ttl_margin
-    policy.share_start = floor(policy.stamp / share) * share
-    if plain.log then return plain.log(policy) end
-  end
-
+do
   define['sliding-log'] = function()
     local layouts, sliding_log = whole('layouts'), {}
 
+    -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units at `cut` or before count no more. The time to
+    -- live is set with the first unit of each quarter window, which begins at `share_start`.
+    local function set_times(policy)
+      local beyond = now % policy.resolution
+      policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+      policy.cut = now - policy.window
+      policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
+    end
+
     function sliding_log.load(cell, key, policy)
+      if not policy.stamp then set_times(policy) end
       cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, true, false
       cell.used, cell.first = 0, nil
       layouts.read(cell, key, policy)

@@ -2,39 +2,12 @@
 -- Value: [u8 version = 1, or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms] [u56 ms when it is empty] [u56 ms that the key lives until]
 -- Version 2 says that the bucket will be empty sooner than its receipts name, since something was given back, or the clock was set back: what
 -- comes after that has to be another incarnation.
-if needed['token-bucket'] or needed['leaky-bucket'] then
+do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
   -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key lives until then.
   local function is_sound(at, level, ends_at, lives_until)
     return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
-  end
-
-  -- With another clock the time to live is set every time, which is left to the functions below.
-  plain['token-bucket'] = function(policy)
-    local limit, window, capacity = policy.limit, policy.window, policy.capacity
-    if not call.isServerClock or limit == 0 then return nil end
-    policy.reads_string = true
-    return function(key, units, value)
-      local raised = units * window
-      if not value then
-        if raised > capacity then return nil end
-        local ttl = ceil(raised / limit)
-        local life = ttl + ceil(ttl / 4)
-        local first = pack(FORMAT, PLAIN, 0, now, raised, now + ttl, now + life)
-        if not create_string(key, first, life + ttl_margin) then return nil end
-        return raised, ttl, false
-      end
-      if #value ~= LENGTH then return nil end
-      local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
-      if version ~= PLAIN or incarnation > 0 or at > now or now >= ends_at then return nil end
-      if not is_sound(at, level, ends_at, lives_until) then return nil end
-      level = max(0, level - (now - at) * limit) + raised
-      ends_at = now + ceil(level / limit)
-      if level > capacity or ends_at > lives_until then return nil end
-      redis_call('SETRANGE', key, '5', pack('<I6I7I7', now, level, ends_at))
-      return level, ends_at - now, value
-    end, restore_string
   end
 
   define['token-bucket'] = function()
@@ -67,7 +40,7 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
       local ttl = cell.ends_at - now
       -- With a quarter more than it needs, a key can be written several times before that has to be prolonged. A clock that is not Redis' own
       -- may have been set back since: then it is prolonged every time.
-      if call.isServerClock then ttl = ttl + ceil(ttl / 4) end
+      if is_server_clock then ttl = ttl + ceil(ttl / 4) end
       -- Receipts may name a later end.
       if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
       cell.lives_until = now + ttl
@@ -88,7 +61,7 @@ if needed['token-bucket'] or needed['leaky-bucket'] then
         cell.incarnation = new_incarnation()
         bucket.persist(cell, policy)
         cell.incarnation = new_incarnation()
-      elseif cell.ends_at <= cell.lives_until and call.isServerClock then
+      elseif cell.ends_at <= cell.lives_until and is_server_clock then
         redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', now, cell.level, cell.ends_at))
       else
         bucket.persist(cell, policy)

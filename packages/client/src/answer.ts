@@ -1,0 +1,121 @@
+import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
+import type { Call } from './call.ts'
+import { type Patience, peekJson, serverNowMs } from './response.ts'
+
+/** The answer to a call that was not sent: the server has said to stay away for longer than the caller would wait. */
+export function heldBack(waitMs: number): Response {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000))
+  const problem = {
+    type: 'about:blank',
+    title: 'Too Many Requests',
+    status: 429,
+    detail: `Not sent: earlier answers say to wait ${seconds} s, which is longer than this client waits.`,
+  }
+  return new Response(JSON.stringify(problem), {
+    status: 429,
+    statusText: 'Too Many Requests',
+    headers: { 'Content-Type': 'application/problem+json', 'Retry-After': `${seconds}` },
+  })
+}
+
+/** Statuses that may be different next time only where the answer says when. */
+const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
+
+/** Whether an answer suggests to send the request again. */
+export function isRetried(
+  status: number,
+  toldMs: number | undefined,
+  statuses: ReadonlySet<number>,
+): boolean {
+  return statuses.has(status) || (toldMs !== undefined && retriedWhenTold.has(status))
+}
+
+/** Whether a refusal is about who asks or what is asked, not about one request, so that other calls wait as well. */
+export function isShared(status: number): boolean {
+  return status === 403 || status === 429 || status === 503
+}
+
+export interface Answer {
+  /** What is told about each policy, by a name for it. */
+  readonly policies: readonly NamedPolicy[]
+  /** How long to wait from now, where the answer tells. */
+  readonly toldMs: number | undefined
+  /** Whether a reset tells it, and no Retry-After. */
+  readonly isReset: boolean
+  /** The names of the policies that have refused the request, as far as that is told. */
+  readonly violated: readonly string[]
+  /** Whether its body may say which policies have refused. */
+  readonly hasDetails: boolean
+}
+
+interface NamedPolicy extends ParsedPolicy {
+  /** Tells it from all others: with its partition, where it is one of several. */
+  readonly name: string
+  /** As documents call it. */
+  readonly plainName: string
+}
+
+/** What the headers of a response tell about limits. */
+export function readAnswer(response: Response, call: Call): Answer {
+  const { headers, status } = response
+  const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })
+  const policies = isOfCall(response, call) ? parsed.map(named) : []
+  const spent = policies.filter(isSpent)
+  const isRefusal = status === 429 || (spent.length > 0 && (status === 503 || isGitHubs(response)))
+  const resetMs = isRefusal ? latestReset(spent.length > 0 ? spent : policies) : undefined
+  const toldMs = status < 400 ? undefined : (retryAfterMs ?? resetMs)
+  const isTold = toldMs !== undefined
+  return {
+    policies,
+    toldMs,
+    isReset: retryAfterMs === undefined,
+    violated: isTold ? spent.map(({ name }) => name) : [],
+    hasDetails: isTold && policies.length > 1 && isProblem(headers),
+  }
+}
+
+/** The answer with what a problem document says in `violated-policies`. The body stays unread. */
+export async function withDetails(
+  answer: Answer,
+  response: Response,
+  patience: Patience,
+): Promise<Answer> {
+  const { 'violated-policies': listed } = await peekJson(response, patience)
+  if (!Array.isArray(listed) || listed.length === 0) return answer
+  const violating = answer.policies.filter(({ plainName }) => listed.includes(plainName))
+  const resetMs = answer.isReset ? latestReset(violating) : undefined
+  const toldMs = resetMs ?? answer.toldMs
+  return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
+}
+
+/** GitHub refuses with 403, too. Where more than the legacy fields are sent, a 403 says "forbidden" and nothing else. */
+function isGitHubs({ status, headers }: Response): boolean {
+  return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
+}
+
+/** A stored answer tells of other calls (draft-11 §7.3), and one after a redirect to another origin of that one's limits. */
+function isOfCall({ headers, url }: Response, call: Call): boolean {
+  if (Number(headers.get('Age')) > 0) return false
+  return !URL.canParse(url) || new URL(url).origin === call.url.origin
+}
+
+/** Dialects without names have one policy at a time, told by its size. */
+function named(policy: ParsedPolicy): NamedPolicy {
+  const { pk, limit, windowMs } = policy
+  const plainName = policy.name ?? `${limit}/${windowMs}`
+  const name = pk ? `${plainName};pk=:${btoa(String.fromCharCode(...pk))}:` : plainName
+  return { ...policy, name, plainName }
+}
+
+function isSpent({ remaining }: ParsedPolicy): boolean {
+  return remaining === 0
+}
+
+function latestReset(policies: readonly ParsedPolicy[]): number | undefined {
+  const resets = policies.flatMap(({ resetMs }) => resetMs ?? [])
+  return resets.length === 0 ? undefined : Math.max(...resets)
+}
+
+function isProblem(headers: Headers): boolean {
+  return /^application\/problem\+json\b/i.test(headers.get('Content-Type') ?? '')
+}

@@ -1,0 +1,51 @@
+import type { Settings } from './options.ts'
+
+/** The wait after the `failures`-th failure in a row where nothing is told: full jitter, from nothing to the whole of it. */
+export function backoffMs(failures: number, settings: Settings): number {
+  return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
+}
+
+/** What is added to a wait that was told, so that clients that were told the same do not return together. */
+export function jitterMs(toldMs: number, refusals: number, settings: Settings): number {
+  const spanMs = Math.max(settings.jitterMs, toldMs / 10) * doubled(refusals)
+  const roomMs = Math.max(0, settings.maxWaitMs - toldMs)
+  return Math.random() * Math.min(settings.maxBackoffMs, spanMs, roomMs)
+}
+
+/** 1 the first time, then 2, 4 and so on, never so much that a product with 0 is none. */
+function doubled(times: number): number {
+  return 2 ** Math.min(times - 1, 40)
+}
+
+/** What a wait grows to where the server tells none, or none that is one. */
+const maxIntervalMs = 30_000
+
+/** The first wait where the server tells 0, or an instant that is over. */
+const leastMs = 200
+
+const growth = 1.5
+
+/** What is added to each wait at most: this, or a tenth of it. */
+const maxPollJitterMs = 100
+
+/** How long to wait before each poll, in turn: as told, or longer and longer. */
+export function pollWaits(intervalMs: number): (toldMs: number | undefined) => number {
+  let untoldMs = Math.max(1, intervalMs)
+  let floorMs = leastMs
+  return (toldMs) => {
+    const [nowUntoldMs, nowFloorMs] = [untoldMs, floorMs]
+    untoldMs = grown(untoldMs)
+    if (toldMs === undefined) return nowUntoldMs
+    floorMs = toldMs < leastMs ? grown(floorMs) : leastMs
+    return toldMs < leastMs ? nowFloorMs : toldMs
+  }
+}
+
+/** What is added to a wait, so that those who were told the same do not come together. */
+export function pollJitterMs(waitMs: number, roomMs: number): number {
+  return Math.random() * Math.min(roomMs, Math.max(maxPollJitterMs, waitMs / 10))
+}
+
+function grown(waitMs: number): number {
+  return Math.min(maxIntervalMs, waitMs * growth)
+}

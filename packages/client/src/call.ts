@@ -1,0 +1,86 @@
+/**
+ * Parts of a path with a digit that are no id: versions (`v2`, `v1.1`, `v1beta1`), and a few letters with a digit or two
+ * (`s3`, `ec2`, `oauth2`, `k8s`, `2fa`).
+ */
+const fixed = /^(v\d+(\.\d+)*([a-z]+\d*)?|\d?[a-z]{1,8}\d{0,2}[a-z]?)$/i
+
+/** The method and path of a call, where parts that look like an id stand for any: `/users/42` and `/users/43` are one route. */
+export function routeOf({ method, url }: CallInfo): string {
+  const parts = url.pathname.split('/')
+  const names = parts.map((part) => (/\d/.test(part) && !fixed.test(part) ? ':' : part))
+  return `${method} ${names.join('/')}`
+}
+
+/** What is known of a call before it is sent. */
+export interface CallInfo {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Headers
+}
+
+export interface Call extends CallInfo {
+  readonly signal: AbortSignal | undefined
+  /** Whether its body, if any, can be sent more than once. */
+  readonly hasRepeatableBody: boolean
+  /** The arguments of `fetch` for one request; `mayFollow` says whether another one may have to be made later. */
+  argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>
+}
+
+export type Fetch = typeof globalThis.fetch
+
+type Input = Parameters<Fetch>[0]
+
+/** Reads the arguments of `fetch`; throws what `fetch` would reject with when they are no request. */
+export function readCall(input: Input, given: RequestInit | undefined): Call {
+  const init = withLastingHeaders(given)
+  const request = isRequest(input) ? input : undefined
+  // Firefox does not tell whether a Request has a body; one that was used had one.
+  const isBodyOfRequest = (init?.body ?? undefined) === undefined && request?.body !== null
+  if (isBodyOfRequest && request?.bodyUsed) {
+    throw new TypeError('fetch: the body of the Request was sent or read before')
+  }
+  // A Request resolves `/path` against the page, knows that Node has no such thing, and checks the rest.
+  const { url, method, headers } = new Request(request?.url ?? String(input), {
+    method: init?.method ?? request?.method ?? 'GET',
+    headers: init?.headers ?? request?.headers ?? [],
+  })
+  return {
+    url: new URL(url),
+    method,
+    headers,
+    signal: init?.signal ?? request?.signal ?? undefined,
+    hasRepeatableBody: isRepeatable(init?.body, method),
+    // The body of a Request is used up with the first request, so all but the last one send a copy.
+    argumentsFor: ({ mayFollow }) => [
+      mayFollow && isBodyOfRequest && request !== undefined && mayHaveBody(method)
+        ? request.clone()
+        : input,
+      init,
+    ],
+  }
+}
+
+/** An iterator, such as the entries of a Map, is used up when it is read once. */
+function withLastingHeaders(init: RequestInit | undefined): RequestInit | undefined {
+  const headers = init?.headers
+  const isIterator = headers !== undefined && Symbol.iterator in headers && 'next' in headers
+  return isIterator ? { ...init, headers: [...headers] } : init
+}
+
+function isRequest(input: Input): input is Request {
+  return typeof input === 'object' && 'url' in input
+}
+
+function mayHaveBody(method: string): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
+/** A stream is gone once it was sent; keeping a copy of all of it is the caller's decision. */
+function isRepeatable(body: unknown, method: string): boolean {
+  if (body === undefined || body === null) return true
+  // An error of the caller, which is no different the next time.
+  if (!mayHaveBody(method)) return false
+  if (typeof body !== 'object') return true
+  // Node's fetch takes any async iterable, node-fetch whatever has `pipe`, and both send it as a stream.
+  return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
+}

@@ -1,0 +1,92 @@
+/** Longer timers overflow, and fire at once. */
+export const maxTimerMs = 2_147_483_647
+
+/** Lets somebody end a pause early. */
+export type Waiting = Set<() => void>
+
+/**
+ * Resolves when the clock has reached `untilMs`, never earlier, to `'over'`; when one of `waiting` is called, to
+ * `'woken'`. Rejects with the signal's reason when that aborts. No timer or listener outlives it; until `Infinity` there
+ * is none.
+ */
+export function pause(
+  untilMs: number,
+  signal: AbortSignal | undefined,
+  waiting: readonly Waiting[] = [],
+): Promise<'over' | 'woken'> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      for (const set of waiting) set.delete(wake)
+    }
+    const abort = (): void => {
+      end()
+      reject(signal?.reason)
+    }
+    const wake = (): void => {
+      end()
+      resolve('woken')
+    }
+    // Timers may fire up to a millisecond early.
+    const tick = (): void => {
+      const leftMs = untilMs - clockMs()
+      if (leftMs === never) return
+      if (leftMs > 0) {
+        timer = setTimeout(tick, Math.min(Math.ceil(leftMs), maxTimerMs))
+      } else {
+        end()
+        resolve('over')
+      }
+    }
+    signal?.addEventListener('abort', abort)
+    for (const set of waiting) set.add(wake)
+    tick()
+  })
+}
+
+/** Milliseconds of a clock that never jumps, unlike `Date.now()`: waits are measured with it. */
+export function clockMs(): number {
+  return performance.now()
+}
+
+/** A time that does not come. */
+export const never: number = Number.POSITIVE_INFINITY
+
+export interface Deadline {
+  readonly atMs: number
+  /** Aborts when the time is over, and with the signal of the caller. */
+  readonly signal: AbortSignal
+  /** Whether the time is over, and nobody aborted. */
+  isOver(): boolean
+  /** Must be called: no timer outlives it. What was sent with the signal goes on. */
+  end(): void
+}
+
+export function deadlineIn(durationMs: number, signal: AbortSignal | undefined): Deadline {
+  const atMs = clockMs() + durationMs
+  const over = new AbortController()
+  const ended: Waiting = new Set()
+  pause(atMs, undefined, [ended]).then((how) => how === 'over' && over.abort())
+  return {
+    atMs,
+    signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal,
+    isOver: () => over.signal.aborted && !signal?.aborted,
+    end: () => {
+      for (const end of [...ended]) end()
+    },
+  }
+}
+
+/** What work comes to, or the reason of a signal that aborts before: not everything that takes a signal obeys it. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    const end = (): void => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject).then(end)
+    signal.addEventListener('abort', abort)
+    if (signal.aborted) abort()
+  })
+}

@@ -1,0 +1,161 @@
+import type { CallInfo } from './call.ts'
+import {
+  bound,
+  count,
+  duration,
+  flag,
+  knownFields,
+  list,
+  optionalFunction,
+} from './option-checks.ts'
+import { processWide } from './process-wide.ts'
+
+export interface ClientOptions {
+  /** What sends the requests. @default the global `fetch`, looked up at each request */
+  fetch?: typeof globalThis.fetch
+  /** How many times a call is sent again, at most. 0 or more. @default 4 */
+  retries?: number
+  /** The longest single wait, in ms. What would take longer is not waited for: the answer is handed out. @default 60,000 */
+  maxWaitMs?: number
+  /** The longest that one call waits in all, in ms, the requests themselves not counted. @default 180,000 */
+  maxTotalWaitMs?: number
+  /** The first backoff where nothing is told, in ms: a random time up to it, doubled with each try. @default 500 */
+  backoffMs?: number
+  /** What a backoff, and the jitter on a told wait, grows to at most, in ms. @default 30,000 */
+  maxBackoffMs?: number
+  /**
+   * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait where that is more,
+   * doubled with each further refusal of the call. It only ever adds. @default 250
+   */
+  jitterMs?: number
+  /** Methods that may be sent again. Others need an `Idempotency-Key`. @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE */
+  methods?: readonly string[]
+  /**
+   * Statuses that may be different next time. 403, 409 and 413 count too, where the answer says when to come back.
+   * @default 408, 425, 429, 500, 502, 503, 504
+   */
+  statuses?: readonly number[]
+  /**
+   * Whether calls slow down before the limit: the second half of a quota is spread over what is left of its window. It never
+   * makes a call fail. @default false
+   */
+  pace?: boolean
+  /**
+   * Who is asking: calls with the same text share what one of them is told, `undefined` shares nothing. Needed where
+   * another header says who asks, or where one of these differs from request to request, as signatures do.
+   * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
+   */
+  key?: (call: CallInfo) => string | undefined
+  /** Is told of every wait, before it. */
+  onWait?: (event: WaitEvent) => void
+  /** Is told when a call is not sent again although its answer suggests it. */
+  onGiveUp?: (event: GiveUpEvent) => void
+}
+
+/** All options, checked. */
+export interface Settings extends Required<Omit<ClientOptions, Looked | 'methods' | 'statuses'>> {
+  readonly fetch: ClientOptions['fetch']
+  readonly onWait: ClientOptions['onWait']
+  readonly onGiveUp: ClientOptions['onGiveUp']
+  readonly methods: ReadonlySet<string>
+  readonly statuses: ReadonlySet<number>
+}
+
+/** What has no default of its own. */
+type Looked = 'fetch' | 'onWait' | 'onGiveUp'
+
+const fields = [
+  'fetch',
+  'retries',
+  'maxWaitMs',
+  'maxTotalWaitMs',
+  'backoffMs',
+  'maxBackoffMs',
+  'jitterMs',
+  'methods',
+  'statuses',
+  'pace',
+  'key',
+  'onWait',
+  'onGiveUp',
+] as const satisfies readonly (keyof ClientOptions)[]
+
+/** Checks all options, and puts their defaults in. */
+export function readOptions(options: ClientOptions): Settings {
+  knownFields(options, 'createFetch', fields)
+  const methods = list(
+    options.methods,
+    { name: 'methods', legal: 'the names of methods', isLegal: isMethod },
+    ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'PUT', 'DELETE'],
+  )
+  const statuses = list(
+    options.statuses,
+    { name: 'statuses', legal: 'the statuses from 400 to 599', isLegal: isErrorStatus },
+    [408, 425, 429, 500, 502, 503, 504],
+  )
+  return {
+    fetch: optionalFunction(options.fetch, 'fetch'),
+    retries: count(options.retries, 'retries', 4),
+    maxWaitMs: bound(options.maxWaitMs, 'maxWaitMs', 60_000),
+    maxTotalWaitMs: bound(options.maxTotalWaitMs, 'maxTotalWaitMs', 180_000),
+    backoffMs: duration(options.backoffMs, 'backoffMs', 500),
+    maxBackoffMs: duration(options.maxBackoffMs, 'maxBackoffMs', 30_000),
+    jitterMs: duration(options.jitterMs, 'jitterMs', 250),
+    methods: new Set(methods.map((method) => method.toUpperCase())),
+    statuses: new Set(statuses),
+    pace: flag(options.pace, 'pace', false),
+    key: optionalFunction(options.key, 'key') ?? defaultKey,
+    onWait: optionalFunction(options.onWait, 'onWait'),
+    onGiveUp: optionalFunction(options.onGiveUp, 'onGiveUp'),
+  }
+}
+
+function isMethod(item: unknown): boolean {
+  return typeof item === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(item)
+}
+
+function isErrorStatus(item: unknown): boolean {
+  return Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599
+}
+
+/** Two users of one process have two quotas. Clients share what they are told by the function that makes their keys, so it is one too. */
+const defaultKey = processWide('@sluice/client/default-key/1', () => keyOfUser)
+
+function keyOfUser({ url, headers }: CallInfo): string {
+  const identity = ['Authorization', 'X-API-Key', 'Cookie'].map((name) => headers.get(name))
+  return JSON.stringify([url.origin, ...identity])
+}
+
+/** Why and how long a call waits. */
+export interface WaitEvent {
+  /**
+   * `told`: the server refused this call and said when to come back. `backoff`: a try failed and nothing was told.
+   * `held`: an answer to another call said so, others wait in front, or the pace is slowed down.
+   */
+  readonly reason: 'told' | 'backoff' | 'held'
+  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait longer. */
+  readonly waitMs: number
+  readonly method: string
+  readonly url: string
+  /** Requests that this call has sent so far. */
+  readonly tries: number
+  /** Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where the server named none. */
+  readonly policies: readonly string[]
+  /** The last answer to this call, whose body must not be read: it may still be handed out. */
+  readonly response: Response | undefined
+}
+
+/** A call that could have been sent again, and was not. */
+export interface GiveUpEvent {
+  /**
+   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than what `maxTotalWaitMs` leaves.
+   * `unsafe`: the method may not be repeated, or the body cannot be sent again.
+   */
+  readonly reason: 'tries' | 'wait' | 'unsafe'
+  /** The wait that was too long, in milliseconds. */
+  readonly waitMs: number | undefined
+  readonly method: string
+  readonly url: string
+  readonly tries: number
+  readonly response: Response | undefined
+}

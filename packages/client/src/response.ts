@@ -1,0 +1,72 @@
+import { pause, type Waiting } from './clock.ts'
+
+/** More is neither a problem document nor the status of a job; decoded, since a little of brotli may be gigabytes. */
+const maxBytes = 65_536
+
+export interface Patience {
+  /** When reading ends, on the clock that never jumps. */
+  readonly untilMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** The members of the JSON in the body of a response, which stays unread; none where it has none, is too long, or does not come in time. */
+export async function peekJson(
+  response: Response,
+  { untilMs, signal }: Patience,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { body, bodyUsed, headers } = response
+  const isJson = /[/+]json\b/i.test(headers.get('Content-Type') ?? '')
+  // A body without readers is one of another fetch.
+  if (!isJson || bodyUsed || !body || !('getReader' in body)) return {}
+  const reading: Waiting = new Set()
+  try {
+    const reader = response.clone().body?.getReader()
+    const stop = (): void => void reader?.cancel().catch(() => undefined)
+    pause(untilMs, signal, [reading]).then(stop, stop)
+    const json: unknown = JSON.parse(await textOf(reader))
+    return typeof json === 'object' ? { ...json } : {}
+  } catch {
+    // A body that breaks off, or is no JSON, says nothing.
+    return {}
+  } finally {
+    for (const end of reading) end()
+  }
+}
+
+/** What comes until the end, or until somebody cancels. */
+async function textOf(
+  reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (;;) {
+    const { done = true, value } = (await reader?.read()) ?? {}
+    if (done || value === undefined) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > maxBytes) return ''
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/**
+ * The server's clock, so that it does not matter how the client's is set. `Date` is floored to the second, which makes
+ * waits longer, never shorter. Pages see it only where the server exposes it.
+ */
+export function serverNowMs(headers: Headers): number {
+  const dateMs = Date.parse(headers.get('Date') ?? '')
+  return Number.isNaN(dateMs) ? Date.now() : dateMs
+}
+
+/** What a body can be ended by: node-fetch answers with a stream of Node's. */
+interface Endable {
+  cancel?(): Promise<void>
+  destroy?(): unknown
+}
+
+/** Frees the connection of an answer that nobody reads. What goes wrong with such a body does not matter. */
+export function dropBody({ body }: Response): void {
+  const stream: Endable | null = body
+  stream?.cancel?.().catch(() => undefined)
+  stream?.destroy?.()
+}

@@ -1,0 +1,288 @@
+import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } from './answer.ts'
+import { backoffMs, jitterMs } from './backoff.ts'
+import { type Call, type Fetch, routeOf } from './call.ts'
+import { clockMs, never, pause, type Waiting } from './clock.ts'
+import type { GiveUpEvent, Settings, WaitEvent } from './options.ts'
+import { dropBody } from './response.ts'
+import type { Gate } from './throttle/gate.ts'
+import type { Waiter } from './throttle/queue.ts'
+import { closeGates, type GateRegistry, refusingGates } from './throttle/registry.ts'
+
+export interface SessionParts {
+  readonly call: Call
+  readonly settings: Settings
+  readonly registry: GateRegistry
+  readonly send: Fetch
+}
+
+interface Wait {
+  readonly reason: WaitEvent['reason']
+  readonly waitMs: number
+  /** Whether it is over by being woken alone. */
+  readonly isOpenEnded?: boolean
+  /** Whether it is over already, without anybody having been woken. */
+  isOver?(): boolean
+  /** Names of the policies that are waited for. */
+  readonly policies: readonly string[]
+  /** Where the call may be woken. */
+  readonly at: readonly Waiting[]
+}
+
+/** How long the document of a refusal may take to come. */
+const maxDetailsMs = 1000
+
+/** A wait of one call that concerns no other. */
+const alone = { policies: [], at: [] } as const
+
+interface Answered {
+  readonly response: Response
+  readonly answer: Answer
+  /** When the headers had come: what they tell is told from then on. */
+  readonly answeredMs: number
+}
+
+/** How one request ended; without an answer, the error is kept. */
+type Result = Answered | { readonly response: undefined }
+
+/** One call, from its first request to the answer that its caller gets. */
+export class Session {
+  readonly call: Call
+  readonly registry: GateRegistry
+  readonly route: string
+  readonly #settings: Settings
+  readonly #send: Fetch
+  readonly #isRepeatable: boolean
+  #waitLeftMs: number
+  #tries = 0
+  #isFirst = false
+  #taken: readonly Gate[] = []
+  /** The last answer. Its body is kept until another request is certain. */
+  #response: Response | undefined
+  /** What the last request has failed with, if it had no answer. */
+  #failure: { readonly error: unknown } | undefined
+
+  constructor({ call, settings, registry, send }: SessionParts) {
+    this.#send = send
+    this.call = call
+    this.#settings = settings
+    this.registry = registry
+    this.route = routeOf(call)
+    this.#waitLeftMs = settings.maxTotalWaitMs
+    const isSafe = settings.methods.has(call.method) || hasIdempotencyKey(call)
+    this.#isRepeatable = isSafe && call.hasRepeatableBody
+  }
+
+  async run(): Promise<Response> {
+    try {
+      return await this.#untilFinal()
+    } catch (error) {
+      this.#dropResponse()
+      throw error
+    } finally {
+      this.#settle()
+    }
+  }
+
+  async #untilFinal(): Promise<Response> {
+    if (this.#settings.pace) await this.#awaitFirst()
+    for (let toldUntilMs: number | undefined; ; ) {
+      const tooLongMs = await this.#passGates(toldUntilMs)
+      if (tooLongMs !== undefined) return this.#endUnsent(tooLongMs)
+      const result = await this.#request()
+      if (result.response !== undefined && !this.#mayFollow(result)) return result.response
+      toldUntilMs = this.#toldAtGatesMs(result)
+      if (toldUntilMs !== undefined) continue
+      const wait = this.#ownWait(result)
+      if (!this.#mayWait(wait.waitMs)) return this.#endUnsent(wait.waitMs)
+      if (wait.waitMs > 0) await this.#wait(wait)
+    }
+  }
+
+  /** Ends the call with what it has, since it would not wait any longer. */
+  #endUnsent(tooLongMs: number): Response {
+    this.#giveUp('wait', tooLongMs)
+    if (this.#failure !== undefined) throw this.#failure.error
+    return this.#response ?? heldBack(tooLongMs)
+  }
+
+  /** Waits until all gates of the call let it through; answers how long that would take where that is too long. */
+  async #passGates(toldUntilMs: number | undefined): Promise<number | undefined> {
+    for (let untilMs = toldUntilMs; ; untilMs = undefined) {
+      this.call.signal?.throwIfAborted()
+      const nowMs = clockMs()
+      const gates = this.registry.gatesOf(this.route)
+      const inTheWay = gates.filter(({ pacedMs }) => pacedMs > nowMs)
+      const waiter: Waiter = {
+        notBeforeMs: untilMs ?? 0,
+        gates: () => this.registry.gatesOf(this.route),
+        patienceMs: (atMs) => this.#patienceMs(atMs - nowMs),
+        waking: new Set(),
+        passed: undefined,
+        tooLongMs: undefined,
+      }
+      const wait: Wait = {
+        reason: untilMs === undefined ? 'held' : 'told',
+        waitMs: this.registry.queue.join(waiter),
+        policies: inTheWay.flatMap(({ name }) => name ?? []),
+        at: [waiter.waking],
+        isOpenEnded: true,
+        isOver: () => waiter.passed !== undefined || waiter.tooLongMs !== undefined,
+      }
+      try {
+        if (wait.waitMs > 0) await this.#wait(wait)
+      } finally {
+        this.registry.queue.leave(waiter)
+        this.#taken = waiter.passed ?? []
+      }
+      // A refusal of the same instant may have closed them again.
+      if (waiter.tooLongMs !== undefined || this.#areGatesOpen()) return waiter.tooLongMs
+      this.#giveBack({ isAnswered: false })
+    }
+  }
+
+  #areGatesOpen(): boolean {
+    const nowMs = clockMs()
+    return this.registry.gatesOf(this.route).every((gate) => gate.isOpen(nowMs))
+  }
+
+  /** Waits for the answer to the call that is first on its route, since nothing is known before. */
+  async #awaitFirst(): Promise<void> {
+    const waiting = this.registry.waitingForFirst(this.route)
+    this.#isFirst = waiting === undefined
+    if (waiting === undefined) return
+    const waitMs = this.#patienceMs(0)
+    const ended = await this.#wait({ reason: 'held', waitMs, policies: [], at: [waiting] })
+    // The first call may have failed without an answer.
+    if (ended === 'woken') await this.#awaitFirst()
+  }
+
+  #giveBack({ isAnswered }: { isAnswered: boolean }): void {
+    if (this.#taken.length === 0) return
+    for (const gate of this.#taken) gate.settle({ isAnswered })
+    this.#taken = []
+    if (!isAnswered) this.registry.queue.move()
+  }
+
+  /** Hands in what the call has of its gates, and what it has learned for the next ones. */
+  #settle(answer?: Answer): void {
+    if (answer !== undefined && answer.toldMs === undefined) {
+      for (const gate of this.#taken) gate.relax()
+    }
+    this.#giveBack({ isAnswered: answer !== undefined })
+    if (answer !== undefined) this.registry.learn(this.route, answer, clockMs())
+    if (this.#isFirst) this.registry.endFirst(this.route)
+    this.#isFirst = false
+  }
+
+  async #request(): Promise<Result> {
+    this.#dropResponse()
+    this.#failure = undefined
+    this.#tries += 1
+    const sentMs = clockMs()
+    const mayFollow = this.#isRepeatable && this.#tries <= this.#settings.retries
+    // Browsers refuse to call their `fetch` as a method.
+    const send = this.#send
+    const request = this.call.argumentsFor({ mayFollow })
+    let response: Response
+    try {
+      response = await send(...request)
+    } catch (error) {
+      this.#settle()
+      if (this.call.signal?.aborted || !mayFollow) throw error
+      this.#failure = { error }
+      return { response: undefined }
+    }
+    this.#response = response
+    const answeredMs = clockMs()
+    const told = readAnswer(response, this.call)
+    this.#settle(told)
+    const answered = { response, answer: told, answeredMs }
+    if (told.toldMs === undefined || !isShared(response.status)) return answered
+    return { ...answered, answer: await this.#closeGates(answered, sentMs) }
+  }
+
+  /** Closes gates as the headers say, or as the document says that comes with them; nobody passes before it is read. */
+  async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
+    const untilMs = nowMs + maxDetailsMs
+    const held = told.hasDetails ? refusingGates(told, this) : []
+    // For longer than it is read, so that nobody slips through at its end.
+    const releases = held.map((gate) => gate.hold(untilMs + maxDetailsMs))
+    const { signal } = this.call
+    const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
+    const { toldMs = 0 } = answer
+    const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
+    closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
+    for (const release of releases) release()
+    // Whom the headers held alone may go on.
+    if (held.some((gate) => gate.isOpen(clockMs()))) this.registry.queue.move()
+    return answer
+  }
+
+  /** Until when the call waits at its gates, where it was told what concerns other calls as well. */
+  #toldAtGatesMs(result: Result): number | undefined {
+    if (result.response === undefined || !isShared(result.response.status)) return undefined
+    const { toldMs } = result.answer
+    return toldMs === undefined ? undefined : result.answeredMs + toldMs
+  }
+
+  /** What the call waits for by itself after a request that failed. */
+  #ownWait(result: Result): Wait {
+    const toldMs = result.response === undefined ? undefined : result.answer.toldMs
+    if (toldMs === undefined) {
+      return { reason: 'backoff', waitMs: backoffMs(this.#tries, this.#settings), ...alone }
+    }
+    const waitMs = toldMs + jitterMs(toldMs, this.#tries, this.#settings)
+    return { reason: 'told', waitMs, ...alone }
+  }
+
+  /** Whether the answer suggests another request, and one may be made. */
+  #mayFollow({ response, answer }: Answered): boolean {
+    if (!isRetried(response.status, answer.toldMs, this.#settings.statuses)) return false
+    if (!this.#isRepeatable) this.#giveUp('unsafe')
+    else if (this.#tries > this.#settings.retries) this.#giveUp('tries')
+    else return true
+    return false
+  }
+
+  #mayWait(waitMs: number): boolean {
+    return waitMs <= this.#patienceMs(0)
+  }
+
+  /** How long the call would wait, after having waited for a while already. */
+  #patienceMs(waitedMs: number): number {
+    return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
+  }
+
+  async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
+    const nowMs = clockMs()
+    this.#settings.onWait?.({ ...this.#soFar(), ...event })
+    try {
+      // What is told may have taken its time, or made calls of its own.
+      if (isOver?.()) return 'woken'
+      const untilMs = isOpenEnded ? never : nowMs + event.waitMs
+      return await pause(untilMs, this.call.signal, at)
+    } finally {
+      this.#waitLeftMs = Math.max(0, this.#waitLeftMs - (clockMs() - nowMs))
+    }
+  }
+
+  /** Frees the connection. What goes wrong with a body that nobody wants does not matter. */
+  #dropResponse(): void {
+    if (this.#response !== undefined) dropBody(this.#response)
+    this.#response = undefined
+  }
+
+  #giveUp(reason: GiveUpEvent['reason'], waitMs?: number): void {
+    this.#settings.onGiveUp?.({ ...this.#soFar(), reason, waitMs })
+  }
+
+  #soFar() {
+    const { method, url } = this.call
+    return { method, url: url.href, tries: this.#tries, response: this.#response }
+  }
+}
+
+/** One without a character would be the same key for all calls. */
+function hasIdempotencyKey({ headers }: Call): boolean {
+  return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
+}

@@ -1,0 +1,181 @@
+import { type Moment, Pace, type Quota, withMargin } from './pace.ts'
+
+export interface Closing {
+  /** When the server said to come back, on the client's clock. */
+  readonly toldMs: number
+  /** When the request was sent that was refused. */
+  readonly sentMs: number
+  readonly nowMs: number
+  /** Draws what is added to `toldMs`. */
+  jitterMs(): number
+}
+
+/** The distance between calls after a refusal, as long as nothing says how many are allowed: 20 a second. */
+const unknownSpacingMs = 50
+
+/** A window of a day would space calls by minutes, although the day's quota may be there all at once. */
+const maxSpacingMs = 1000
+
+/** What a refusal of a call that was let through widens the distance by, and each call that is served narrows again. */
+const widening = 1.5
+const narrowing = 0.98
+
+const maxSlowdown = 32
+
+/** How long calls are spaced after a gate has opened, where no window is known, and at most. */
+const unknownWindowMs = 10_000
+const maxSpacedMs = 60_000
+
+/** A call that comes late by no more than this leaves the next one its time. */
+const latenessMs = 20
+
+/** 20 days, what Sluice tells at most. One wrong answer must not stop a process for good. */
+const maxClosedMs = 1_728_000_000
+
+/**
+ * The way to what one policy limits. It closes when a request was refused, and then lets waiting calls through one by one:
+ * all of them at once would be refused again.
+ */
+export class Gate {
+  readonly name: string | undefined
+  /** Where the policy was seen. */
+  readonly routes: Set<string> = new Set()
+  readonly #pace: Pace | undefined
+  #limit: number | undefined
+  #windowMs: number | undefined
+  #toldMs = 0
+  #opensMs = 0
+  readonly #holds = new Set<number>()
+  #nextMs = 0
+  #spacedUntilMs = 0
+  /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
+  #slowdown = 1
+
+  constructor(name: string | undefined, { pace }: { pace: boolean }) {
+    this.name = name
+    if (pace) this.#pace = new Pace()
+  }
+
+  /** When the next call may go. */
+  get clearMs(): number {
+    return Math.max(this.#opensMs, this.heldMs, this.#nextMs)
+  }
+
+  /** When the next call should go, to keep the pace. */
+  get pacedMs(): number {
+    return Math.max(this.clearMs, this.#pace?.readyMs(this.#evenMs()) ?? 0)
+  }
+
+  /** When there is more of it than the pace has to spread. */
+  get resetMs(): number {
+    return this.#pace?.resetMs ?? 0
+  }
+
+  isOpen(nowMs: number): boolean {
+    return nowMs >= Math.max(this.#opensMs, this.heldMs)
+  }
+
+  /** Until when it is not known whether it is to be closed. */
+  get heldMs(): number {
+    return Math.max(0, ...this.#holds)
+  }
+
+  /** Lets nobody pass until then, or until what it returns is called. */
+  hold(untilMs: number): () => void {
+    // Several may hold it until one time.
+    while (this.#holds.has(untilMs)) untilMs += 0.001
+    this.#holds.add(untilMs)
+    return () => this.#holds.delete(untilMs)
+  }
+
+  /** Whether it is closed, or lets calls through one by one. */
+  isBusy(nowMs: number): boolean {
+    return nowMs < Math.max(this.#opensMs, this.#spacedUntilMs)
+  }
+
+  /** How long one call keeps the next one waiting. */
+  spacingMs(nowMs: number): number {
+    return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
+  }
+
+  /** The same with the pace, for a call that goes at `atMs`. */
+  distanceMs(atMs: number, nowMs: number): number {
+    return Math.max(this.spacingMs(nowMs), this.#pace?.distanceMs(atMs, this.#evenMs()) ?? 0)
+  }
+
+  /** Lets a call through, which must `settle` later. */
+  pass(nowMs: number, { hasWaited }: { hasWaited: boolean }): void {
+    const onTimeMs = nowMs - latenessMs
+    this.#pace?.take(Math.min(nowMs, Math.max(this.pacedMs, onTimeMs)))
+    if (nowMs >= this.#spacedUntilMs) return
+    this.#nextMs = Math.max(this.clearMs, onTimeMs) + this.#gapMs()
+    // As long as calls come faster than they may go, the distance between them is kept.
+    if (hasWaited) this.#spaceUntil(nowMs)
+  }
+
+  /** Must follow each `pass`, once the call is answered, or will not be. */
+  settle({ isAnswered }: { isAnswered: boolean }): void {
+    this.#pace?.settle(isAnswered)
+  }
+
+  /** Notes that a call was let through and served. */
+  relax(): void {
+    this.#slowdown = Math.max(1, this.#slowdown * narrowing)
+  }
+
+  close(closing: Closing): void {
+    const { sentMs, nowMs } = closing
+    const toldMs = Math.min(closing.toldMs, nowMs + maxClosedMs)
+    // Refusals of requests that were under way when the gate closed are no news; only the latest time counts.
+    if (sentMs < this.#opensMs) {
+      this.#stayClosed(toldMs)
+      return
+    }
+    this.#slowdown =
+      nowMs < this.#spacedUntilMs ? Math.min(maxSlowdown, this.#slowdown * widening) : 1
+    this.#toldMs = toldMs
+    this.#opensMs = toldMs + closing.jitterMs()
+    this.#nextMs = this.#opensMs
+    // What was to come later is given up.
+    this.#spacedUntilMs = 0
+    this.#spaceUntil(this.#opensMs)
+    this.#pace?.spend(this.#opensMs)
+  }
+
+  #stayClosed(toldMs: number): void {
+    if (toldMs <= this.#toldMs) return
+    this.#opensMs += toldMs - this.#toldMs
+    this.#toldMs = toldMs
+    this.#spaceUntil(this.#opensMs)
+    this.#pace?.spend(this.#opensMs)
+  }
+
+  /** Notes what an answer says of the size of the policy. */
+  measure({ limit, windowMs }: Quota): void {
+    this.#limit = limit ?? this.#limit
+    this.#windowMs = windowMs ?? this.#windowMs
+  }
+
+  /** Notes what an answer says is left of the policy. Answers whether that may change the pace. */
+  learn(quota: Quota, moment: Moment): boolean {
+    return this.#pace?.learn({ ...quota, limit: this.#limit }, moment) ?? false
+  }
+
+  /** For a window, and at least until the call after the next. */
+  #spaceUntil(atMs: number): void {
+    const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
+    const untilMs = atMs + windowMs + this.#gapMs()
+    this.#spacedUntilMs = Math.max(this.#spacedUntilMs, untilMs)
+  }
+
+  #gapMs(): number {
+    return Math.min(maxSpacingMs, this.#evenMs())
+  }
+
+  /** The distance that the policy's own rate means. */
+  #evenMs(): number {
+    const evenMs =
+      this.#limit && this.#windowMs ? withMargin(this.#windowMs / this.#limit) : unknownSpacingMs
+    return evenMs * this.#slowdown
+  }
+}

@@ -1,0 +1,94 @@
+/** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
+const maxDistanceMs = 10_000
+
+/** What an answer says about one policy. */
+export interface Quota {
+  readonly limit?: number | undefined
+  readonly remaining?: number | undefined
+  readonly resetMs?: number | undefined
+  readonly windowMs?: number | undefined
+}
+
+export interface Moment {
+  readonly nowMs: number
+  /** Calls that wait for the policy. */
+  readonly waiting: number
+}
+
+/**
+ * What is left of a policy, as far as a client can know: the last answer's figure less the calls that are under way. The
+ * first half of a quota may be used at will, the second is spread over what is left of the window, and what comes after
+ * it evenly, until an answer tells more.
+ */
+export class Pace {
+  #limit = 0
+  #left = 0
+  #resetMs = 0
+  #lastMs = 0
+  /** Calls that were let through and have no answer yet. */
+  #underWay = 0
+
+  /** When the policy has more to give. */
+  get resetMs(): number {
+    return this.#resetMs
+  }
+
+  /** When the next call should go; it may go earlier, since nobody has said that it would be refused. */
+  readyMs(evenMs: number): number {
+    return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
+  }
+
+  /** The distance from a call that goes at `atMs` to the next one, `evenMs` where nothing is known of that time. */
+  distanceMs(atMs: number, evenMs: number): number {
+    if (this.#isPlenty()) return 0
+    if (atMs >= this.#resetMs) return Math.min(maxDistanceMs, evenMs)
+    const restMs = this.#resetMs - this.#lastMs
+    return this.#left > 0 ? Math.min(maxDistanceMs, restMs / (this.#left + 1)) : restMs
+  }
+
+  take(atMs: number): void {
+    this.#underWay += 1
+    this.#left -= 1
+    this.#lastMs = atMs
+  }
+
+  /** Takes back the count of a call that was answered, and what it took where it was not. */
+  settle(isAnswered: boolean): void {
+    this.#underWay -= 1
+    if (!isAnswered) this.#left += 1
+  }
+
+  /** Corrects the estimate by an answer, while so many calls wait. Answers whether it did. */
+  learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): boolean {
+    if (remaining === undefined || resetMs === undefined) return false
+    this.#limit = limit ?? Math.max(this.#limit, remaining)
+    const left = remaining - this.#underWay
+    // Those who wait are spread over the time to come already. A sliding window has its reset always a window ahead: with
+    // each answer they would be put off again, and come at half the rate.
+    if (waiting > 0 && left <= waiting) return false
+    this.#left = left
+    this.#resetMs = nowMs + withMargin(resetMs)
+    this.#lastMs ||= nowMs
+    return true
+  }
+
+  /** Notes that nothing is left until `untilMs`. */
+  spend(untilMs: number): void {
+    this.#left = 0
+    this.#resetMs = untilMs
+  }
+
+  #isPlenty(): boolean {
+    return this.#left > this.#limit / 2
+  }
+}
+
+/** Timers and networks squeeze calls together; this margin keeps a steady stream within its limit. */
+const margin = 0.1
+
+/** A tenth of a day would be hours. */
+const maxMarginMs = 2000
+
+export function withMargin(ms: number): number {
+  return ms + Math.min(ms * margin, maxMarginMs)
+}

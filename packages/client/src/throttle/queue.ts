@@ -1,0 +1,212 @@
+import { clockMs, maxTimerMs, never, type Waiting } from '../clock.ts'
+import type { Gate } from './gate.ts'
+
+/** A call that wants to pass its gates. */
+export interface Waiter {
+  /** Earlier it may not go, whatever the gates say. */
+  readonly notBeforeMs: number
+  /** Those that are on its way, as far as is known by now. */
+  gates(): readonly Gate[]
+  /** How long it would wait from now. */
+  patienceMs(nowMs: number): number
+  /** Whom to wake when it is over: when one of the two below is known. */
+  readonly waking: Waiting
+  /** The gates that it has passed. */
+  passed: readonly Gate[] | undefined
+  /** How long it would have to wait, where that is longer than it would. */
+  tooLongMs: number | undefined
+}
+
+/** What those in front leave of a gate. */
+interface Rest {
+  /** When the next one may go: one that keeps the pace, and one that does not. */
+  pacedMs: number
+  clearMs: number
+  /** When the first of them goes that another gate holds for longer. It must find this one free. */
+  dueMs: number
+  /** How many wait for this one more than for any other. */
+  waiting: number
+}
+
+/** How long their times may hold: gates let calls through faster as these are served. */
+const maxHoldsMs = 1000
+
+/** How soon those behind one that has left get new times; many may leave at once. */
+const leftMs = 20
+
+/** Sums of clock times with fractions differ in their last digits. */
+const roundingMs = 0.01
+
+/**
+ * Those who wait at the gates of one key, in the order they came. A call that one gate holds for long takes nothing of the
+ * others meanwhile: calls behind it pass as long as they do not delay it. So nobody is starved, and one that leaves leaves
+ * nothing behind.
+ */
+export class CallQueue {
+  /** When each of them will go, as far as is known. */
+  readonly #waiting = new Map<Waiter, number>()
+  readonly #rests = new Map<Gate, Rest>()
+  /** When it was looked at last. */
+  #nowMs = 0
+  /** Until when their times hold. */
+  #holdsMs = 0
+  #movedMs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #timerMs = never
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0
+  }
+
+  /** How many calls wait for a gate, as of when they were given their times. */
+  waitingFor(gate: Gate): number {
+    return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
+  }
+
+  /** Puts a call at the end, unless it may pass, or gives up, at once. Answers how long it will wait, as far as is known. */
+  join(waiter: Waiter): number {
+    this.#nowMs = clockMs()
+    if (this.isEmpty) this.#rests.clear()
+    const goesMs = this.#goesMs(waiter)
+    const holds = this.#nowMs < this.#holdsMs
+    if (holds || goesMs <= this.#nowMs || this.isEmpty) {
+      this.#wakeAt(Math.min(this.#timerMs, this.#place(waiter, goesMs)))
+    } else {
+      this.#waiting.set(waiter, goesMs)
+      this.move()
+    }
+    return (this.#waiting.get(waiter) ?? this.#nowMs) - this.#nowMs
+  }
+
+  leave(waiter: Waiter): void {
+    if (!this.#waiting.delete(waiter)) return
+    if (this.isEmpty) {
+      this.#wakeAt(never)
+      return
+    }
+    const soonMs = Math.max(clockMs(), this.#movedMs + leftMs)
+    this.#holdsMs = Math.min(this.#holdsMs, soonMs)
+    this.#wakeAt(Math.min(this.#timerMs, soonMs))
+  }
+
+  /** Lets those pass whose time has come, and gives all others new times. Must follow what may let them go earlier. */
+  move(): void {
+    this.#nowMs = clockMs()
+    this.#movedMs = this.#nowMs
+    this.#holdsMs = this.#nowMs + maxHoldsMs
+    this.#rests.clear()
+    let soonestMs = never
+    for (const waiter of this.#waiting.keys()) {
+      soonestMs = Math.min(soonestMs, this.#place(waiter, this.#goesMs(waiter)))
+    }
+    this.#wakeAt(soonestMs)
+  }
+
+  /** Lets those pass whose time has come; gives all new times only where it is not as it was thought, since they may be many. */
+  #tick(): void {
+    this.#timerMs = never
+    this.#nowMs = clockMs()
+    let soonestMs = never
+    let holds = this.#nowMs < this.#holdsMs
+    for (const [waiter, goesMs] of this.#waiting) {
+      const isDue = goesMs <= this.#nowMs
+      if (isDue) holds &&= waiter.gates().every(({ pacedMs }) => pacedMs <= this.#nowMs)
+      if (!holds) break
+      if (isDue) this.#pass(waiter)
+      else soonestMs = Math.min(soonestMs, goesMs)
+    }
+    if (holds) this.#wakeAt(soonestMs)
+    else this.move()
+  }
+
+  /** When a call may go without delaying those in front of it. */
+  #goesMs(waiter: Waiter): number {
+    const latest = (slotMs: (gate: Gate) => number): number =>
+      Math.max(this.#nowMs, waiter.notBeforeMs, ...waiter.gates().map(slotMs))
+    const pacedMs = latest((gate) => this.#pacedSlotMs(gate))
+    if (this.#isPatient(waiter, pacedMs)) return pacedMs
+    // The pace is the client's own idea: nobody has said that a call would be refused that does not keep it. Such a call
+    // waits for the reset, where that is soon enough.
+    return latest((gate) => {
+      const rest = this.#restOf(gate)
+      const resetMs = this.#isPatient(waiter, gate.resetMs) ? gate.resetMs : 0
+      const slotMs = Math.max(rest.clearMs, Math.min(resetMs, rest.pacedMs))
+      return this.#besides(rest, slotMs, gate.spacingMs(this.#nowMs))
+    })
+  }
+
+  #pacedSlotMs(gate: Gate): number {
+    const rest = this.#restOf(gate)
+    return this.#besides(rest, rest.pacedMs, gate.distanceMs(rest.pacedMs, this.#nowMs))
+  }
+
+  /** `slotMs`, or behind the one that goes at `dueMs`, where the two would be too close. */
+  #besides({ dueMs }: Rest, slotMs: number, distanceMs: number): number {
+    const goesMs = Math.max(this.#nowMs, slotMs)
+    return goesMs + distanceMs > dueMs ? Math.max(goesMs, dueMs + distanceMs) : goesMs
+  }
+
+  #restOf(gate: Gate): Rest {
+    const { pacedMs, clearMs } = gate
+    const rest = this.#rests.get(gate) ?? { pacedMs, clearMs, dueMs: never, waiting: 0 }
+    rest.pacedMs = Math.max(rest.pacedMs, pacedMs)
+    rest.clearMs = Math.max(rest.clearMs, clearMs)
+    this.#rests.set(gate, rest)
+    return rest
+  }
+
+  /** A hold is over in a moment, and may have been for nothing. */
+  #isPatient(waiter: Waiter, goesMs: number): boolean {
+    const heldMs = Math.max(this.#nowMs, ...waiter.gates().map((gate) => gate.heldMs))
+    return goesMs - heldMs <= waiter.patienceMs(this.#nowMs) + roundingMs
+  }
+
+  /** Lets a call go, or give up, or wait until `goesMs`. Answers when it has to be looked at again. */
+  #place(waiter: Waiter, goesMs: number): number {
+    const nowMs = this.#nowMs
+    if (goesMs <= nowMs) {
+      this.#pass(waiter)
+      return never
+    }
+    if (!this.#isPatient(waiter, goesMs)) {
+      waiter.tooLongMs = goesMs - nowMs
+      this.#end(waiter)
+      return never
+    }
+    this.#waiting.set(waiter, goesMs)
+    for (const gate of waiter.gates()) {
+      const rest = this.#restOf(gate)
+      const isHeldElsewhere = this.#pacedSlotMs(gate) < goesMs
+      if (isHeldElsewhere) {
+        rest.dueMs = Math.min(rest.dueMs, goesMs)
+      } else {
+        rest.waiting += 1
+        rest.pacedMs = Math.max(rest.pacedMs, goesMs + gate.distanceMs(goesMs, nowMs))
+        rest.clearMs = Math.max(rest.clearMs, nowMs) + gate.spacingMs(nowMs)
+      }
+    }
+    return goesMs
+  }
+
+  #pass(waiter: Waiter): void {
+    waiter.passed = waiter.gates()
+    const hasWaited = this.#end(waiter)
+    for (const gate of waiter.passed) gate.pass(this.#nowMs, { hasWaited })
+  }
+
+  /** Answers whether it has waited. */
+  #end(waiter: Waiter): boolean {
+    for (const wake of [...waiter.waking]) wake()
+    return this.#waiting.delete(waiter)
+  }
+
+  #wakeAt(atMs: number): void {
+    if (atMs === this.#timerMs) return
+    clearTimeout(this.#timer)
+    this.#timerMs = atMs
+    if (atMs === never) return
+    // Timers may fire up to a millisecond early; then a new one is set.
+    const waitMs = Math.min(Math.ceil(atMs - clockMs()), maxTimerMs)
+    this.#timer = setTimeout(() => this.#tick(), waitMs)
+  }
+}

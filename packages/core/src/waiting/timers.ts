@@ -1,0 +1,84 @@
+import { durationMs } from '../options/duration.ts'
+import { invalid } from '../options/options.ts'
+
+/** Every runtime has timers. */
+declare function setTimeout(callback: () => void, delayMs: number): unknown
+declare function clearTimeout(timer: unknown): void
+
+/** The part of an `AbortSignal` that waits need; every runtime has one. */
+export interface StopSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
+export const longestTimerMs: number = 2 ** 31 - 1
+
+/** Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns what stops it. */
+export function startTimer(callback: () => void, delayMs: number): () => void {
+  const timer = setTimeout(callback, Math.min(delayMs, longestTimerMs))
+  return () => clearTimeout(timer)
+}
+
+/**
+ * Checks an option that is the delay of a timer. Returns milliseconds.
+ * @throws SluiceError when it is no duration, or longer than a timer runs
+ */
+export function timerMs(value: unknown, option: string): number {
+  const valueMs = durationMs(value, option)
+  if (valueMs <= longestTimerMs) return valueMs
+  throw invalid({ option }, value, "at most '24d'")
+}
+
+/**
+ * Checks an option that bounds a wait. Returns milliseconds, at most the longest delay of a timer.
+ * @throws SluiceError when it is no duration
+ */
+export function waitBoundMs(value: unknown, option: string): number {
+  return Math.min(durationMs(value, option), longestTimerMs)
+}
+
+/**
+ * Waits.
+ * @param signal ends the wait early; the promise resolves then too
+ */
+export function sleep(delayMs: number, signal?: StopSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) {
+      resolve()
+      return
+    }
+    const wake = (): void => {
+      stop()
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    }
+    const stop = startTimer(wake, delayMs)
+    signal?.addEventListener('abort', wake)
+  })
+}
+
+/**
+ * Waits for work, for `timeoutMs` at most. Late work is not stopped, and its result is dropped.
+ * @param late called when the time is over; the promise rejects with its result
+ */
+export function withDeadline<T>(
+  work: Promise<T>,
+  timeoutMs: number,
+  late: () => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = startTimer(() => reject(late()), timeoutMs)
+    work.then(resolve, reject).finally(stop)
+  })
+}
+
+/** Tells whether work has ended, well or not, within `timeoutMs`. Never rejects. */
+export function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  const ended = work.then(
+    () => true,
+    () => true,
+  )
+  return withDeadline(ended, timeoutMs, () => undefined).catch(() => false)
+}

@@ -1,0 +1,145 @@
+import { errorText } from '../options/errors.ts'
+import { warnOnce } from '../options/warn.ts'
+import { type StopSignal, startTimer } from './timers.ts'
+
+/** Where the units come from: a limiter that several processes share. */
+interface UnitSource<Grant> {
+  /** Asks for units. Returns the grant, or how soon it is worth asking again. */
+  ask(cost: number): Promise<{ readonly grant: Grant } | { readonly retryMs: number }>
+  /** Returns units that no waiter needs any more. */
+  giveBack(grant: Grant): Promise<unknown>
+}
+
+interface TurnOptions<Grant> {
+  /** @default 1 */
+  readonly cost?: number
+  /** The higher goes first; of one priority the waiter that came first. @default 0 */
+  readonly priority?: number
+  /** Ends the wait. */
+  readonly signal?: StopSignal | undefined
+  /** The longest wait, in ms. @default no bound */
+  readonly maxWaitMs?: number
+  /** Called with the units, before the next waiter asks. If it rejects, the wait rejects, and the units are spent. */
+  readonly begin?: (grant: Grant) => Promise<void>
+}
+
+/** What a wait comes to: the units, or why the waiter has left without them. */
+type Turn<Grant> = { readonly grant: Grant } | { readonly left: 'timeout' | 'aborted' | 'closed' }
+
+interface Waiter<Grant> {
+  readonly cost: number
+  readonly priority: number
+  readonly leave: (left: 'timeout' | 'aborted' | 'closed') => void
+  readonly take: (grant: Grant) => Promise<void>
+}
+
+/** How soon the source is asked again after an error that nobody expects. */
+const errorRetryMs = 1_000
+
+/** Lets the waiters of this process have units one after the other. Only the first asks, so a process has one ask under way. */
+export class TurnQueue<Grant> {
+  readonly #source: UnitSource<Grant>
+  readonly #waiters: Waiter<Grant>[] = []
+  #wake: () => void = () => undefined
+  #isAsking = false
+
+  constructor(source: UnitSource<Grant>) {
+    this.#source = source
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiters.length
+  }
+
+  /** Waits for units. */
+  wait({
+    cost = 1,
+    priority = 0,
+    signal,
+    maxWaitMs,
+    begin,
+  }: TurnOptions<Grant> = {}): Promise<Turn<Grant>> {
+    if (signal?.aborted) return Promise.resolve({ left: 'aborted' })
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        stopTimer?.()
+        signal?.removeEventListener('abort', abort)
+        const at = this.#waiters.indexOf(waiter)
+        if (at !== -1) this.#waiters.splice(at, 1)
+      }
+      const waiter: Waiter<Grant> = {
+        cost,
+        priority,
+        leave: (left) => {
+          end()
+          resolve({ left })
+        },
+        take: async (grant) => {
+          end()
+          try {
+            await begin?.(grant)
+            resolve({ grant })
+          } catch (error) {
+            reject(error)
+          }
+        },
+      }
+      const abort = (): void => waiter.leave('aborted')
+      const stopTimer =
+        maxWaitMs === undefined ? undefined : startTimer(() => waiter.leave('timeout'), maxWaitMs)
+      signal?.addEventListener('abort', abort)
+      this.#add(waiter)
+      if (!this.#isAsking) void this.#askOn()
+    })
+  }
+
+  /** Sends all waiters away. */
+  close(): void {
+    for (const waiter of [...this.#waiters]) waiter.leave('closed')
+    this.#wake()
+  }
+
+  #add(waiter: Waiter<Grant>): void {
+    let at = this.#waiters.length
+    while (at > 0 && (this.#waiters[at - 1]?.priority ?? 0) < waiter.priority) at -= 1
+    this.#waiters.splice(at, 0, waiter)
+  }
+
+  async #askOn(): Promise<void> {
+    this.#isAsking = true
+    for (let first = this.#waiters[0]; first; first = this.#waiters[0]) {
+      const retryMs = await this.#askFor(first)
+      if (retryMs > 0 && this.#waiters.length > 0) await this.#sleep(retryMs)
+    }
+    this.#isAsking = false
+  }
+
+  /** Returns how long to wait before the next ask. */
+  async #askFor({ cost }: Waiter<Grant>): Promise<number> {
+    try {
+      const answer = await this.#source.ask(cost)
+      if ('retryMs' in answer) return answer.retryMs
+      // The asker may have left, or another waiter may have come before it. Whoever is first now, and as cheap, has the units.
+      const first = this.#waiters[0]
+      if (first?.cost === cost) await first.take(answer.grant)
+      else await this.#source.giveBack(answer.grant)
+      return 0
+    } catch (error) {
+      warnOnce(
+        `units could not be asked for; the next ask follows in a second: ${errorText(error)}`,
+      )
+      return errorRetryMs
+    }
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = startTimer(resolve, delayMs)
+      this.#wake = () => {
+        stop()
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,26 @@
+import { STATUS_CODES } from 'node:http'
+import { SluiceError } from '@sluice/core'
+import type { Reject } from '../passage.ts'
+import type { RequestDecision } from '../settlement/request-decision.ts'
+
+/**
+ * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework answers it. The fields stand on the response already; `headers`
+ * repeats them for frameworks that begin anew.
+ */
+export class RateLimitError extends SluiceError {
+  override readonly name = 'RateLimitError'
+  readonly status: number
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly decision: RequestDecision
+
+  constructor({ status, fields, decision }: Pick<Reject, 'status' | 'fields' | 'decision'>) {
+    super('SLUICE_REFUSED', STATUS_CODES[status] ?? 'Too Many Requests')
+    this.status = status
+    this.statusCode = status
+    this.headers = Object.fromEntries(
+      fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    )
+    this.decision = decision
+  }
+}

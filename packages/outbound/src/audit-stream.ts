@@ -1,0 +1,83 @@
+import { errorText, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
+import type { OutboundEvent, OutboundObserver } from './event.ts'
+
+export interface AuditStreamOptions {
+  /** An ioredis or node-redis client, of a single node or Sentinel. */
+  client: object
+  /** The key of the stream. @default 'sluice:outbound' */
+  key?: string
+  /** About how many entries are kept, the newest: a whole number ≥ 1. @default 100_000 */
+  maxLength?: number
+  /** Entries that may be on their way to Redis at once: a whole number ≥ 1. While it does not answer, further ones are lost. @default 10_000 */
+  maxPending?: number
+}
+
+/** Writes events, as `onEvent` of an outbound. */
+export interface AuditStream extends OutboundObserver {
+  /** Entries that were not written: too many were on their way, or Redis refused them. */
+  readonly dropped: number
+}
+
+type Send = (...args: string[]) => Promise<unknown>
+
+/**
+ * Writes events to a capped stream in Redis, `XRANGE sluice:outbound - +` reads them.
+ * @example
+ * createOutbound({ name: 'crm', limits, store, onEvent: auditStream({ client: redis }) })
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function auditStream(options: AuditStreamOptions): AuditStream {
+  knownFields(options, 'auditStream', ['client', 'key', 'maxLength', 'maxPending'])
+  const { key = 'sluice:outbound' } = options
+  const count = (field: 'maxLength' | 'maxPending', otherwise: number): number =>
+    wholeNumber(given(options[field], otherwise), { option: field }, { min: 1 })
+  const maxLength = count('maxLength', 100_000)
+  const maxPending = count('maxPending', 10_000)
+  const send = senderOf(options.client)
+  let pending = 0
+
+  function drop(reason: string): void {
+    audit.dropped += 1
+    warnOnce(`an outbound event was not written: ${reason}`)
+  }
+
+  async function write(event: OutboundEvent): Promise<void> {
+    pending += 1
+    try {
+      await send('XADD', key, 'MAXLEN', '~', String(maxLength), '*', ...fieldsOf(event))
+    } catch (error) {
+      drop(errorText(error))
+    } finally {
+      pending -= 1
+    }
+  }
+
+  const audit = Object.assign(
+    (event: OutboundEvent): void => {
+      // The client keeps all that Redis has not answered in memory.
+      if (pending >= maxPending) drop(`${maxPending} are on their way already (maxPending)`)
+      else void write(event)
+    },
+    { dropped: 0 },
+  )
+  return audit
+}
+
+function fieldsOf(event: OutboundEvent): string[] {
+  return Object.entries(event).flatMap(([name, value]) => [name, String(value)])
+}
+
+/** What both clients have for a command that is put together by hand. */
+function senderOf(client: unknown): Send {
+  if (hasMethod(client, 'call')) return async (...args) => client.call(...args)
+  if (hasMethod(client, 'sendCommand')) return async (...args) => client.sendCommand(args)
+  throw invalid({ option: 'client' }, client, 'an ioredis or node-redis client')
+}
+
+function hasMethod<Name extends string>(
+  client: unknown,
+  name: Name,
+): client is { [key in Name]: (...args: unknown[]) => unknown } {
+  if (typeof client !== 'object' || client === null) return false
+  return typeof Reflect.get(client, name) === 'function'
+}

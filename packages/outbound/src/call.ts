@@ -1,0 +1,78 @@
+import { SluiceError } from '@sluice/core'
+import type { RefusalReason } from './event.ts'
+import type { CallContext, CallOptions, OutboundFetchInit } from './options.ts'
+
+const reasons: { readonly [reason in RefusalReason]: string } = {
+  full: 'as many calls wait as may (maxQueue)',
+  timeout: 'the call waited as long as it may (maxWait)',
+  aborted: 'its signal was aborted',
+  closed: 'the outbound was closed',
+}
+
+export function callRefused(name: string, reason: RefusalReason): SluiceError {
+  return new SluiceError(
+    'SLUICE_OUTBOUND_REFUSED',
+    `no call was made to '${name}': ${reasons[reason]}`,
+  )
+}
+
+/** A `fetch` as a call that waits for its turn. */
+export interface FetchCall {
+  readonly options: CallOptions
+  readonly send: (context: CallContext) => Promise<Response>
+}
+
+export function fetchCall(input: string | URL | Request, init: OutboundFetchInit = {}): FetchCall {
+  const { cost, priority, label, timeout, ...rest } = init
+  const request = input instanceof Request ? input : undefined
+  const url = new URL(request ? request.url : String(input))
+  const method = rest.method ?? request?.method ?? 'GET'
+  // `null` takes a signal away from a Request.
+  const signal = rest.signal === undefined ? request?.signal : rest.signal
+  return {
+    options: {
+      label: label ?? `${method} ${url.origin}${url.pathname}`,
+      ...(cost === undefined ? {} : { cost }),
+      ...(priority === undefined ? {} : { priority }),
+      ...(timeout === undefined ? {} : { timeout }),
+      ...(signal ? { signal } : {}),
+    },
+    send: (context) => fetch(request ?? url, { ...rest, signal: context.signal }),
+  }
+}
+
+export interface CallTerms {
+  readonly signal: AbortSignal | undefined
+  readonly timeoutMs: number
+}
+
+/** Makes a call; one that does not settle in time is told to stop, and is not waited for, whether it stops or not. */
+export function timedCall<T>(
+  name: string,
+  call: (context: CallContext) => Promise<T>,
+  { signal, timeoutMs }: CallTerms,
+): Promise<T> {
+  const controller = new AbortController()
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const error = new SluiceError(
+        'SLUICE_OUTBOUND_TIMEOUT',
+        `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
+      )
+      reject(error)
+      controller.abort(error)
+    }, timeoutMs)
+    const made = async (): Promise<T> =>
+      call({ signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal })
+    made()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+/** The answer that an error comes with: clients that throw on its status give it along. */
+export function responseOf(error: unknown): object | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const response: unknown = Reflect.get(error, 'response')
+  return typeof response === 'object' && response !== null ? response : undefined
+}

@@ -1,0 +1,52 @@
+/** What is told of calls to a third party: an audit trail. Times are milliseconds. */
+export type OutboundEvent = { readonly outbound: string; readonly by: string } & (
+  | CallMade
+  | CallRefused
+  | OutboundPaused
+  | OutboundRecovering
+)
+
+/** A call was made, and has come to an end. */
+export interface CallMade {
+  readonly type: 'call'
+  /** What was called, as `label` says; of `fetch` the method and the URL without its query. */
+  readonly label: string
+  readonly cost: number
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly waitMs: number
+  readonly runMs: number
+  /** The status of the answer to a `fetch`; else `ok`, or `failed`, or `timeout` where it took too long. */
+  readonly answer: number | 'ok' | 'failed' | 'timeout'
+}
+
+/** A call was not made: too many wait, it waited too long, its signal was aborted, or the outbound was closed. */
+export interface CallRefused {
+  readonly type: 'refused'
+  readonly label: string
+  readonly cost: number
+  readonly waitMs: number
+  readonly reason: RefusalReason
+}
+
+export type RefusalReason = 'full' | 'timeout' | 'aborted' | 'closed'
+
+/** The third party said that no call is welcome for a while; no process of the fleet makes one. */
+export interface OutboundPaused {
+  readonly type: 'paused'
+  readonly forMs: number
+  readonly status: number
+}
+
+/** The store is new, was away, or has lost data: this process makes no call for a while, since calls may count that the store does not know of. */
+export interface OutboundRecovering {
+  readonly type: 'recovering'
+  readonly forMs: number
+}
+
+export type OutboundObserver = (event: OutboundEvent) => void
+
+/** An event without its teller, which is the same for all of one outbound. */
+type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
+
+export type EmitOutbound = (event: WithoutSource<OutboundEvent>) => void

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import type { Check, Decision, Store } from '@sluice/core'
+import { background, backgroundSleep } from '../background.ts'
+import { FleetFlag } from './flag.ts'
+import type { RecoveryWait } from './recovery-wait.ts'
+
+/** Once a year the fleet takes a store for a new one that has not lost anything, and waits for nothing. */
+const flagMs = 365 * 86_400_000
+
+const pollMs = 250
+
+/** How much longer than the wait for the flag the mark lasts of who waits. */
+const markMs = 3_600_000
+
+/**
+ * Tells whether the store still has what the fleet has told it. A flag is set there, and is gone when the store has lost its data; every
+ * permit comes with what it says in the same step. Whoever misses the flag permits nothing for a while, tells the store what it knows, and
+ * sets the flag again, unless a mark of its own says that the store has lost its data once more meanwhile.
+ */
+export class DataLossWatch {
+  readonly #flag: FleetFlag
+  /** Set for as long as this process waits to set the flag. */
+  readonly #mark: FleetFlag
+  readonly #recovery: RecoveryWait
+  readonly #reportAgain: () => Promise<boolean>
+  #isRestoring = false
+  #isClosed = false
+
+  /** @param reportAgain tells the store of this process' own calls, and whether that was done */
+  constructor(
+    { name, store }: { readonly name: string; readonly store: Store },
+    recovery: RecoveryWait,
+    reportAgain: () => Promise<boolean>,
+  ) {
+    this.#flag = new FleetFlag(`outbound.${name}.known`, store)
+    this.#mark = new FleetFlag(`outbound.${name}.waits`, store, randomUUID())
+    this.#recovery = recovery
+    this.#reportAgain = reportAgain
+  }
+
+  /** What a permit asks of it. */
+  get checks(): readonly Check[] {
+    return this.#flag.checks(0)
+  }
+
+  /** Whether nothing was lost, as a decision of the store with these checks says. */
+  isWholeBy(decision: Decision): boolean {
+    const isSet = this.#flag.isSetBy(decision)
+    if (isSet === false) this.#miss()
+    return isSet === true && !this.#isRestoring
+  }
+
+  /** Looks without a permit. */
+  async look(): Promise<void> {
+    if ((await this.#leftMs(this.#flag)) === 0) this.#miss()
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #miss(): void {
+    if (this.#isRestoring) return
+    this.#isRestoring = true
+    this.#recovery.dataLost()
+    background(this.#restore())
+  }
+
+  async #restore(): Promise<void> {
+    let isTold = false
+    let isMarked = false
+    while (!this.#isClosed) {
+      if (!isMarked) {
+        isMarked = await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
+        // What is told, and how long is waited, counts from the mark on.
+        if (isMarked) this.#recovery.dataLost()
+      }
+      if (isMarked) isTold ||= await this.#reportAgain()
+      await backgroundSleep(Math.min(pollMs, this.#recovery.restMs))
+      const leftMs = await this.#leftMs(this.#flag)
+      if (leftMs === undefined || !isTold || !isMarked) continue
+      const markedMs = await this.#leftMs(this.#mark)
+      if (markedMs === undefined) continue
+      if (markedMs === 0) {
+        // With what others had told it since. A flag that is there may be one of ours that came late.
+        this.#recovery.dataLost()
+        if (await this.#tried(this.#flag.clear())) {
+          isTold = false
+          isMarked = false
+        }
+      } else if (leftMs > 0) break
+      else if (this.#recovery.restMs === 0) await this.#tried(this.#flag.set(flagMs))
+    }
+    this.#isRestoring = false
+    if (isMarked) await this.#tried(this.#mark.clear())
+  }
+
+  get #finiteRestMs(): number {
+    const { restMs } = this.#recovery
+    return Number.isFinite(restMs) ? restMs : 0
+  }
+
+  /** Whether it was done. Where not, the store is away again: what follows is a doubt of its own. */
+  async #tried(work: Promise<void>): Promise<boolean> {
+    try {
+      await work
+      return true
+    } catch {
+      this.#recovery.storeFailed()
+      return false
+    }
+  }
+
+  async #leftMs(flag: FleetFlag): Promise<number | undefined> {
+    const leftMs = await flag.leftMs()
+    if (leftMs === undefined) this.#recovery.storeFailed()
+    else this.#recovery.storeAnswered()
+    return leftMs
+  }
+}

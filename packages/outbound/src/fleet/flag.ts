@@ -1,0 +1,73 @@
+import {
+  type Check,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type Outcome,
+  type PolicyOptions,
+  type Store,
+} from '@sluice/core'
+
+/** The fleet counts against one key, so that all that concerns one call is decided in one step. */
+export const fleetKey = 'outbound'
+
+/** Quotas that only the store decides about: a guess could exceed them. */
+export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): Limiter {
+  return createLimiter({ policies, store, ...onlyTheStore })
+}
+
+const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
+
+/** A flag that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A block by hand, which nobody is blocked by. */
+export class FleetFlag {
+  readonly #limiter: Limiter
+  readonly #key: string
+
+  /** @param key where a process has one of its own */
+  constructor(name: string, store: Store, key: string = fleetKey) {
+    this.#key = key
+    this.#limiter = createLimiter({ penalty: { after: 'never', name }, store, ...onlyTheStore })
+  }
+
+  /** What a decision asks of it: at a cost of 1 it is denied while the flag is set, at a cost of 0 it is only told. */
+  checks(cost: 0 | 1): readonly Check[] {
+    const { penalty } = this.#limiter
+    return penalty ? [{ policy: penalty, key: this.#key, cost, limit: penalty.limit }] : []
+  }
+
+  /** What a decision with its check says of it; `undefined` where that is unknown. */
+  isSetBy(decision: Decision): boolean | undefined {
+    const remaining = this.#outcomeIn(decision)?.remaining
+    return remaining === undefined ? undefined : remaining === 0
+  }
+
+  /** How long a decision is denied by it. */
+  leftMsBy(decision: Decision): number {
+    return this.#outcomeIn(decision)?.retryAfterMs ?? 0
+  }
+
+  /** How long it is set still; `undefined` when the store does not say. */
+  async leftMs(): Promise<number | undefined> {
+    try {
+      const { source, retryAfterMs } = await this.#limiter.peek(this.#key)
+      return source === 'store' ? retryAfterMs : undefined
+    } catch {
+      // It answers nonsense.
+      return undefined
+    }
+  }
+
+  /** Sets it anew. Rejects when the store fails. */
+  async set(forMs: number): Promise<void> {
+    await this.#limiter.block(this.#key, `${Math.max(1, Math.ceil(forMs))}ms`)
+  }
+
+  /** Takes it away. Rejects when the store fails. */
+  async clear(): Promise<void> {
+    await this.#limiter.reset(this.#key)
+  }
+
+  #outcomeIn({ outcomes }: Decision): Outcome | undefined {
+    return outcomes.find(({ policy }) => policy.id === this.#limiter.penalty?.id)
+  }
+}

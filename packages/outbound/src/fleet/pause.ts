@@ -1,0 +1,84 @@
+import type { Check, Decision, Store } from '@sluice/core'
+import { background, backgroundSleep } from '../background.ts'
+import { FleetFlag } from './flag.ts'
+
+/** How often whoever was told looks whether the store has the pause still; and how soon it tells a store that failed again. */
+const recheckMs = 500
+
+/** What two clocks may differ by. */
+const toleratedMs = 50
+
+/** While a third party wants no calls, a flag in the store keeps the fleet from making any: it outlives whoever was told. */
+export class Pause {
+  readonly #flag: FleetFlag
+  /** By a clock that never steps. */
+  #endsAt = 0
+  #telling: Promise<boolean> | undefined
+  #keepsUp = false
+  #isClosed = false
+
+  constructor(name: string, store: Store) {
+    this.#flag = new FleetFlag(`outbound.${name}.pause`, store)
+  }
+
+  /** How much of it is left, as far as this process was told by the third party. */
+  get leftMs(): number {
+    return Math.max(0, this.#endsAt - performance.now())
+  }
+
+  /** What a permit asks of it: whether any process was told. */
+  get checks(): readonly Check[] {
+    return this.#flag.checks(1)
+  }
+
+  /** How soon it is worth asking again after a denial with these checks; `undefined` when the fleet is not paused. */
+  retryMsBy(decision: Decision): number | undefined {
+    const leftMs = this.#flag.leftMsBy(decision)
+    return leftMs > 0 ? Math.min(leftMs, 1_000) : undefined
+  }
+
+  /** Holds up the fleet for so long, or for as long as it is held up already. */
+  begin(forMs: number): void {
+    this.#endsAt = Math.max(this.#endsAt, performance.now() + forMs)
+    background(this.#tell())
+    if (!this.#keepsUp) background(this.#keepUp())
+  }
+
+  /** The pause goes on without this process, as soon as the store knows of it. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#telling
+  }
+
+  async #keepUp(): Promise<void> {
+    this.#keepsUp = true
+    while (this.leftMs > 0 && !this.#isClosed) {
+      await backgroundSleep(Math.min(recheckMs, this.leftMs))
+      await this.#tell()
+    }
+    this.#keepsUp = false
+  }
+
+  #tell(): Promise<boolean> {
+    this.#telling ??= this.#tellStore().finally(() => {
+      this.#telling = undefined
+    })
+    return this.#telling
+  }
+
+  /** Sets the flag unless it lasts as long already. Looks again afterwards: another process may have set a shorter one at the same time. */
+  async #tellStore(): Promise<boolean> {
+    for (let tries = 1; tries <= 3; tries += 1) {
+      const knownMs = await this.#flag.leftMs()
+      if (knownMs === undefined) return false
+      if (knownMs + toleratedMs >= this.leftMs) return true
+      try {
+        await this.#flag.set(this.leftMs)
+      } catch {
+        // The store is away: told when it is back.
+        return false
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,72 @@
+import type { Check, Decision, Policy, PolicyOptions } from '@sluice/core'
+import { fleetKey } from './flag.ts'
+
+export interface Quota {
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/** How much longer than a window the units of a call under way last that nobody is heard of any more: it may still arrive, or be heard of. */
+export const graceMs = 30_000
+
+/**
+ * The units of one quota: those of calls under way, which are renewed and given back, and those of calls that are over, which run out after
+ * a window. Both together never exceed the limit.
+ */
+export class QuotaUnits {
+  readonly #quota: Quota
+  readonly #underWay: Policy
+  readonly #over: Policy
+  /** Units of calls that are over, as last seen. */
+  #overUnits = 0
+
+  constructor(quota: Quota, underWay: Policy, over: Policy) {
+    this.#quota = quota
+    this.#underWay = underWay
+    this.#over = over
+  }
+
+  /** Asks for the units that are left beside what is over, and what that is now, in one step. */
+  takeChecks(cost: number): readonly Check[] {
+    const limit = Math.max(0, this.#quota.limit - this.#overUnits)
+    return [
+      { policy: this.#underWay, key: fleetKey, cost, limit },
+      { policy: this.#over, key: fleetKey, cost: 0, limit: this.#quota.limit },
+    ]
+  }
+
+  underWayCheck(cost: number): Check {
+    return { policy: this.#underWay, key: fleetKey, cost, limit: this.#quota.limit }
+  }
+
+  overCheck(units: number): Check {
+    const { limit } = this.#quota
+    return { policy: this.#over, key: fleetKey, cost: Math.min(units, limit), limit }
+  }
+
+  /** Reads the answer to `takeChecks`: whether there is less, as much or more room than was asked for. */
+  read({ outcomes }: Decision): 'less' | 'same' | 'more' {
+    const before = this.#overUnits
+    const over = outcomes.find(({ policy }) => policy.id === this.#over.id)
+    if (over?.remaining !== undefined) this.#overUnits = over.limit - over.remaining
+    if (this.#overUnits === before) return 'same'
+    return this.#overUnits > before ? 'less' : 'more'
+  }
+
+  /** Whether the units that a decision took are within the limit, by what it says of those that are over; read it first. */
+  holds({ outcomes }: Decision): boolean {
+    const taken = outcomes.find(({ policy }) => policy.id === this.#underWay.id)
+    if (taken?.remaining === undefined) return false
+    return taken.limit - taken.remaining + this.#overUnits <= this.#quota.limit
+  }
+}
+
+/** The two policies of a quota, in the order of the constructor. */
+export function quotaPolicies(name: string, { limit, windowMs }: Quota): readonly PolicyOptions[] {
+  const one = { algorithm: 'concurrency', limit } as const
+  return [
+    { ...one, name: `outbound.${name}.${windowMs}.underway`, lease: `${windowMs + graceMs}ms` },
+    // The store's clock has whole milliseconds: it may take an answer for one earlier.
+    { ...one, name: `outbound.${name}.${windowMs}.over`, lease: `${windowMs + 1}ms` },
+  ]
+}

@@ -1,0 +1,179 @@
+import { hostname } from 'node:os'
+import {
+  type Duration,
+  durationMs,
+  given,
+  invalid,
+  knownFields,
+  memoryStore,
+  type Store,
+  waitBoundMs,
+  wholeNumber,
+  windowMsOf,
+} from '@sluice/core'
+import type { OutboundObserver } from './event.ts'
+import type { Quota } from './fleet/quota-units.ts'
+
+export interface OutboundOptions {
+  /** Names the third party: processes that use one name and one store share its quotas. Letters, digits, `.`, `_` and `-`. */
+  name: string
+  /** Its quotas: all of them hold. */
+  limits: readonly OutboundLimit[]
+  /** Where slots are counted: the Redis store for a fleet. @default memoryStore(): this process alone */
+  store?: Store
+  /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
+  maxQueue?: number
+  /** The longest that a call waits. @default '1m' */
+  maxWait?: Duration
+  /** The longest that a call takes once it is made: then its signal is aborted, and it has failed. @default '1m' */
+  timeout?: Duration
+  /** How long after it failed a call may still reach the third party: it holds its units until then, and a window more. @default '5s' */
+  lateArrival?: Duration
+  /**
+   * The longest that a process permits nothing after the store was away or has lost its data. After lost data the longest window is enough,
+   * where that is shorter.
+   * @default '20s'
+   */
+  recovery?: Duration
+  /** Who calls, for the audit trail. @default host name and process id */
+  by?: string
+  /** Told of every call, and of what was not called. */
+  onEvent?: OutboundObserver
+}
+
+export interface OutboundLimit {
+  /** Units in any window: a whole number ≥ 1. */
+  limit: number
+  window: Duration
+}
+
+export interface CallOptions {
+  /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
+  cost?: number
+  /** The higher goes first. @default 0 */
+  priority?: number
+  /** Aborted: the call does not wait any more, or is told to stop. */
+  signal?: AbortSignal
+  /** The longest that the call takes once it is made. @default that of the outbound */
+  timeout?: Duration
+  /** What is called, for the audit trail. @default 'call' */
+  label?: string
+}
+
+export interface CallContext {
+  /** Aborted with that of the options, and when the call has taken too long. */
+  readonly signal: AbortSignal
+}
+
+export type OutboundFetchInit = RequestInit & Omit<CallOptions, 'signal'>
+
+export interface Outbound {
+  /** Calls that wait in this process. */
+  readonly waiting: number
+  /**
+   * Calls `call` when the quotas have room for it, and gives what it gives. It has to be one call, and to settle when the answer is there. If it
+   * rejects with an error that has no `response`, there was no answer. What it gives, or the error's `response`, holds up the whole fleet as with
+   * `fetch`, where it has `status` (or `statusCode`) and `headers`, as with axios, got and Octokit.
+   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long; `SLUICE_OUTBOUND_TIMEOUT` when it was made and did
+   * not settle in time; the signal's reason when that is aborted
+   */
+  schedule<T>(call: (context: CallContext) => Promise<T>, options?: CallOptions): Promise<T>
+  /** As the global `fetch`, in its turn. The answer's Retry-After and RateLimit fields hold up the whole fleet. */
+  fetch(input: string | URL | Request, init?: OutboundFetchInit): Promise<Response>
+  /** Refuses what waits. What is under way goes on, and a pause that the third party has asked for too. */
+  close(): Promise<void>
+}
+
+/** The checked options of an outbound, with the defaults filled in. */
+export interface OutboundSetup {
+  readonly name: string
+  readonly quotas: readonly Quota[]
+  readonly store: Store
+  readonly maxQueue: number
+  readonly maxWaitMs: number
+  readonly timeoutMs: number
+  readonly lateArrivalMs: number
+  readonly recoveryMs: number
+  readonly by: string
+  readonly onEvent: OutboundObserver | undefined
+}
+
+const outboundFields: readonly (keyof OutboundOptions)[] = [
+  'name',
+  'limits',
+  'store',
+  'maxQueue',
+  'maxWait',
+  'timeout',
+  'lateArrival',
+  'recovery',
+  'by',
+  'onEvent',
+]
+
+export function setUpOutbound(options: OutboundOptions): OutboundSetup {
+  knownFields(options, 'createOutbound', outboundFields)
+  const { name, by = `${hostname()}:${process.pid}`, onEvent } = options
+  if (typeof name !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
+    throw invalid({ option: 'name' }, name, "1 to 64 letters, digits, '.', '_' and '-'")
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
+  }
+  return {
+    name,
+    quotas: quotasOf(options.limits),
+    store: given(options.store, memoryStore()),
+    maxQueue: wholeNumber(given(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
+    maxWaitMs: waitBoundMs(given(options.maxWait, '1m'), 'maxWait'),
+    timeoutMs: waitBoundMs(given(options.timeout, '1m'), 'timeout'),
+    lateArrivalMs: waitBoundMs(given(options.lateArrival, '5s'), 'lateArrival'),
+    recoveryMs: durationMs(given(options.recovery, '20s'), 'recovery'),
+    by,
+    onEvent,
+  }
+}
+
+function quotasOf(limits: OutboundOptions['limits']): readonly Quota[] {
+  if (!Array.isArray(limits) || limits.length === 0 || limits.length > 8) {
+    throw invalid(
+      { option: 'limits' },
+      limits,
+      "an array of 1 to 8, such as [{ limit: 20, window: '1s' }]",
+    )
+  }
+  return limits.map((quota, index) => {
+    const at = `limits[${index}]`
+    knownFields(quota, at, ['limit', 'window'])
+    const place = { option: `${at}.limit`, code: 'SLUICE_LIMIT_INVALID' } as const
+    return {
+      limit: wholeNumber(quota.limit, place, { min: 1 }),
+      windowMs: windowMsOf(quota.window, `${at}.window`),
+    }
+  })
+}
+
+/** A checked call. */
+export interface Call {
+  readonly cost: number
+  readonly priority: number
+  readonly label: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** No call may cost more than the smallest quota: it would wait for ever. */
+export function checkCall(options: CallOptions, { quotas, timeoutMs }: OutboundSetup): Call {
+  knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'timeout', 'label'])
+  const { cost = 1, priority = 0, label = 'call', timeout, signal } = options
+  const most = Math.min(...quotas.map(({ limit }) => limit))
+  wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 1, max: most })
+  if (!Number.isFinite(priority)) throw invalid({ option: 'priority' }, priority, 'a number')
+  return {
+    cost,
+    priority,
+    label,
+    timeoutMs: timeout === undefined ? timeoutMs : waitBoundMs(timeout, 'timeout'),
+    signal,
+  }
+}

@@ -1,0 +1,113 @@
+import { isSluiceError, type MaybePromise, notify, TurnQueue } from '@sluice/core'
+import { background } from './background.ts'
+import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
+import type { EmitOutbound, RefusalReason } from './event.ts'
+import { Pause } from './fleet/pause.ts'
+import { type CallLease, FleetQuotas } from './fleet/quotas.ts'
+import {
+  type Call,
+  type CallContext,
+  type CallOptions,
+  checkCall,
+  type Outbound,
+  type OutboundOptions,
+  setUpOutbound,
+} from './options.ts'
+import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-party-answer.ts'
+
+/**
+ * Makes calls to a third party that never exceed its quotas, from any number of processes.
+ * @example
+ * const crm = createOutbound({ name: 'crm', limits: [{ limit: 20, window: '1s' }], store: redisStore(redis) })
+ * const response = await crm.fetch('https://crm.example/contacts')
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createOutbound(options: OutboundOptions): Outbound {
+  const setup = setUpOutbound(options)
+  const { name, maxQueue, lateArrivalMs, by, onEvent } = setup
+  const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })
+  const pause = new Pause(name, setup.store)
+  const quotas = new FleetQuotas(setup, pause, (forMs) => emit({ type: 'recovering', forMs }))
+  const turns = new TurnQueue<CallLease>({
+    ask: (cost) => quotas.take(cost),
+    giveBack: (lease) => quotas.giveBack(lease),
+  })
+  let isClosed = false
+
+  /** Waits for the units of a call. Reports a call that is not made. */
+  async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {
+    const { cost, priority, signal, label } = call
+    const turn = await turnOf()
+    if ('grant' in turn) return turn.grant
+    const reason = turn.left
+    emit({ type: 'refused', label, cost, waitMs: waitMs(), reason })
+    throw reason === 'aborted' ? signal?.reason : callRefused(name, reason)
+
+    function turnOf(): MaybePromise<{ grant: CallLease } | { left: RefusalReason }> {
+      if (isClosed) return { left: 'closed' }
+      if (signal?.aborted) return { left: 'aborted' }
+      if (turns.waiting >= maxQueue) return { left: 'full' }
+      return turns.wait({ cost, priority, signal, maxWaitMs: setup.maxWaitMs })
+    }
+  }
+
+  async function schedule<T>(
+    make: (context: CallContext) => Promise<T>,
+    callOptions: CallOptions = {},
+  ): Promise<T> {
+    const call = checkCall(callOptions, setup)
+    const { label, cost } = call
+    const waitMs = stopwatch()
+    const lease = await leaseFor(call, waitMs)
+    const made = { type: 'call', label, cost, startedAt: Date.now(), waitMs: waitMs() } as const
+    const runMs = stopwatch()
+    try {
+      const value = await timedCall(name, make, call)
+      quotas.answered(lease)
+      emit({ ...made, runMs: runMs(), answer: obeyed(value)?.status ?? 'ok' })
+      return value
+    } catch (error) {
+      const response = responseOf(error)
+      if (response === undefined) background(quotas.unanswered(lease, lateArrivalMs))
+      else quotas.answered(lease)
+      const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
+      emit({ ...made, runMs: runMs(), answer: obeyed(response)?.status ?? otherwise })
+      throw error
+    }
+  }
+
+  /** Holds up the fleet for as long as an answer says, if what a call came to is one. */
+  function obeyed(value: unknown): ThirdPartyAnswer | undefined {
+    const answer = thirdPartyAnswerOf(value)
+    const forMs = answer === undefined ? 0 : pauseMs(answer)
+    if (answer === undefined || forMs === 0) return answer
+    pause.begin(forMs)
+    emit({ type: 'paused', forMs, status: answer.status })
+    return answer
+  }
+
+  return {
+    get waiting() {
+      return turns.waiting
+    },
+
+    schedule: (make, callOptions) => schedule(make, callOptions),
+
+    async fetch(input, init) {
+      const { send, options: callOptions } = fetchCall(input, init)
+      return schedule(send, callOptions)
+    },
+
+    async close() {
+      isClosed = true
+      turns.close()
+      await Promise.all([pause.close(), quotas.close()])
+    },
+  }
+}
+
+/** Whole milliseconds from now on, by a clock that never steps. */
+function stopwatch(): () => number {
+  const startedAt = performance.now()
+  return () => Math.round(performance.now() - startedAt)
+}

@@ -1,0 +1,136 @@
+import { errorText, isSluiceError, SluiceError } from '@sluice/core'
+
+export interface BoundedCallsOptions {
+  /** The longest that an ask may take. */
+  readonly deadlineMs: number
+  /** Asks that may be under way at once. */
+  readonly maxAtOnce: number
+}
+
+/** While nothing is answered, one ask is let through so often. */
+const probeEveryMs = 250
+
+/** A probe that was not answered for so long is taken for lost. */
+const probeLostMs = 10_000
+
+/** An ask, as whoever works on it sees it. */
+export interface BrokerCall {
+  /** Whether it was given up: what need not be done for it any more should not be. */
+  readonly isTimedOut: boolean
+}
+
+/** What the line needs of one. */
+interface Started {
+  start(): Promise<boolean>
+  refuse(error: SluiceError): void
+}
+
+/**
+ * Asks something that may be slow, or frozen, each ask within a deadline. What was written to a frozen server is carried out when it goes on,
+ * so little is under way at once: the others wait here, and are dropped when they are late. Once an ask is overdue the others are refused at
+ * once, but for a probe now and then, until one is answered.
+ */
+export class BoundedCalls {
+  readonly #options: BoundedCallsOptions
+  readonly #waiting = new Set<Started>()
+  #underWay = 0
+  #isStuck = false
+  #probe: Started | undefined
+  #probedAt = 0
+
+  constructor(options: BoundedCallsOptions) {
+    this.#options = options
+  }
+
+  /** @throws SluiceError */
+  async ask<T>(work: (ask: BrokerCall) => Promise<T>): Promise<T> {
+    const isProbe = this.#isStuck
+    if (isProbe && !this.#mayProbe()) throw failure('the broker does not answer')
+    const asked: TimedCall<T> = new TimedCall(work, this.#options.deadlineMs, (hasStarted) => {
+      this.#waiting.delete(asked)
+      if (hasStarted) this.#getStuck()
+    })
+    if (isProbe) {
+      this.#probe = asked
+      this.#probedAt = performance.now()
+    }
+    if (isProbe || this.#underWay < this.#options.maxAtOnce) void this.#start(asked)
+    else this.#waiting.add(asked)
+    return asked.answer
+  }
+
+  async #start(asked: Started): Promise<void> {
+    this.#underWay += 1
+    if (await asked.start()) this.#isStuck = false
+    this.#underWay -= 1
+    if (this.#probe === asked) this.#probe = undefined
+    const [next] = this.#waiting
+    if (!next || this.#underWay >= this.#options.maxAtOnce) return
+    this.#waiting.delete(next)
+    void this.#start(next)
+  }
+
+  #getStuck(): void {
+    this.#isStuck = true
+    for (const asked of this.#waiting) asked.refuse(failure('the broker does not answer'))
+    this.#waiting.clear()
+  }
+
+  #mayProbe(): boolean {
+    const sinceMs = performance.now() - this.#probedAt
+    return sinceMs >= (this.#probe ? probeLostMs : probeEveryMs)
+  }
+}
+
+/** One ask and its time. */
+class TimedCall<T> implements BrokerCall, Started {
+  readonly answer: Promise<T>
+  readonly #work: (ask: BrokerCall) => Promise<T>
+  readonly #timer: NodeJS.Timeout
+  #resolve: (answer: T) => void = () => undefined
+  #reject: (error: SluiceError) => void = () => undefined
+  #hasStarted = false
+  isTimedOut = false
+
+  constructor(
+    work: (ask: BrokerCall) => Promise<T>,
+    deadlineMs: number,
+    onLate: (hasStarted: boolean) => void,
+  ) {
+    this.#work = work
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#timer = setTimeout(() => {
+      this.refuse(failure(`the broker did not answer within ${deadlineMs} ms`))
+      onLate(this.#hasStarted)
+    }, deadlineMs)
+  }
+
+  /** Whether it was answered, be it late. Never rejects. */
+  async start(): Promise<boolean> {
+    this.#hasStarted = true
+    try {
+      this.#resolve(await this.#work(this))
+      return true
+    } catch (error) {
+      this.#reject(
+        isSluiceError(error) ? error : failure(`the broker failed: ${errorText(error)}`, error),
+      )
+      return false
+    } finally {
+      clearTimeout(this.#timer)
+    }
+  }
+
+  refuse(error: SluiceError): void {
+    clearTimeout(this.#timer)
+    this.isTimedOut = true
+    this.#reject(error)
+  }
+}
+
+function failure(message: string, cause?: unknown): SluiceError {
+  return new SluiceError('SLUICE_BROKER_FAILED', message, { cause })
+}

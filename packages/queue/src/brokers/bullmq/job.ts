@@ -1,0 +1,83 @@
+import type { Job as BullmqJob } from 'bullmq'
+import type { EnqueueTerms } from '../../broker.ts'
+import { digest } from '../../digest.ts'
+import type { JobState, JobStatus, NewJob } from '../../job.ts'
+
+/** A job, and what is to be known of it when it ends. */
+export interface StoredJob extends NewJob {
+  /** How long its outcome is kept, and its idempotency key counts, from its end on. */
+  readonly retentionMs: number
+  /** Digests of the idempotency key, and of what it stands for. */
+  readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
+}
+
+const defaultRetentionMs = 3_600_000
+
+export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerms): StoredJob {
+  if (!idempotency) return { ...job, retentionMs }
+  const key = recordKey(job.identity, idempotency.key)
+  return { ...job, retentionMs, record: { key, fingerprint: shortDigest(idempotency.fingerprint) } }
+}
+
+/** A client chooses its key, and another identity may choose the same. */
+export function recordKey(identity: string, idempotencyKey: string): string {
+  return shortDigest(JSON.stringify([identity, idempotencyKey]))
+}
+
+/** What BullMQ carries for a job of ours: JSON, from a queue that others could write to. */
+export function readJob({ id = '', data }: Pick<BullmqJob, 'id' | 'data'>): StoredJob {
+  const { identity, payload, enqueuedAt, expiresAt, retentionMs, record } = fieldsOf(data)
+  const { key, fingerprint } = fieldsOf(record)
+  const hasRecord = typeof key === 'string' && typeof fingerprint === 'string'
+  return {
+    id,
+    identity: typeof identity === 'string' ? identity : '',
+    payload,
+    enqueuedAt: typeof enqueuedAt === 'number' ? enqueuedAt : 0,
+    expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined,
+    retentionMs: typeof retentionMs === 'number' ? retentionMs : defaultRetentionMs,
+    record: hasRecord ? { key, fingerprint } : undefined,
+  }
+}
+
+export function writeJob({ id: _, ...data }: StoredJob): object {
+  return data
+}
+
+/** What a run leaves behind in BullMQ: not every job that is completed there was done. */
+export interface Ending {
+  readonly outcome: 'done' | 'cancelled' | 'expired'
+  readonly result?: unknown
+}
+
+export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
+  const { id, identity, enqueuedAt } = readJob(job)
+  const { outcome, result } = fieldsOf(job.returnvalue)
+  const state = stateOf(bullmqState, outcome)
+  const wasRun = state !== 'cancelled' && state !== 'expired'
+  return {
+    id,
+    identity,
+    state,
+    enqueuedAt,
+    attempts: wasRun ? job.attemptsMade : Math.max(0, job.attemptsMade - 1),
+    result: state === 'done' ? result : undefined,
+    error: job.failedReason || undefined,
+  }
+}
+
+/** No identity, and no key of a client's, stands in Redis as it is, nor makes a key longer than others. */
+export function shortDigest(text: string): string {
+  return digest(text).slice(0, 22)
+}
+
+function stateOf(bullmqState: string, outcome: unknown): JobState {
+  if (bullmqState === 'active') return 'running'
+  if (bullmqState === 'failed') return 'failed'
+  if (bullmqState !== 'completed') return 'pending'
+  return outcome === 'cancelled' || outcome === 'expired' ? outcome : 'done'
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}

@@ -1,0 +1,34 @@
+import type { Job, Queue } from 'bullmq'
+import type { JobStatus } from '../../job.ts'
+import { readJob, statusOf } from './job.ts'
+import type { QueueState } from './queue-state.ts'
+
+export interface Found {
+  readonly job: Job
+  readonly status: JobStatus
+}
+
+/** Ids of ours; any other text could be the name of another key of BullMQ's, such as `wait`. */
+const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export async function findJob(queue: Queue, id: string): Promise<Found | undefined> {
+  const job = jobId.test(id) ? await queue.getJob(id) : undefined
+  if (!job) return undefined
+  const state = await job.getState()
+  // It was removed since it was read.
+  if (state === 'unknown') return undefined
+  return { job, status: statusOf(job, state) }
+}
+
+/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+export async function isOverdue({ job, status }: Found, state: QueueState): Promise<boolean> {
+  const { id, expiresAt } = readJob(job)
+  if (status.state !== 'pending' || expiresAt === undefined || expiresAt > Date.now()) return false
+  return !(await state.hasBegun({ id }))
+}
+
+/** BullMQ removes what ended long ago when something else ends, and not before. */
+export function isForgotten({ job, status }: Found): boolean {
+  if (status.state === 'failed' || job.finishedOn === undefined) return false
+  return job.finishedOn + readJob(job).retentionMs <= Date.now()
+}

@@ -1,0 +1,182 @@
+import {
+  type Duration,
+  flag,
+  given,
+  invalid,
+  knownFields,
+  type MaybePromise,
+  oneOf,
+  SluiceError,
+  waitBoundMs,
+  wholeNumber,
+} from '@sluice/core'
+import type { JobStatus } from '../job.ts'
+import type { Queue } from '../queue.ts'
+import type { JobResponse } from './ended-answer.ts'
+import type { RequestEnvelope } from './envelope.ts'
+
+export interface AdmissionOptions<Native = unknown> {
+  queue: Queue<Native>
+  /** Where the status monitor is mounted, as clients see it: `'/jobs'`. Locations are made of it. */
+  monitor: string
+  /**
+   * Which requests are queued: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
+   * `Prefer: respond-async`; `preferred`, only those.
+   * @default 'always'
+   */
+  admit?: Admit
+  /** Names of the policies that are soft: over them alone a request is queued; over any other it is refused. `overflow` only. @default all */
+  soft?: readonly string[]
+  /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
+  headers?: readonly string[]
+  /**
+   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
+   * are carried as base64. @default 65_536, or as much as the queue takes
+   */
+  maxBodyBytes?: number
+  /** Makes the payload of the job. @default the envelope */
+  toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
+  /**
+   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
+   * and a body that is written as JSON. @default 200 with { id, status, result }
+   */
+  toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
+  /** What `Idempotency-Key` means. */
+  idempotency?: IdempotencyOptions
+  /** The longest that a request is held for `Prefer: wait`. @default '30s' */
+  maxWait?: Duration
+  /** Requests that are held for `Prefer: wait` at once in this process; one more is answered at once. @default 1_000 */
+  maxHeld?: number
+}
+
+export interface IdempotencyOptions {
+  /** Whether a request without a key gets 400. @default false */
+  required?: boolean
+  /** Whether the key must be quoted, as the draft has it; many clients leave the quotes away. @default false */
+  strict?: boolean
+  /** What a request gets whose job has not ended: that job (202), or 409. @default 'same' */
+  whileRunning?: 'same' | 'conflict'
+}
+
+export type Admit = 'always' | 'overflow' | 'preferred'
+
+const admits: readonly Admit[] = ['always', 'overflow', 'preferred']
+
+/** The checked options of an admission, with the defaults filled in. */
+export interface AdmissionSetup<Native> {
+  readonly queue: Queue<Native>
+  /** Without a slash at its end. */
+  readonly monitor: string
+  readonly admit: Admit
+  readonly soft: readonly string[] | undefined
+  readonly headers: readonly string[]
+  readonly maxBodyBytes: number
+  readonly toJob: AdmissionOptions<Native>['toJob']
+  readonly toAnswer: AdmissionOptions<Native>['toAnswer']
+  readonly isRequired: boolean
+  readonly isStrict: boolean
+  readonly whileRunning: 'same' | 'conflict'
+  readonly maxWaitMs: number
+  readonly maxHeld: number
+}
+
+const admissionFields: readonly (keyof AdmissionOptions)[] = [
+  'queue',
+  'monitor',
+  'admit',
+  'soft',
+  'headers',
+  'maxBodyBytes',
+  'toJob',
+  'toAnswer',
+  'idempotency',
+  'maxWait',
+  'maxHeld',
+]
+
+export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
+  knownFields(options, 'createAdmission', admissionFields)
+  const { toJob, toAnswer, idempotency = {} } = options
+  const admit = oneOf(given(options.admit, 'always'), { option: 'admit' }, admits)
+  if (options.soft !== undefined && admit !== 'overflow') {
+    throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
+  }
+  if (toJob !== undefined && typeof toJob !== 'function') {
+    throw invalid({ option: 'toJob' }, toJob, 'a function of the envelope')
+  }
+  if (toAnswer !== undefined && typeof toAnswer !== 'function') {
+    throw invalid({ option: 'toAnswer' }, toAnswer, 'a function of the job')
+  }
+  const queue = queueOf(options.queue)
+  knownFields(idempotency, 'idempotency', ['required', 'strict', 'whileRunning'])
+  return {
+    queue,
+    monitor: monitorOf(options.monitor),
+    admit,
+    soft: options.soft === undefined ? undefined : names(options.soft, 'soft'),
+    headers: names(given(options.headers, ['content-type', 'accept-language']), 'headers').map(
+      (name) => name.toLowerCase(),
+    ),
+    maxBodyBytes: maxBodyBytesOf(options, queue.maxJobBytes),
+    toJob,
+    toAnswer,
+    isRequired: flag(idempotency.required, { option: 'idempotency.required' }, false),
+    isStrict: flag(idempotency.strict, { option: 'idempotency.strict' }, false),
+    whileRunning: oneOf(
+      given(idempotency.whileRunning, 'same'),
+      { option: 'idempotency.whileRunning' },
+      ['same', 'conflict'],
+    ),
+    maxWaitMs: waitBoundMs(given(options.maxWait, '30s'), 'maxWait'),
+    maxHeld: wholeNumber(given(options.maxHeld, 1_000), { option: 'maxHeld' }, { min: 0 }),
+  }
+}
+
+/** What a job cannot carry would be read, and refused then. What `toJob` makes of a body may be shorter than that. */
+function maxBodyBytesOf<Native>(
+  { maxBodyBytes, toJob }: AdmissionOptions<Native>,
+  maxJobBytes: number,
+): number {
+  const asBase64 = Math.floor((maxJobBytes * 3) / 4)
+  const option = 'maxBodyBytes'
+  const found = given(maxBodyBytes, Math.min(65_536, asBase64))
+  const bytes = wholeNumber(found, { option }, { min: 0, max: 100_000_000 })
+  if (toJob || bytes <= asBase64) return bytes
+  const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`
+  throw invalid({ option }, bytes, legal)
+}
+
+/** How often one identity may look at its jobs: at the monitor by default, and over a limit by sending a request again. */
+export const pollPolicy = {
+  name: 'poll',
+  algorithm: 'fixed-window',
+  limit: 20,
+  window: '1s',
+} as const
+
+/** Returns an option that is a queue which says whose a request is, else throws. */
+export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
+  if (typeof queue !== 'object' || queue === null || !('drainMs' in queue)) {
+    throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
+  }
+  if (queue.identifies) return queue
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    'queue must know whose a request is: give createQueue the key of your limits, as in identity: apiKey({ verify }). ' +
+      'With identity: ip() all users behind one address can read, cancel and repeat the jobs of each other',
+  )
+}
+
+function monitorOf(monitor: unknown): string {
+  if (typeof monitor === 'string' && /^(\/|https?:\/\/)[\x21-\x7e]*$/.test(monitor)) {
+    return monitor.replace(/\/+$/, '')
+  }
+  throw invalid({ option: 'monitor' }, monitor, "a path such as '/jobs', or a URL")
+}
+
+function names(value: unknown, option: string): readonly string[] {
+  const isList =
+    Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== '')
+  if (isList) return value
+  throw invalid({ option }, value, 'an array of names')
+}

@@ -1,0 +1,54 @@
+/** What a client says in `Prefer` (RFC 7240) about waiting. */
+export interface Preference {
+  /** It would take a 202. */
+  readonly respondAsync: boolean
+  /** How long it would rather wait for the answer itself, in ms. */
+  readonly waitMs: number | undefined
+}
+
+const preference =
+  /([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?[^,"]*(?:"(?:[^"\\]|\\.)*"[^,"]*)*/y
+
+/** No client has that much to prefer. */
+const maxHeaderLength = 1_024
+
+/** Reads the header: of a preference that is there twice the first counts; what cannot be read is as if it were not there. */
+export function parsePrefer(header: string | undefined): Preference {
+  let respondAsync = false
+  let waitMs: number | undefined
+  let at = 0
+  while (header !== undefined && header.length <= maxHeaderLength && at < header.length) {
+    preference.lastIndex = at
+    const found = preference.exec(header)
+    if (!found) {
+      at += 1
+      continue
+    }
+    const [text, name = '', value = ''] = found
+    if (name.toLowerCase() === 'respond-async') respondAsync = true
+    if (name.toLowerCase() === 'wait') waitMs ??= secondsMs(value)
+    at += text.length
+  }
+  return { respondAsync, waitMs }
+}
+
+function secondsMs(value: string): number | undefined {
+  return /^\d{1,9}$/.test(value) ? Number(value) * 1_000 : undefined
+}
+
+const bareKey = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,256}$/
+const quotedKey = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,256})"$/
+
+/**
+ * The value of an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07): a quoted string; many clients leave the quotes away.
+ * @returns `undefined` for what is none
+ */
+export function parseIdempotencyKey(
+  header: string,
+  { isStrict }: { readonly isStrict: boolean },
+): string | undefined {
+  const text = header.trim()
+  const quoted = quotedKey.exec(text)?.[1]
+  if (quoted !== undefined) return quoted.replace(/\\(["\\])/g, '$1')
+  return !isStrict && bareKey.test(text) ? text : undefined
+}

@@ -1,0 +1,136 @@
+import {
+  type Duration,
+  given,
+  invalid,
+  knownFields,
+  type MaybePromise,
+  warnOnce,
+  wholeNumber,
+  windowMsOf,
+} from '@sluice/core'
+import { checkResolver, type KeyResolver } from '@sluice/http'
+import { type Broker, brokerOf } from './broker.ts'
+import type { QueueObserver } from './event.ts'
+import type { JobStatus } from './job.ts'
+
+export interface QueueOptions<Native = unknown> {
+  /** Where jobs are kept. */
+  broker: Broker
+  /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
+  maxDepth?: number
+  /** Those of one identity, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
+  maxDepthPerIdentity?: number
+  /** How long a job is worth running: one that waits longer expires. @default '1h' */
+  maxAge?: Duration
+  /** How long the outcome of a job is kept, and its idempotency key counts. @default '1h' */
+  retention?: Duration
+  /** The longest job, as JSON, in bytes. @default 100_000 */
+  maxJobBytes?: number
+  /**
+   * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
+   * request without a key has no jobs; `firstOf(apiKey({ verify }), ip())` gives it those of its address, which many users may share.
+   * @default none
+   */
+  identity?: KeyResolver<Native>
+  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
+  secret?: string
+  /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
+  resultUrl?: FindResultUrl
+  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
+  onEvent?: QueueObserver
+}
+
+/** The checked options of a queue, with the defaults filled in. */
+export interface QueueSetup<Native> {
+  readonly broker: Broker
+  readonly maxDepth: number
+  readonly maxDepthPerIdentity: number
+  readonly maxAgeMs: number
+  readonly retentionMs: number
+  readonly maxJobBytes: number
+  readonly identity: KeyResolver<Native> | undefined
+  readonly secret: string | undefined
+  readonly resultUrl: FindResultUrl | undefined
+}
+
+const queueFields: readonly (keyof QueueOptions)[] = [
+  'broker',
+  'maxDepth',
+  'maxDepthPerIdentity',
+  'maxAge',
+  'retention',
+  'maxJobBytes',
+  'identity',
+  'secret',
+  'resultUrl',
+  'onEvent',
+]
+
+export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
+  knownFields(options, 'createQueue', queueFields)
+  const { identity, secret, resultUrl, onEvent } = options
+  if (identity !== undefined) checkResolver(identity, 'identity')
+  if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
+    // Not shown: it may be most of a secret.
+    throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
+  }
+  if (resultUrl !== undefined && typeof resultUrl !== 'function') {
+    throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
+  }
+  const broker = brokerOf(options.broker)
+  if (broker.isShared && secret === undefined) warnAboutGuessableIdentities()
+  const maxDepth = wholeNumber(given(options.maxDepth, 1_000), { option: 'maxDepth' }, { min: 1 })
+  return {
+    broker,
+    maxDepth,
+    maxDepthPerIdentity: wholeNumber(
+      given(options.maxDepthPerIdentity, Math.ceil(maxDepth / 10)),
+      { option: 'maxDepthPerIdentity' },
+      { min: 1, max: maxDepth },
+    ),
+    maxAgeMs: windowMsOf(given(options.maxAge, '1h'), 'maxAge'),
+    retentionMs: windowMsOf(given(options.retention, '1h'), 'retention'),
+    maxJobBytes: wholeNumber(
+      given(options.maxJobBytes, 100_000),
+      { option: 'maxJobBytes' },
+      { min: 100, max: 100_000_000 },
+    ),
+    identity,
+    secret,
+    resultUrl,
+  }
+}
+
+function warnAboutGuessableIdentities(): void {
+  if (process.env.NODE_ENV !== 'production') return
+  warnOnce(
+    'createQueue has no secret: whoever can read jobs can guess identities such as IPs; set { secret }, the same in all processes',
+  )
+}
+
+export type FindResultUrl = (job: JobStatus) => MaybePromise<string | undefined>
+
+/** What RFC 3986 lets stand in a reference: no control character, and no other that ends a header or a link. */
+const referenceCharacters = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/
+
+/** Where the result of a job is, as a function of the user's says; what is no URL is not passed on to clients. */
+export async function resultUrlOf(
+  find: FindResultUrl | undefined,
+  job: JobStatus,
+): Promise<string | undefined> {
+  const url: unknown = await find?.(job)
+  if (url === undefined || isReference(url)) return url
+  warnOnce('resultUrl must yield a URL, absolute or not, or undefined; the result itself stood in')
+  return undefined
+}
+
+function isReference(url: unknown): url is string {
+  return (
+    typeof url === 'string' &&
+    referenceCharacters.test(url) &&
+    URL.canParse(url, 'http://localhost')
+  )
+}

@@ -1,0 +1,153 @@
+import {
+  type Duration,
+  durationMs,
+  given,
+  invalid,
+  knownFields,
+  memoryStore,
+  SluiceError,
+  type Store,
+  timerMs,
+  type Without,
+  wholeNumber,
+  windowMsOf,
+} from '@sluice/core'
+import { type Broker, brokerOf } from '../broker.ts'
+import type { QueueObserver } from '../event.ts'
+import type { Backoff, JobHandler, RunSetup } from './run.ts'
+
+interface WorkerSettings<Payload, Result> {
+  /** Where jobs come from. */
+  broker: Broker
+  /** Does a job. */
+  handler: JobHandler<Payload, Result>
+  /** Jobs that this worker runs at once: a whole number ≥ 1. @default 10 */
+  concurrency?: number
+  /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
+  attempts?: number
+  /** Before attempt n + 1 a job waits up to `base` · 2^(n − 1), and `max` at most, at random. @default { base: '1s', max: '5m' } */
+  backoff?: { base?: Duration; max?: Duration }
+  /** The longest that a run may take; then its signal is aborted, and it has failed. @default '5m' */
+  timeout?: Duration
+  /** How long a job stays with a worker that is not heard of any more, at most twice that. A second at least. Shared brokers only. @default '30s' */
+  lease?: Duration
+  /** The longest result, as JSON, in bytes. @default 1_000_000 */
+  maxResultBytes?: number
+  /** Told of what happens to jobs. */
+  onEvent?: QueueObserver
+}
+
+interface RateOptions {
+  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
+  limit: number
+  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  window: Duration
+  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  store?: Store
+}
+
+/** A rate has both a limit and a window, or there is none. */
+export type WorkerOptions<Payload = unknown, Result = unknown> = WorkerSettings<Payload, Result> &
+  (RateOptions | Without<keyof RateOptions>)
+
+export interface Rate {
+  readonly limit: number
+  readonly window: Duration
+  readonly store: Store
+}
+
+/** The checked options of a worker, with the defaults filled in. */
+export interface WorkerSetup extends Omit<RunSetup, 'emit'> {
+  readonly broker: Broker
+  readonly rate: Rate | undefined
+  readonly concurrency: number
+  readonly leaseMs: number
+}
+
+const workerFields: readonly (keyof WorkerOptions)[] = [
+  'broker',
+  'handler',
+  'limit',
+  'window',
+  'store',
+  'concurrency',
+  'attempts',
+  'backoff',
+  'timeout',
+  'lease',
+  'maxResultBytes',
+  'onEvent',
+]
+
+const minLeaseMs = 1_000
+
+export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Result>): WorkerSetup {
+  knownFields(options, 'createWorker', workerFields)
+  const { handler, onEvent } = options
+  if (typeof handler !== 'function') {
+    throw invalid({ option: 'handler' }, handler, 'a function of the job')
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
+  }
+  const broker = brokerOf(options.broker)
+  return {
+    broker,
+    handler,
+    rate: rateOf(options, broker),
+    concurrency: wholeNumber(
+      given(options.concurrency, 10),
+      { option: 'concurrency' },
+      { min: 1, max: 10_000 },
+    ),
+    attempts: wholeNumber(
+      given(options.attempts, 5),
+      { option: 'attempts' },
+      { min: 1, max: 1_000 },
+    ),
+    backoff: backoffOf(options.backoff),
+    timeoutMs: timerMs(given(options.timeout, '5m'), 'timeout'),
+    leaseMs: leaseOf(given(options.lease, '30s')),
+    maxResultBytes: wholeNumber(
+      given(options.maxResultBytes, 1_000_000),
+      { option: 'maxResultBytes' },
+      { min: 2 },
+    ),
+  }
+}
+
+function rateOf(
+  { limit, window, store }: Pick<WorkerOptions, 'limit' | 'window' | 'store'>,
+  { isShared }: Broker,
+): Rate | undefined {
+  if (limit === undefined && window === undefined) {
+    if (store === undefined) return undefined
+    throw invalid({ option: 'store' }, store, 'left out without limit and window')
+  }
+  const known = wholeNumber(limit, { option: 'limit', code: 'SLUICE_LIMIT_INVALID' }, { min: 1 })
+  const windowMs = windowMsOf(window, 'window')
+  if (store === undefined && isShared) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'store must be given beside limit, as in store: redisStore(redis): other processes run jobs of this broker too, and ' +
+        'each would have the whole limit to itself',
+    )
+  }
+  return { limit: known, window: `${windowMs}ms`, store: store ?? memoryStore() }
+}
+
+function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {
+  knownFields(backoff, 'backoff', ['base', 'max'])
+  const { base = '1s', max = '5m' } = backoff
+  const baseMs = durationMs(base, 'backoff.base')
+  const maxMs = timerMs(max, 'backoff.max')
+  if (baseMs <= maxMs) return { baseMs, maxMs }
+  throw invalid({ option: 'backoff.base' }, base, 'at most backoff.max')
+}
+
+/** It is renewed every half of it, by a process that may be busy. */
+function leaseOf(lease: unknown): number {
+  const leaseMs = timerMs(lease, 'lease')
+  if (leaseMs >= minLeaseMs) return leaseMs
+  throw invalid({ option: 'lease' }, lease, "at least '1s'")
+}

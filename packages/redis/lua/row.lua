@@ -1,0 +1,162 @@
+-- Decides one request, all or nothing. It is the end of the function that prelude.lua begins.
+--
+-- The cells of a row. What stands twice in it is one cell.
+local pool, cells = {}, {}
+local function load_row(shape, first_key, keep)
+  for i = 1, #shape do
+    local key, policy = KEYS[first_key + i], shape[i]
+    local cell = pool[i]
+    if not cell then
+      cell = {}
+      pool[i] = cell
+    end
+    for j = 1, i - 1 do
+      if cells[j].key == key then cell = cells[j] end
+    end
+    if cell == pool[i] then
+      policy.algorithm.load(cell, key, policy)
+    end
+    cells[i] = cell
+  end
+  if not keep then return end
+  -- Nothing is written before all of the row has been read.
+  for i = 1, #shape do
+    local cell = cells[i]
+    if cell.repaired and cell == pool[i] then shape[i].algorithm.persist(cell, shape[i]) end
+  end
+end
+
+-- Whether the units of a check fit (core: waitMs).
+local function fits(cell, policy, cost)
+  if policy.limit == 0 then return false end
+  return cost == 0 or policy.algorithm.fits(cell, policy) >= cost
+end
+
+-- Nothing is written for cost 0, nor where everything is blocked anyway (core: leavesTrace).
+local function leaves_trace(policy, cost)
+  return cost > 0 and policy.limit > 0
+end
+
+-- The cost of a check, from the costs of all keys; 1 where they are left out.
+local function cost_at(costs, i)
+  if costs then return costs[i] end
+  return 1
+end
+
+-- @param more  ms to wait, or to be held, where only the script can tell
+local function answer(cell, policy, allowed, more)
+  local x, y = policy.algorithm.report(cell, policy)
+  if cell.incarnation == 0 and not more then reply[#reply + 1] = report_of(allowed, x, y)
+  else reply[#reply + 1] = { allowed and 1 or 0, x, y, cell.incarnation, more or 0 } end
+end
+
+local function consume(shape, costs, at, may_take)
+  local allowed = true
+  for i = 1, #shape do
+    allowed = allowed and fits(cells[i], shape[i], cost_at(costs, at + i))
+  end
+  for i = 1, #shape do
+    local cell, policy, cost = cells[i], shape[i], cost_at(costs, at + i)
+    local algorithm, more = policy.algorithm, nil
+    if allowed then
+      if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
+      if may_take and not algorithm.counts_only_denials and leaves_trace(policy, cost) then
+        algorithm.take(cell, policy, cost)
+      end
+    else
+      if may_take and policy.count_denied and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost) end
+      if algorithm.wait then more = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0 end
+    end
+    answer(cell, policy, allowed, more)
+  end
+end
+
+-- One key after the other. Where settle returns whether there was anything to settle, that stands for whether it is allowed.
+local function each(settle)
+  return function(shape, costs, at, receipts)
+    for i = 1, #shape do
+      local cell, policy = cells[i], shape[i]
+      local found = settle(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+      answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
+    end
+  end
+end
+
+local give_back = each(function(cell, policy, cost, receipts, at)
+  local time, incarnation, refunded = receipts[at - 2], receipts[at - 1], receipts[at]
+  if not policy.algorithm.renew and cell.incarnation ~= incarnation then return false end
+  local before = policy.algorithm.report(cell, policy)
+  policy.algorithm.give_back(cell, policy, cost, time, refunded)
+  return policy.algorithm.report(cell, policy) < before
+end)
+
+-- Whether a key has taken anything that counts, or is blocked.
+local nothing = { used = 0, current = 0, previous = 0, count = 0, level = 0, blocked_until = 0 }
+local function holds(cell, policy)
+  local algorithm = policy.algorithm
+  if algorithm.fits(cell, policy) < algorithm.fits(nothing, policy) then return true end
+  return algorithm.counts_only_denials and algorithm.report(cell, policy) > 0 or false
+end
+
+local operations = {
+  consume = function(shape, costs, at) consume(shape, costs, at, true) end,
+  peek = function(shape, costs, at) consume(shape, costs, at, false) end,
+  charge = each(function(cell, policy, cost)
+    if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
+  end),
+  refund = give_back,
+  release = give_back,
+  renew = each(function(cell, policy, cost, receipts, at)
+    local renew = policy.algorithm.renew
+    return renew and renew(cell, policy, cost, receipts[at - 2]) or false
+  end),
+  reset = each(function(cell, policy)
+    local held = holds(cell, policy)
+    policy.algorithm.clear(cell, policy)
+    return held
+  end),
+  block = each(function(cell, policy, cost)
+    if not policy.algorithm.block then return false end
+    local _, blocked_ms = policy.algorithm.report(cell, policy)
+    policy.algorithm.block(cell, policy, cost)
+    return blocked_ms > 0
+  end),
+}
+
+-- What the server says when it takes no writes, or forbids a command: then it decides nothing, and the call fails as a whole.
+local REFUSALS = {
+  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
+  'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
+}
+
+-- A request that fails with anything else fails alone: the others have counted, or will. Its reports are { -1, why }.
+local function fail_row(problem, width, size_before)
+  local reason = type(problem) == 'table' and problem.err or tostring(problem)
+  for _, refusal in ipairs(REFUSALS) do
+    if reason:find(refusal, 1, true) then error(problem, 0) end
+  end
+  for i = size_before + 1, max(#reply, size_before + width) do
+    reply[i] = i <= size_before + width and { -1, reason } or nil
+  end
+end
+
+local function settle_row(op, shape, first_key, costs, at, receipts)
+  for i = 1, #shape do
+    if type(shape[i].algorithm) == 'string' then shape[i].algorithm = whole(shape[i].algorithm) end
+  end
+  load_row(shape, first_key, op ~= 'peek')
+  operations[op](shape, costs, at, receipts)
+end
+
+local function decide_row(op, shape, first_key, costs, at, receipts)
+  local size_before = #reply
+  local is_decided, problem = pcall(settle_row, op, shape, first_key, costs, at, receipts)
+  if not is_decided then fail_row(problem, #shape, size_before) end
+end
+
+-- How many stored values could not be read, after all requests.
+local function unreadable_values()
+  return unreadable
+end
+
+return decide_row, unreadable_values

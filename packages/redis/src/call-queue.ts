@@ -1,0 +1,167 @@
+import { type Ask, SluiceError } from '@sluice/core'
+import type { CallPart } from './split-calls.ts'
+
+export interface CallQueueOptions {
+  /** The most keys of one call, and the most bytes of them; a request with more travels alone. */
+  readonly maxKeys: number
+  readonly maxBytes: number
+  /** The most calls that wait for an answer at once. */
+  readonly maxInFlight: number
+  /** Sends one call and settles its requests; never rejects. */
+  send(part: CallPart): Promise<void>
+  /** Parts the requests of one moment into calls. */
+  split(asks: readonly Ask[]): readonly CallPart[]
+}
+
+/** How long (ms) a call counts as under way: one without an answer must not hold up the others for ever. Its answer still counts when it comes. */
+const longestUnderWayMs = 1_000
+
+interface Call {
+  readonly asks: readonly Ask[]
+  readonly sentAt: number
+}
+
+/**
+ * Lets requests travel together, first come, first served. Whenever something can be sent, a call takes what waits divided by the calls that may
+ * still go, so that Node and Redis work at the same time, and batching never adds latency.
+ */
+export class CallQueue {
+  readonly #options: CallQueueOptions
+  /** Calls without an answer, with what settles when it comes. */
+  readonly #underWay = new Map<Call, Promise<void>>()
+  #waiting: Ask[] = []
+  /** How many of `#waiting` have left already. */
+  #gone = 0
+  #isScheduled = false
+  #isClosed = false
+
+  constructor(options: CallQueueOptions) {
+    this.#options = options
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Takes a request, and sends it at the end of the current tick's work where a call may go. */
+  add(ask: Ask): void {
+    if (this.#isClosed) {
+      ask.fail(storeClosed())
+      return
+    }
+    this.#waiting.push(ask)
+    if (this.#isScheduled || this.#freeSlots() === 0) return
+    this.#isScheduled = true
+    queueMicrotask(this.#onTick)
+  }
+
+  /** Takes no more requests, and settles those it has: those that are not answered within a second fail. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await withinSecond(this.#settled())
+    const closed = new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before it answered')
+    for (const ask of this.#waiting.splice(0).slice(this.#gone)) ask.fail(closed)
+    this.#gone = 0
+  }
+
+  async #settled(): Promise<void> {
+    this.#flush()
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values())
+  }
+
+  readonly #onTick = (): void => {
+    this.#isScheduled = false
+    this.#flush()
+  }
+
+  #flush(): void {
+    this.#dropUnwanted()
+    for (let free = this.#freeSlots(); free > 0 && this.#gone < this.#waiting.length; free -= 1) {
+      const batch = this.#take(Math.ceil((this.#waiting.length - this.#gone) / free))
+      for (const part of this.#options.split(batch)) this.#send(part)
+    }
+  }
+
+  #send(part: CallPart): void {
+    const call = { asks: part.asks, sentAt: performance.now() }
+    const done = this.#options.send(part).then(() => {
+      this.#underWay.delete(call)
+      if (this.#gone < this.#waiting.length && !this.#isScheduled) this.#flush()
+    })
+    this.#underWay.set(call, done)
+  }
+
+  /** How many calls may go now. */
+  #freeSlots(): number {
+    const { maxInFlight } = this.#options
+    const free = maxInFlight - this.#underWay.size
+    if (free > 0) return free
+    // Only when all are taken: a call that nobody waits for any more takes no place.
+    const oldest = performance.now() - longestUnderWayMs
+    let underWay = 0
+    for (const { asks, sentAt } of this.#underWay.keys()) {
+      if (sentAt > oldest && asks.some(isWanted)) underWay += 1
+    }
+    return Math.max(0, maxInFlight - underWay)
+  }
+
+  /** Lets go of requests that nobody waits for any more: as far as they stand in front, since who came first gives up first. */
+  #dropUnwanted(): void {
+    let error: SluiceError | undefined
+    for (let ask = this.#waiting[this.#gone]; ask?.answered; ask = this.#waiting[this.#gone]) {
+      error ??= notSentInTime()
+      this.#gone += 1
+      ask.fail(error)
+    }
+  }
+
+  /** The next requests: so many at most, and no more than a full call. */
+  #take(most: number): readonly Ask[] {
+    const { maxKeys, maxBytes } = this.#options
+    const waiting = this.#waiting
+    const from = this.#gone
+    let to = from
+    let keys = 0
+    let bytes = 0
+    for (; to < waiting.length && to - from < most; to += 1) {
+      const names = waiting[to]?.keys ?? []
+      keys += names.length
+      for (let i = 0; i < names.length; i += 1) bytes += names[i]?.length ?? 0
+      if (to > from && (keys > maxKeys || bytes > maxBytes)) break
+    }
+    if (to === waiting.length) {
+      this.#waiting = []
+      this.#gone = 0
+      return from === 0 ? waiting : waiting.slice(from)
+    }
+    const batch = waiting.slice(from, to)
+    // What has left is forgotten now and then, and not at every call.
+    if (to > 1_024 && to > waiting.length / 2) {
+      this.#waiting = waiting.slice(to)
+      this.#gone = 0
+    } else this.#gone = to
+    return batch
+  }
+}
+
+function isWanted(ask: Ask): boolean {
+  return !ask.answered
+}
+
+export function notSentInTime(): SluiceError {
+  return new SluiceError('SLUICE_STORE_DEADLINE', 'a check was not sent in time')
+}
+
+export function storeClosed(): SluiceError {
+  return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
+}
+
+/** Waits for something, but no longer than for a call that is lost. */
+export async function withinSecond(work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, longestUnderWayMs)
+  })
+  await Promise.race([work, timeout])
+  clearTimeout(timer)
+}

@@ -1,0 +1,113 @@
+import type { Check, Policy, StoreOp } from '@sluice/core'
+import { type Row, repeatsKeys } from './row.ts'
+import {
+  capacityOf,
+  isShortLog,
+  logTtlMs,
+  type StoreSettings,
+  usualFields,
+  usualOf,
+} from './usual-states.ts'
+
+/** Rows that follow each other, of one operation on one list of policies: their keys travel without further words. */
+interface Group {
+  readonly op: StoreOp
+  /** Numbers of the policies, from 1. */
+  readonly shape: readonly number[]
+  readonly rows: Row[]
+}
+
+/** The rows of a call as `lua/decide.lua` reads them: policies once, and groups of rows. */
+export class GeneralCall {
+  readonly #settings: StoreSettings
+  readonly #groups: Group[] = []
+  /** A check of each policy and limit, by number. */
+  readonly #policies: Check[] = []
+
+  constructor(rows: readonly Row[], settings: StoreSettings) {
+    this.#settings = settings
+    for (const row of rows) this.#add(row)
+  }
+
+  get json(): string {
+    const policies = this.#policies.map((check) => this.#encodePolicy(check))
+    return `{"policies":[${policies.join()}],"groups":[${this.#groups.map(encodeGroup).join()}]}`
+  }
+
+  #add(row: Row): void {
+    const shape = row.checks.map((check) => this.#numberOf(check))
+    const last = this.#groups.at(-1)
+    if (last && last.op === row.op && isSame(last.shape, shape)) last.rows.push(row)
+    else this.#groups.push({ op: row.op, shape, rows: [row] })
+  }
+
+  #numberOf(check: Check): number {
+    const known = this.#policies.findIndex(
+      ({ policy, limit }) => policy === check.policy && limit === check.limit,
+    )
+    return known === -1 ? this.#policies.push(check) : known + 1
+  }
+
+  #encodePolicy(check: Check): string {
+    const { policy, limit } = check
+    const known = encodedPolicies.get(policy)
+    if (known?.limit === limit && known.settings === this.#settings) return known.json
+    const usual = policy.algorithm === 'penalty' ? 'penalty' : usualOf(check, this.#settings)
+    const json = JSON.stringify({
+      algorithm: policy.algorithm,
+      usual,
+      fields: usual && usualFields(usual, check, this.#settings),
+      limit,
+      window: policy.windowMs,
+      capacity: capacityOf(check),
+      resolution: policy.resolutionMs,
+      ttl: logTtlMs(check, this.#settings),
+      aligned: policy.clockAligned,
+      is_short: isShortLog(check),
+      count_denied: policy.countDenied,
+      block_for: policy.penalty?.forMs,
+      block_factor: policy.penalty?.factor,
+      block_most: policy.penalty?.maxMs,
+    })
+    encodedPolicies.set(policy, { limit, settings: this.#settings, json })
+    return json
+  }
+}
+
+interface EncodedPolicy {
+  readonly limit: number
+  readonly settings: StoreSettings
+  readonly json: string
+}
+
+/** The last form of each policy, since it is mostly the same for every call. */
+const encodedPolicies = new WeakMap<Policy, EncodedPolicy>()
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((number, index) => number === b[index])
+}
+
+/** Whatever is the same for every row, as it mostly is, is left out. */
+function encodeGroup({ op, shape, rows }: Group): string {
+  const isPlain = rows.every(({ checks }) => checks.every(({ cost }) => cost === 1))
+  const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
+  const more = [
+    repeatsKeys(rows) ? ',"repeats":true' : '',
+    isPlain ? '' : list('costs', rows, ({ cost }) => [cost]),
+    hasReceipts ? list('receipts', rows, receiptOf) : '',
+  ]
+  return `{"op":"${op}","shape":[${shape.join()}],"rows":${rows.length}${more.join('')}}`
+}
+
+function list(
+  name: string,
+  rows: readonly Row[],
+  numbersOf: (check: Check) => readonly number[],
+): string {
+  const numbers = rows.flatMap(({ checks }) => checks.flatMap(numbersOf))
+  return `,"${name}":[${numbers.join()}]`
+}
+
+function receiptOf({ receipt, refunded = 0 }: Check): readonly number[] {
+  return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
+}

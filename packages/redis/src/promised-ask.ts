@@ -1,0 +1,36 @@
+import type { Ask, Asker, Check, Outcome, StoreOp } from '@sluice/core'
+import type { Row } from './row.ts'
+
+/** A request of a caller that waits for a promise. */
+export class PromisedAsk implements Ask {
+  readonly op: StoreOp
+  checks: readonly Check[]
+  keys: readonly string[]
+  readonly outcomes: Promise<readonly Outcome[]>
+  readonly #asker: Asker | undefined
+  #resolve: (outcomes: readonly Outcome[]) => void = () => undefined
+  #reject: (error: unknown) => void = () => undefined
+
+  constructor({ op, checks, keys, asker }: Row) {
+    this.op = op
+    this.checks = checks
+    this.keys = keys
+    this.#asker = asker
+    this.outcomes = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  get answered(): boolean {
+    return this.#asker?.answered ?? false
+  }
+
+  settle(outcomes: readonly Outcome[]): void {
+    this.#resolve(outcomes)
+  }
+
+  fail(error: unknown): void {
+    this.#reject(error)
+  }
+}

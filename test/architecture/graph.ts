@@ -1,0 +1,45 @@
+import { posix } from 'node:path'
+import { filesUnder, readText } from '../support/workspace.ts'
+import { findImports } from './find-imports.ts'
+
+/** Each source file of a package, with the files of the package that it imports. Imports of types alone count. */
+export type Graph = ReadonlyMap<string, readonly string[]>
+
+export function graphOf(folder: string): Graph {
+  const files = filesUnder(`${folder}/src`, '.ts')
+  return new Map(
+    files.map((file) => {
+      const targets = findImports(file, readText(file))
+        .filter(({ specifier }) => specifier.startsWith('.'))
+        .map(({ specifier }) => posix.join(posix.dirname(file), specifier))
+      return [file, [...new Set(targets)]]
+    }),
+  )
+}
+
+/** A way from each file that is part of a circle back to itself, one for each circle that a search comes upon. */
+export function circlesIn(graph: Graph): string[] {
+  const circles: string[] = []
+  const done = new Set<string>()
+  const way: string[] = []
+  const visit = (file: string): void => {
+    const at = way.indexOf(file)
+    if (at !== -1) circles.push([...way.slice(at), file].join(' → '))
+    if (at !== -1 || done.has(file)) return
+    way.push(file)
+    for (const target of graph.get(file) ?? []) visit(target)
+    way.pop()
+    done.add(file)
+  }
+  for (const file of graph.keys()) visit(file)
+  return circles
+}
+
+/** Short files that one other file alone imports: they belong into that file. */
+export function crumbsIn(graph: Graph, linesOf: (file: string) => number): string[] {
+  const maxLines = 25
+  return [...graph.keys()].filter((file) => {
+    const importers = [...graph].filter(([, targets]) => targets.includes(file))
+    return importers.length === 1 && linesOf(file) < maxLines
+  })
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { packages, readText } from '../support/workspace.ts'
+import { circlesIn, crumbsIn, type Graph, graphOf } from './graph.ts'
+
+/** Packages whose files import each other in circles still, and why. */
+const withCircles: Readonly<Record<string, string>> = {
+  'packages/core': 'policies, checks and decisions take types of each other',
+  'packages/redis': 'a type of the way of a call stands in the file that uses it',
+  'packages/http': 'requests take a type of the admission, which takes requests',
+}
+
+/** Packages with short files that one other file alone imports, and why. */
+const withCrumbs: Readonly<Record<string, string>> = {
+  'packages/core': 'two algorithms are the bucket and a few lines, and a key has a file of its own',
+  'packages/headers': 'a dialect has a file of its own, however short',
+  'packages/http': 'holds and Vary have short files',
+}
+
+/** Files that have to stand alone, by the ends of their paths, and why. */
+const ownFiles: readonly (readonly [end: string, reason: string])[] = [
+  ['/src/read-lua.ts', 'the build writes the texts of the scripts in its place'],
+]
+
+const linesOf = (file: string): number => readText(file).trimEnd().split('\n').length
+
+describe.each(packages())('the files of $folder', ({ folder }) => {
+  const graph = graphOf(folder)
+
+  it.skipIf(folder in withCircles)('import each other in one direction', () => {
+    expect(circlesIn(graph)).toEqual([])
+  })
+
+  it.skipIf(folder in withCrumbs)('are no crumbs of the one file that imports them', () => {
+    const crumbs = crumbsIn(graph, linesOf)
+    const isOwn = (file: string): boolean => ownFiles.some(([end]) => file.endsWith(end))
+    expect(crumbs.filter((file) => !isOwn(file))).toEqual([])
+  })
+})
+
+describe('the check of circles', () => {
+  const graphFrom = (files: Readonly<Record<string, readonly string[]>>): Graph =>
+    new Map(Object.entries(files))
+
+  it('finds none where imports go one way, by however many ways', () => {
+    expect(circlesIn(graphFrom({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([])
+  })
+
+  it('finds a circle of two, of three, and of a file that imports itself', () => {
+    expect(circlesIn(graphFrom({ a: ['b'], b: ['a'] }))).toEqual(['a → b → a'])
+    expect(circlesIn(graphFrom({ a: ['b'], b: ['c'], c: ['b'] }))).toEqual(['b → c → b'])
+    expect(circlesIn(graphFrom({ a: ['a'] }))).toEqual(['a → a'])
+  })
+
+  it('counts imports of types, and of what is exported again', () => {
+    const files = [...graphOf('packages/queue')].filter(([file]) => file.endsWith('src/index.ts'))
+    const [[, targets = []] = []] = files
+    expect(targets).toContain('packages/queue/src/job.ts')
+  })
+})
+
+describe('the check of crumbs', () => {
+  it('finds short files with one importer alone', () => {
+    const graph: Graph = new Map([
+      ['long', []],
+      ['shared', []],
+      ['crumb', []],
+      ['a', ['long', 'shared', 'crumb']],
+      ['b', ['shared', 'a']],
+    ])
+    expect(crumbsIn(graph, (file) => (file === 'long' ? 25 : 24))).toEqual(['crumb', 'a'])
+  })
+})

@@ -1,0 +1,134 @@
+import { createFetch } from '@sluice/client'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { GateRegistry } from '../../packages/client/src/throttle/registry.ts'
+import { abortsAfter, limitedApi } from './limited-api.ts'
+import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+
+beforeEach(fakeTime)
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const origin = 'https://api.example.com'
+const slow = { name: 'slow', limit: 10, window: '10s' } as const
+
+describe('a call that is aborted in the line', () => {
+  it('leaves its place to those behind it, however many are', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch })
+    const calls = Array.from({ length: 11 }, () => fetch(origin))
+    await vi.advanceTimersByTimeAsync(100)
+    const refusedMs = performance.now()
+    for (let half = 0; half < 240; half++) {
+      const call = fetch(origin, { signal: abortsAfter(5000) })
+      call.catch(() => undefined)
+      calls.push(call)
+      await vi.advanceTimersByTimeAsync(500)
+    }
+    const settledCalls = await settled(Promise.allSettled(calls))
+    // One a second, twice as many as that want to go.
+    expect(api.arrivals.filter(({ atMs }) => atMs > refusedMs).length).toBeGreaterThanOrEqual(100)
+    const statuses = settledCalls.map((call) =>
+      call.status === 'fulfilled' ? call.value.status : 0,
+    )
+    expect(statuses).not.toContain(429)
+  })
+
+  it('keeps nobody waiting at a gate that is open', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch })
+    await settled(Promise.all(Array.from({ length: 11 }, () => fetch(origin))))
+    const call = () => fetch(origin, { signal: abortsAfter(1500) })
+    await settled(Promise.allSettled(Array.from({ length: 50 }, call)))
+    const startMs = performance.now()
+    expect((await settled(fetch(origin))).status).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(2000)
+  })
+
+  it('costs those who wait nothing, nor does one that would not wait so long, however many are', async () => {
+    const api = limitedApi({ policiesOf: () => [slow] })
+    const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 600_000 })
+    const controller = new AbortController()
+    const patient = Array.from({ length: 500 }, () => fetch(origin, { signal: controller.signal }))
+    await vi.advanceTimersByTimeAsync(3_000)
+    const looks = vi.spyOn(GateRegistry.prototype, 'gatesOf')
+    const impatient = createFetch({ fetch: api.fetch, maxWaitMs: 1_000, retries: 0 })
+    const others = Array.from({ length: 200 }, () => impatient(origin))
+    const aborted = Array.from({ length: 200 }, () => fetch(origin, { signal: abortsAfter(1) }))
+    await settled(Promise.allSettled([...others, ...aborted]))
+    // Each of them looks some times; all who wait are looked at now and then.
+    expect(looks.mock.calls.length).toBeLessThan(20_000)
+    controller.abort()
+    await settled(Promise.allSettled(patient))
+  })
+
+  it('leaves no timer', async () => {
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '30' } })
+    const fetch = createFetch({ fetch: api.fetch, retries: 0 })
+    await fetch(origin)
+    const controller = new AbortController()
+    const { signal } = controller
+    const calls = Promise.allSettled([1, 2, 3].map(() => fetch(origin, { signal })))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(vi.getTimerCount()).toBe(1)
+    controller.abort()
+    await calls
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a call that one gate holds for long', () => {
+  const login = { name: 'login', limit: 1, window: '50s' } as const
+  const site = { name: 'site', limit: 5, window: '5s' } as const
+
+  it('takes nothing of its other gates meanwhile', async () => {
+    const api = limitedApi({ policiesOf: (path) => (path === '/login' ? [site, login] : [site]) })
+    const fetch = createFetch({ fetch: api.fetch })
+    const calls = [fetch(`${origin}/login`), fetch(`${origin}/login`)]
+    await vi.advanceTimersByTimeAsync(100)
+    // The gate of the site closes for five seconds, and spaces calls by one then.
+    for (let call = 0; call < 6; call++) calls.push(fetch(`${origin}/items`))
+    await vi.advanceTimersByTimeAsync(7000)
+    for (let call = 0; call < 20; call++) calls.push(fetch(`${origin}/login`))
+    const startMs = performance.now()
+    expect((await settled(fetch(`${origin}/items`))).status).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(3000)
+    await settled(Promise.allSettled(calls))
+  })
+
+  it('passes in its turn, though others take each of its gates all the time', async () => {
+    const a = { name: 'a', limit: 10, window: '5s' } as const
+    const b = { name: 'b', limit: 10, window: '5s' } as const
+    const of: Record<string, (typeof a)[] | (typeof b)[]> = { '/a': [a], '/b': [b] }
+    const api = limitedApi({ policiesOf: (path) => of[path] ?? [a, b] })
+    const fetch = createFetch({ fetch: api.fetch, maxTotalWaitMs: 600_000 })
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    const calls: Promise<Response>[] = []
+    const call = (path: string, ms: number) => {
+      const one = fetch(origin + path, { signal: abortsAfter(ms) })
+      one.catch(() => undefined)
+      calls.push(one)
+    }
+    // The two open 300 ms apart, and let one pass each 550 ms from then on.
+    for (const path of ['/a', '/b', '/both']) await settled(fetch(origin + path))
+    for (let count = 0; count < 9; count++) call('/a', 60_000)
+    await vi.advanceTimersByTimeAsync(300)
+    for (let count = 0; count < 9; count++) call('/b', 60_000)
+    await vi.advanceTimersByTimeAsync(100)
+    const startMs = performance.now()
+    const both = [1, 2, 3].map(() => fetch(`${origin}/both`))
+    let tookMs = Number.POSITIVE_INFINITY
+    void Promise.all(both).then(() => {
+      tookMs = performance.now() - startMs
+    })
+    for (let tick = 0; tick < 120; tick++) {
+      call('/a', 20_000)
+      call('/b', 20_000)
+      await vi.advanceTimersByTimeAsync(250)
+    }
+    await settled(Promise.allSettled(calls))
+    // Behind five seconds until the gates open, and two calls in front.
+    expect(tookMs).toBeLessThan(10_000)
+  })
+})

@@ -1,0 +1,182 @@
+import { memoryStore } from '@sluice/core'
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundEvent,
+  type OutboundOptions,
+} from '@sluice/outbound'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type FlakyStore, flakyStore } from './flaky-store.ts'
+
+let answers: Response[]
+
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+  })
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  answers = []
+  vi.stubGlobal('fetch', async () => answers.shift() ?? new Response(''))
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
+
+function make(options: Partial<OutboundOptions> = {}): Outbound {
+  return createOutbound({
+    name: 'crm',
+    limits: [{ limit: 100, window: '1s' }],
+    maxWait: '1d',
+    ...options,
+  })
+}
+
+const refusal = (retryAfter: string, status = 429): Response =>
+  new Response('', { status, headers: { 'Retry-After': retryAfter } })
+
+/** How long a call waits. */
+async function waitOf(outbound: Outbound): Promise<number> {
+  const askedAt = Date.now()
+  await outbound.fetch('https://crm.example/')
+  return Date.now() - askedAt
+}
+
+describe('a pause', () => {
+  let store: FlakyStore
+  let told: Outbound
+  let other: Outbound
+
+  /** Two processes on a store that is known to both. */
+  beforeEach(async () => {
+    store = flakyStore()
+    told = make({ store })
+    other = make({ store })
+    const first = Promise.all([waitOf(told), waitOf(other)])
+    await vi.advanceTimersByTimeAsync(5_000)
+    await first
+  })
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['an answer', async () => refusal('7')],
+    ['the answer of got', async () => ({ statusCode: 429, headers: { 'retry-after': '7' } })],
+    [
+      'an error of axios',
+      async () => {
+        const response = { status: 503, headers: new Map([['Retry-After', '7']]) }
+        throw Object.assign(new Error('refused'), { response })
+      },
+    ],
+  ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
+    const events: OutboundEvent[] = []
+    const caller = make({ store, onEvent: (event) => events.push(event) })
+    await caller.schedule(call).catch(() => undefined)
+    await caller.close()
+    const waits = waitOf(other)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(await waits).toBeGreaterThanOrEqual(7_000)
+    expect(events.find(({ type }) => type === 'paused')).toMatchObject({ forMs: 7_000 })
+    expect(events.find(({ type }) => type === 'call')).toMatchObject({
+      answer: expect.any(Number),
+    })
+  })
+
+  it('outlives the process that was told, whether it is closed or dies', async () => {
+    answers = [refusal('3600')]
+    await told.fetch('https://crm.example/')
+    await told.close()
+    const waits = waitOf(other)
+    await vi.advanceTimersByTimeAsync(3_700_000)
+    expect(await waits).toBeGreaterThanOrEqual(3_600_000 - 50)
+    expect(await waits).toBeLessThan(3_602_000)
+  })
+
+  it('is what the last of several answers says that asks for most', async () => {
+    answers = [refusal('60')]
+    await told.fetch('https://crm.example/')
+    await vi.advanceTimersByTimeAsync(10)
+    const again = make({ store })
+    // A second process was told less, at the same time.
+    answers = [refusal('1')]
+    const lesser = again.fetch('https://crm.example/')
+    const waits = waitOf(other)
+    await vi.advanceTimersByTimeAsync(70_000)
+    await lesser
+    expect(await waits).toBeGreaterThanOrEqual(59_000)
+  })
+
+  it('is told again to a store that has lost its data', async () => {
+    answers = [refusal('60')]
+    await told.fetch('https://crm.example/')
+    await vi.advanceTimersByTimeAsync(1_000)
+    store.loseAll()
+    const waits = waitOf(other)
+    await vi.advanceTimersByTimeAsync(70_000)
+    expect(await waits).toBeGreaterThanOrEqual(58_000)
+  })
+
+  it('reaches the fleet though the store was away when it began', async () => {
+    let answer: (response: Response) => void = () => undefined
+    vi.stubGlobal(
+      'fetch',
+      () =>
+        new Promise<Response>((resolve) => {
+          answer = resolve
+        }),
+    )
+    const call = told.fetch('https://crm.example/')
+    await vi.advanceTimersByTimeAsync(100)
+    store.isAway = true
+    answer(refusal('60'))
+    await call
+    await vi.advanceTimersByTimeAsync(4_000)
+    store.isAway = false
+    await vi.advanceTimersByTimeAsync(8_000)
+    vi.stubGlobal('fetch', async () => new Response(''))
+    const waits = waitOf(make({ store }))
+    await vi.advanceTimersByTimeAsync(70_000)
+    expect(await waits).toBeGreaterThanOrEqual(47_000)
+  })
+
+  it('does not end sooner or later because a clock is set', async () => {
+    answers = [refusal('60')]
+    await told.fetch('https://crm.example/')
+    const memory = make({ store: memoryStore() })
+    answers = [refusal('60')]
+    await memory.fetch('https://crm.example/')
+    const startedAt = performance.now()
+    vi.setSystemTime(Date.now() + 3_600_000)
+    const ends = told.fetch('https://crm.example/').then(() => performance.now() - startedAt)
+    await vi.advanceTimersByTimeAsync(59_000)
+    expect(told.waiting).toBe(1)
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(await ends).toBeGreaterThanOrEqual(59_900)
+  })
+})
+
+it.each([
+  ['429 with Retry-After', 429, { 'Retry-After': '7' }, 7_000],
+  ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000],
+  ['403 with Retry-After', 403, { 'Retry-After': '7' }, 7_000],
+  ['429 that says nothing', 429, {}, 1_000],
+  ['503 that says nothing', 503, {}, 0],
+  ['403 that says nothing', 403, {}, 0],
+  ['403 with nothing left', 403, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9' }, 9_000],
+  ['403 with nothing left, for who knows how long', 403, { 'X-RateLimit-Remaining': '0' }, 1_000],
+  ['403 with something left', 403, { 'X-RateLimit-Remaining': '5', 'X-RateLimit-Reset': '9' }, 0],
+  [
+    'a date by its own clock',
+    429,
+    { Date: 'Thu, 01 Jan 2026 00:00:00 GMT', 'Retry-After': 'Thu, 01 Jan 2026 00:00:20 GMT' },
+    20_000,
+  ],
+])('holds calls up after %s', async (_what, status, headers, pauseMs) => {
+  answers = [new Response('', { status, headers })]
+  const outbound = make({ store: memoryStore() })
+  await outbound.fetch('https://crm.example/')
+  const waits = waitOf(outbound)
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(await waits).toBeGreaterThanOrEqual(pauseMs)
+  expect(await waits).toBeLessThanOrEqual(pauseMs + 100)
+})

@@ -1,0 +1,245 @@
+import { memoryStore } from '@sluice/core'
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundEvent,
+  type OutboundOptions,
+} from '@sluice/outbound'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { mostWithin } from '../queue/rolling.ts'
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+describe('an outbound', () => {
+  let events: OutboundEvent[]
+
+  beforeEach(() => {
+    vi.useFakeTimers({
+      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+    })
+    events = []
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+  })
+
+  function make(options: Partial<OutboundOptions> = {}): Outbound {
+    return createOutbound({
+      name: 'crm',
+      limits: [{ limit: 2, window: '1s' }],
+      by: 'process-1',
+      onEvent: (event) => events.push(event),
+      ...options,
+    })
+  }
+
+  it('never has a third party count more than its limit in any window, wherever it counts, from any process', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          limit: fc.integer({ min: 1, max: 6 }),
+          windowMs: fc.integer({ min: 100, max: 1_000 }),
+          fleet: fc.integer({ min: 1, max: 4 }),
+          calls: fc.array(
+            fc.record({
+              cost: fc.integer({ min: 1, max: 3 }),
+              arrivesAfterMs: fc.integer({ min: 0, max: 1_500 }),
+              answersAfterMs: fc.integer({ min: 0, max: 1_500 }),
+              // Given up before it arrives, or after.
+              abortsAfterMs: fc.option(fc.integer({ min: 0, max: 3_000 })),
+            }),
+            { minLength: 1, maxLength: 40 },
+          ),
+        }),
+        async ({ limit, windowMs, fleet, calls }) => {
+          const store = memoryStore()
+          const limits = [{ limit, window: windowMs }]
+          const outbounds = Array.from({ length: fleet }, () =>
+            make({ store, limits, maxWait: '1h', lateArrival: '2s' }),
+          )
+          const counted: number[] = []
+          async function arrive({ cost, arrivesAfterMs, answersAfterMs }: (typeof calls)[number]) {
+            await wait(arrivesAfterMs)
+            for (let i = 0; i < Math.min(cost, limit); i += 1) counted.push(Date.now())
+            await wait(answersAfterMs)
+          }
+          const done = calls.map((call, index) =>
+            outbounds[index % fleet]?.schedule(
+              async () => {
+                const arrival = arrive(call)
+                if (call.abortsAfterMs === null) return arrival
+                await Promise.race([arrival, wait(call.abortsAfterMs)])
+                throw new Error('given up')
+              },
+              { cost: Math.min(call.cost, limit) },
+            ),
+          )
+          const settled = Promise.allSettled(done)
+          await vi.advanceTimersByTimeAsync(900_000)
+          await settled
+          expect(mostWithin(counted, windowMs)).toBeLessThanOrEqual(limit)
+          await Promise.all(outbounds.map((outbound) => outbound.close()))
+        },
+      ),
+      { numRuns: 40 },
+    )
+  }, 60_000)
+
+  it('uses nearly all of a quota', async () => {
+    const outbound = make({ limits: [{ limit: 20, window: '1s' }] })
+    let count = 0
+    for (let i = 0; i < 700; i += 1) {
+      void outbound.schedule(async () => {
+        await wait(25)
+        count += 1
+        await wait(25)
+      })
+    }
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(count / 600).toBeGreaterThan(0.9)
+  })
+
+  it('holds all of several quotas', async () => {
+    const limits = [
+      { limit: 2, window: '1s' },
+      { limit: 3, window: '1m' },
+    ] as const
+    const outbound = make({ limits, maxWait: '5m' })
+    const made: number[] = []
+    for (let i = 0; i < 5; i += 1) void outbound.schedule(async () => void made.push(Date.now()))
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(made).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(40_000)
+    expect(made).toHaveLength(5)
+  })
+
+  it('makes the more urgent calls first, and those of one priority in their order', async () => {
+    const outbound = make({ limits: [{ limit: 1, window: '1s' }] })
+    const order: string[] = []
+    const call = (label: string, priority: number) =>
+      outbound.schedule(async () => void order.push(label), { priority })
+    const done = [call('first', 0), call('later', 0), call('urgent', 1), call('last', -1)]
+    await vi.advanceTimersByTimeAsync(10_000)
+    await Promise.all(done)
+    expect(order).toEqual(['urgent', 'first', 'later', 'last'])
+  })
+
+  it('has no more calls wait than it may, and none longer', async () => {
+    const outbound = make({ limits: [{ limit: 1, window: '1m' }], maxQueue: 1, maxWait: '2s' })
+    await outbound.schedule(async () => undefined)
+    const waits = outbound.schedule(async () => undefined).catch((error) => error)
+    await expect(outbound.schedule(async () => undefined)).rejects.toMatchObject({
+      code: 'SLUICE_OUTBOUND_REFUSED',
+      message: /maxQueue/,
+    })
+    expect(outbound.waiting).toBe(1)
+    await vi.advanceTimersByTimeAsync(2_100)
+    expect(await waits).toMatchObject({ code: 'SLUICE_OUTBOUND_REFUSED', message: /maxWait/ })
+    expect(outbound.waiting).toBe(0)
+  })
+
+  it('forgets a call whose signal is aborted, and refuses all when it is closed', async () => {
+    const outbound = make({ limits: [{ limit: 1, window: '1m' }] })
+    await outbound.schedule(async () => undefined)
+    const controller = new AbortController()
+    const made = vi.fn()
+    const aborted = outbound.schedule(made, { signal: controller.signal }).catch((error) => error)
+    const closed = outbound.schedule(made).catch((error) => error)
+    await vi.advanceTimersByTimeAsync(100)
+    controller.abort(new Error('the user left'))
+    expect(await aborted).toMatchObject({ message: 'the user left' })
+    await outbound.close()
+    expect(await closed).toMatchObject({ code: 'SLUICE_OUTBOUND_REFUSED' })
+    await expect(outbound.schedule(made)).rejects.toThrow(/closed/)
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(made).not.toHaveBeenCalled()
+    expect(events.flatMap((event) => (event.type === 'refused' ? [event.reason] : []))).toEqual([
+      'aborted',
+      'closed',
+      'closed',
+    ])
+  })
+
+  it.each([
+    ['429 with Retry-After', 429, { 'Retry-After': '7' }, 7_000],
+    ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000],
+    ['429 that says nothing', 429, {}, 1_000],
+    ['nothing left', 200, { RateLimit: '"default";r=0;t=5' }, 5_000],
+    [
+      'nothing left, as GitHub says it',
+      200,
+      { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '5' },
+      5_000,
+    ],
+    ['something left', 200, { RateLimit: '"default";r=3;t=5' }, 0],
+    ['503 that says nothing', 503, {}, 0],
+  ])('holds up the whole fleet after %s', async (_what, status, headers, pauseMs) => {
+    const store = memoryStore()
+    const limits = [{ limit: 100, window: '1s' }] as const
+    const [one, other] = [make({ store, limits }), make({ store, limits })]
+    const answers = [new Response('', { status, headers })]
+    const fetched = vi.fn(async () => answers.shift() ?? new Response(''))
+    vi.stubGlobal('fetch', fetched)
+    expect((await one.fetch('https://crm.example/contacts?token=1')).status).toBe(status)
+    const beganAt = Date.now()
+    const later = [one, other].map(async (outbound) => {
+      await outbound.fetch('https://crm.example/')
+      return Date.now() - beganAt
+    })
+    await vi.advanceTimersByTimeAsync(20_000)
+    for (const waitedMs of await Promise.all(later)) {
+      expect(waitedMs).toBeGreaterThanOrEqual(pauseMs)
+      expect(waitedMs).toBeLessThanOrEqual(pauseMs + 1_000)
+    }
+    const paused = events.filter(({ type }) => type === 'paused')
+    expect(paused).toHaveLength(pauseMs > 0 ? 1 : 0)
+    await Promise.all([one.close(), other.close()])
+  })
+
+  it('tells who called what, when, at what cost, and what came of it, without secrets of the URL', async () => {
+    vi.stubGlobal('fetch', async () => new Response('', { status: 201 }))
+    const outbound = make()
+    const startedAt = Date.now()
+    await outbound.fetch('https://crm.example/contacts?token=1', { method: 'POST', cost: 2 })
+    await vi.advanceTimersByTimeAsync(2_000)
+    await expect(
+      outbound.schedule(() => Promise.reject(new Error('down')), { label: 'sync' }),
+    ).rejects.toThrow('down')
+    expect(events).toMatchObject([
+      {
+        outbound: 'crm',
+        by: 'process-1',
+        type: 'call',
+        label: 'POST https://crm.example/contacts',
+        cost: 2,
+        startedAt,
+        waitMs: 0,
+        runMs: 0,
+        answer: 201,
+      },
+      { type: 'call', label: 'sync', cost: 1, answer: 'failed' },
+    ])
+    await outbound.close()
+  })
+
+  it.each([
+    [{ name: '' }, /^name must be/],
+    [{ limits: [] }, /^limits must be/],
+    [{ limits: [{ limit: 0, window: '1s' }] }, /^limits\[0\]\.limit must be/],
+    [{ limits: [{ limit: 1, window: '1' }] }, /^limits\[0\]\.window must be/],
+    [{ maxQueue: 0 }, /^maxQueue must be/],
+    [{ maxWait: 0 }, /^maxWait must be/],
+    [{ timeout: 0 }, /^timeout must be/],
+    [{ lateArrival: 'late' }, /^lateArrival must be/],
+    [{ recovery: -1 }, /^recovery must be/],
+    [{ onEvent: 5 }, /^onEvent must be/],
+    [{ rate: 5 }, /there is no option 'rate'/],
+  ])('refuses options that cannot be meant: %j', async (wrong, message) => {
+    expect(() => make(wrong as Partial<OutboundOptions>)).toThrow(message)
+    await expect(make().schedule(async () => 1, { cost: 3 })).rejects.toThrow(
+      /^cost must be a whole number from 1 to 2/,
+    )
+  })
+})
