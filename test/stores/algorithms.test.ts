@@ -1,13 +1,7 @@
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import {
-  memoryDriver,
-  type OpenedStore,
-  packedDriver,
-  postgresDriver,
-  serverOf,
-} from './store-drivers.ts'
+import { memoryDriver, type OpenedStore, packedDriver, serverOf } from './store-drivers.ts'
 
 describe.each([memoryDriver, packedDriver])('$name', (driver) => {
   const server = serverOf(driver)
