@@ -5,20 +5,13 @@ import { filesUnder, readText } from '../support/workspace.ts'
 /** Where the names of algorithms are at home. */
 const home = 'packages/core/src/algorithms/'
 
-/** Files that still compare names, until the way to Redis is written in terms of traits. */
-const pending: ReadonlySet<string> = new Set(
-  ['denials', 'general-call', 'redis-store', 'scripts', 'shards', 'usual-states'].map(
-    (name) => `packages/redis/src/${name}.ts`,
-  ),
-)
-
 const name = `['"](?:${[...algorithmNames, 'penalty'].join('|')})['"]`
 const comparison = new RegExp(`(?:[=!]==?|\\bcase)\\s*${name}|${name}\\s*[=!]==?`)
 
 describe('the name of an algorithm', () => {
   it('is compared by no other module: what is special about an algorithm is a trait', () => {
     const found = filesUnder('packages', '.ts')
-      .filter((file) => file.includes('/src/') && !file.startsWith(home) && !pending.has(file))
+      .filter((file) => file.includes('/src/') && !file.startsWith(home))
       .flatMap((file) =>
         readText(file)
           .split('\n')

@@ -4,8 +4,6 @@ import { circlesIn, crumbsIn, type Graph, graphOf } from './graph.ts'
 
 /** Packages whose files import each other in circles still, and why. */
 const withCircles: Readonly<Record<string, string>> = {
-  'packages/core': 'policies, checks and decisions take types of each other',
-  'packages/redis': 'a type of the way of a call stands in the file that uses it',
   'packages/http': 'requests take a type of the admission, which takes requests',
 }
 

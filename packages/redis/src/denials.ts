@@ -1,4 +1,4 @@
-import { algorithms, type Check, type Outcome } from '@sluice/core'
+import { algorithms, type Check, type Outcome, type Policy } from '@sluice/core'
 import { LRUCache } from 'lru-cache'
 import { type Answer, isFailure } from './reply.ts'
 import type { Row } from './row.ts'
@@ -90,7 +90,7 @@ export class Denials {
     for (let index = 0; index < keys.length; index += 1) {
       const check = checks[index]
       const key = keys[index] ?? ''
-      if (check?.policy.algorithm !== 'penalty') continue
+      if (!check || !countsStrikes(check.policy)) continue
       // It may be blocked by now.
       if (this.#isSettledSince(key, denial.settlements)) return false
       const own = this.#denials.peek(key)
@@ -167,7 +167,7 @@ export class Denials {
   #learnStrikes({ keys }: Row, outcomes: readonly Outcome[], settlements: number): void {
     for (const [index, { policy, allowed, remaining }] of outcomes.entries()) {
       const key = keys[index] ?? ''
-      if (policy.algorithm !== 'penalty' || !allowed || remaining === undefined) continue
+      if (!countsStrikes(policy) || !allowed || remaining === undefined) continue
       if (!this.#isSettledSince(key, settlements)) this.#strikes.learn(key, remaining)
     }
   }
@@ -220,12 +220,16 @@ function longestDenial(outcomes: readonly Outcome[]): number {
 
 /** Leases can be given back at any time; and a denial that counts has to be counted. */
 function isLasting({ policy }: Outcome): boolean {
-  return policy.algorithm !== 'concurrency' && !mustBeCounted({ policy })
+  return algorithms[policy.algorithm].counts !== 'leases' && !mustBeCounted({ policy })
 }
 
 /** Whether the store has to count each denial for itself: strikes can be told it later, several at once. */
 function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
-  return policy.countDenied && policy.algorithm !== 'penalty'
+  return policy.countDenied && !countsStrikes(policy)
+}
+
+function countsStrikes({ algorithm }: Policy): boolean {
+  return algorithms[algorithm].counts === 'strikes'
 }
 
 /** Whether no wait helps. For another cost than the one that was denied, the wait that is told is the least. */

@@ -52,11 +52,11 @@ export class GeneralCall {
     const { policy, limit } = check
     const known = encodedPolicies.get(policy)
     if (known?.limit === limit && known.settings === this.#settings) return known.json
-    const usual = policy.algorithm === 'penalty' ? 'penalty' : usualOf(check, this.#settings)
+    const usual = usualOf(check, this.#settings)
     const json = JSON.stringify({
       algorithm: policy.algorithm,
       usual,
-      fields: usual && usualFields(usual, check, this.#settings),
+      fields: usual && usualFields(check, this.#settings),
       limit,
       window: policy.windowMs,
       capacity: capacityOf(check),

@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { algorithmOf, type Check, type Policy } from '@sluice/core'
-import type { Encoding } from './scripts.ts'
 import { tags } from './tags.ts'
+import type { Encoding } from './usual-states.ts'
 
 export interface KeyOptions {
   readonly prefix: string

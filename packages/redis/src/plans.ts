@@ -1,6 +1,6 @@
 import type { Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
-import { type StoreSettings, type UsualName, usualFields, usualOf } from './usual-states.ts'
+import { type StoreSettings, usualFields, usualOf } from './usual-states.ts'
 
 /** How requests that consume by one list of policies travel: one script decides them, and its arguments are the same for all of them. */
 export interface Plan {
@@ -63,12 +63,12 @@ export class Plans {
   #make(checks: readonly Check[]): Plan | undefined {
     const names = new Set(checks.map((check) => usualOf(check, this.#settings)))
     const [name] = names
-    if (name === undefined || names.size > 1) return undefined
-    const [first = [], ...others] = checks.map((check) => this.#fields(name, check))
-    return { script: this.#scripts.usual[name], first, others: others.flat(), width: checks.length }
-  }
-
-  #fields(name: UsualName, check: Check): string[] {
-    return usualFields(name, check, this.#settings).map(String)
+    // A penalty has a say in what others deny: that is for the general script.
+    const script = name === undefined ? undefined : this.#scripts.usual.get(name)
+    if (!script || names.size > 1) return undefined
+    const [first = [], ...others] = checks.map((check) =>
+      usualFields(check, this.#settings).map(String),
+    )
+    return { script, first, others: others.flat(), width: checks.length }
   }
 }

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import {
   type Ask,
   type Asker,
+  algorithms,
   type Check,
   type MaybePromise,
   notify,
@@ -207,7 +208,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 }
 
 function isBounded({ policy, limit }: Check): boolean {
-  return policy.algorithm !== 'sliding-log' || limit <= maxSortedSetLimit
+  return !algorithms[policy.algorithm].keepsEachUnit || limit <= maxSortedSetLimit
 }
 
 function monotonicMs(): number {

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readLua } from './read-lua.ts'
-import type { UsualName } from './usual-states.ts'
-
-/** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
-export type Encoding = 'packed' | 'sorted-set'
+import type { Encoding, UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -16,7 +13,7 @@ export interface Scripts {
   /** Decides any call. */
   readonly general: Script
   /** Decides calls whose requests consume by one list of policies, all of one module. */
-  readonly usual: { readonly [name in UsualName]: Script }
+  readonly usual: ReadonlyMap<UsualName, Script>
 }
 
 const packedLog = [
@@ -29,64 +26,78 @@ const packedLog = [
 const sortedSetLog = ['sliding-log', 'sliding-log-sorted-set']
 
 interface Parts {
-  /** The file of the module. */
+  /** The file of the module, and that of how to undo what it wrote. */
   readonly module: string
+  readonly undo: string
+  /** A file that the module shares with the whole algorithm. */
+  readonly shared?: string
   readonly algorithm: string
   /** The files of the whole algorithm, for keys in no usual state. */
   readonly whole: readonly string[]
+  /** Whether a log is one string, and whether the third number is the level of a bucket. */
+  readonly isShort?: boolean
+  readonly hasLevel?: boolean
 }
 
 const parts: { readonly [name in UsualName]: Parts } = {
   'sliding-log-string': {
-    module: 'sliding-log-string',
+    ...alike('sliding-log-string'),
     algorithm: 'sliding-log',
     whole: packedLog,
+    isShort: true,
   },
   'sliding-log-blocks': {
     module: 'sliding-log-blocks',
+    undo: 'undo-blocks',
+    shared: 'block-layout',
     algorithm: 'sliding-log',
     whole: packedLog,
   },
   'sliding-counter': alike('sliding-counter'),
   'fixed-window': alike('fixed-window'),
-  'token-bucket': alike('token-bucket'),
+  'token-bucket': { ...alike('token-bucket'), hasLevel: true },
   'leaky-bucket': {
     module: 'token-bucket',
+    undo: 'undo-string',
     algorithm: 'leaky-bucket',
     whole: ['token-bucket', 'leaky-bucket'],
+    hasLevel: true,
   },
+  penalty: alike('penalty'),
 }
 
 function alike(name: string): Parts {
-  return { module: name, algorithm: name, whole: [name] }
+  return { module: name, undo: 'undo-string', algorithm: name, whole: [name] }
 }
+
+/** A penalty never stands alone in a list, so only the general script has its module. */
+const scripted: readonly UsualName[] = [
+  'sliding-log-string',
+  'sliding-log-blocks',
+  'sliding-counter',
+  'fixed-window',
+  'token-bucket',
+  'leaky-bucket',
+]
 
 /** Puts the scripts together from their files. */
 export function loadScripts(encoding: Encoding): Scripts {
-  const usual = (name: UsualName): Script => usualScript(name)
   return {
     general: generalScript(encoding),
-    usual: {
-      'sliding-log-string': usual('sliding-log-string'),
-      'sliding-log-blocks': usual('sliding-log-blocks'),
-      'sliding-counter': usual('sliding-counter'),
-      'fixed-window': usual('fixed-window'),
-      'token-bucket': usual('token-bucket'),
-      'leaky-bucket': usual('leaky-bucket'),
-    },
+    usual: new Map(scripted.map((name) => [name, usualScript(parts[name])])),
   }
 }
 
-function usualScript(name: UsualName): Script {
-  const { module, algorithm, whole } = parts[name]
-  const text = moduleText(module)
+function usualScript(part: Parts): Script {
+  const { algorithm, whole, isShort = false, hasLevel = false } = part
+  const text = moduleText(part)
   return script([
     readLua('shared'),
     // Twice, so that a request of one policy needs no function around it.
     text,
     readLua('usual-alone'),
-    `local function open_module()\n${text}\n${readLua(undoOf(module))}\nreturn use, consume, undo\nend`,
-    `local ALGORITHM, IS_SHORT, HAS_LEVEL = '${algorithm}', ${name === 'sliding-log-string'}, ${module === 'token-bucket'}`,
+    `local open_module = ${moduleFunction(part)}`,
+    `local ALGORITHM, IS_SHORT, HAS_LEVEL = '${algorithm}', ${isShort}, ${hasLevel}`,
     readLua('report'),
     defineWhole(whole),
     readLua('usual'),
@@ -94,10 +105,6 @@ function usualScript(name: UsualName): Script {
 }
 
 function generalScript(encoding: Encoding): Script {
-  const modules = [
-    ...Object.entries(parts).map(([name, { module }]) => [name, module] as const),
-    ['penalty', 'penalty'] as const,
-  ]
   const whole = [
     ...(encoding === 'packed' ? packedLog : sortedSetLog),
     'sliding-counter',
@@ -111,23 +118,22 @@ function generalScript(encoding: Encoding): Script {
     readLua('shared'),
     readLua('report'),
     'local usuals = {}',
-    ...modules.map(
-      ([name, module]) =>
-        `usuals['${name}'] = function()\n${moduleText(module)}\n${readLua(undoOf(module))}\nreturn use, consume, undo, READS_STRING\nend`,
-    ),
+    ...Object.entries(parts).map(([name, part]) => `usuals['${name}'] = ${moduleFunction(part)}`),
     defineWhole(whole),
     readLua('decide'),
   ])
 }
 
 /** A module with what it shares with the whole algorithm. */
-function moduleText(module: string): string {
+function moduleText({ module, shared }: Parts): string {
   const text = readLua(`usual/${module}`)
-  return module === 'sliding-log-blocks' ? `${readLua('usual/block-layout')}\n${text}` : text
+  return shared ? `${readLua(`usual/${shared}`)}\n${text}` : text
 }
 
-function undoOf(module: string): string {
-  return module === 'sliding-log-blocks' ? 'usual/undo-blocks' : 'usual/undo-string'
+/** A module as a function of Lua, since each policy needs one of its own. */
+function moduleFunction(part: Parts): string {
+  const body = `${moduleText(part)}\n${readLua(`usual/${part.undo}`)}`
+  return `function()\n${body}\nreturn use, consume, undo, READS_STRING\nend`
 }
 
 /** A function, so that a call in which all keys are in a usual state defines nothing of it. */

@@ -1,4 +1,4 @@
-import { type Check, leavesTrace, type Outcome, type StoreOp } from '@sluice/core'
+import { algorithms, type Check, leavesTrace, type Outcome, type StoreOp } from '@sluice/core'
 import type { Row } from './row.ts'
 import { unknownOutcome } from './unknown-outcome.ts'
 
@@ -119,7 +119,7 @@ function countsDenials({ check }: Item): boolean {
 
 /** A penalty takes nothing of what it allows, so that it has not counted yet what another shard has denied. */
 function takesStrikes(item: Item): boolean {
-  return item.check.policy.algorithm === 'penalty' && countsDenials(item)
+  return algorithms[item.check.policy.algorithm].counts === 'strikes' && countsDenials(item)
 }
 
 function countsNoDenials(item: Item): boolean {

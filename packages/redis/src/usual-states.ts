@@ -1,5 +1,7 @@
-import { algorithms, type Check } from '@sluice/core'
-import type { Encoding } from './scripts.ts'
+import { algorithms, type Check, type CountingName } from '@sluice/core'
+
+/** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
+export type Encoding = 'packed' | 'sorted-set'
 
 /** The modules in `lua/usual/`: what decides a key that is in a usual state. */
 export type UsualName =
@@ -9,6 +11,7 @@ export type UsualName =
   | 'fixed-window'
   | 'token-bucket'
   | 'leaky-bucket'
+  | 'penalty'
 
 /** What is the same for all calls of a store. */
 export interface StoreSettings {
@@ -28,25 +31,6 @@ export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= longestString && policy.windowMs <= longestStringWindowMs
 }
 
-/** The module that decides the usual states of a check's key; `undefined` where there is none. */
-export function usualOf(check: Check, settings: StoreSettings): UsualName | undefined {
-  const { policy, limit } = check
-  if (policy.countDenied) return undefined
-  switch (policy.algorithm) {
-    case 'sliding-log':
-      if (settings.encoding !== 'packed') return undefined
-      return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
-    case 'token-bucket':
-    case 'leaky-bucket':
-      return settings.isServerClock && limit > 0 ? policy.algorithm : undefined
-    case 'sliding-counter':
-    case 'fixed-window':
-      return policy.algorithm
-    default:
-      return undefined
-  }
-}
-
 /** How long (ms) a log's key lives after a write: a share of the window longer than it must, so that it has to be set only once in that share. */
 export function logTtlMs({ policy }: Check, settings: StoreSettings): number {
   // A clock that is not Redis' own may be set back within a share.
@@ -54,30 +38,58 @@ export function logTtlMs({ policy }: Check, settings: StoreSettings): number {
   return policy.windowMs + slack + settings.ttlMargin + policy.resolutionMs - 1
 }
 
-/** The four numbers that a module uses (`use`): of a check without limit and window, which come first. */
-export function usualFields(
-  name: UsualName | 'penalty',
-  check: Check,
-  settings: StoreSettings,
-): readonly number[] {
-  const { policy, limit } = check
-  const { ttlMargin } = settings
-  switch (name) {
-    case 'sliding-log-string':
-    case 'sliding-log-blocks':
-      return [limit, policy.windowMs, policy.resolutionMs, logTtlMs(check, settings)]
-    case 'fixed-window':
-      return [limit, policy.windowMs, policy.clockAligned ? 1 : 0, ttlMargin]
-    case 'token-bucket':
-    case 'leaky-bucket':
-      return [limit, policy.windowMs, capacityOf(check), ttlMargin]
-    case 'sliding-counter':
-    case 'penalty':
-      return [limit, policy.windowMs, ttlMargin, 0]
-  }
-}
-
 /** The level of a bucket, in units · ms; the limit of all others. */
 export function capacityOf(check: Check): number {
   return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
+}
+
+/** What decides the usual states of an algorithm's keys. */
+interface UsualStates {
+  /** `undefined` where the whole algorithm has to decide. */
+  nameOf(check: Check, settings: StoreSettings): UsualName | undefined
+  /** What the module uses beside the limit and the window: two numbers. */
+  fieldsOf(check: Check, settings: StoreSettings): readonly [number, number]
+}
+
+const bucket = (name: UsualName): UsualStates => ({
+  // With another clock the time to live is set every time.
+  nameOf: ({ limit }, { isServerClock }) => (isServerClock && limit > 0 ? name : undefined),
+  fieldsOf: (check, { ttlMargin }) => [capacityOf(check), ttlMargin],
+})
+
+const usualStates: { readonly [name in CountingName]: UsualStates } = {
+  'sliding-log': {
+    nameOf(check, { encoding }) {
+      if (encoding !== 'packed') return undefined
+      return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+    },
+    fieldsOf: (check, settings) => [check.policy.resolutionMs, logTtlMs(check, settings)],
+  },
+  'sliding-counter': {
+    nameOf: () => 'sliding-counter',
+    fieldsOf: (_check, { ttlMargin }) => [ttlMargin, 0],
+  },
+  'fixed-window': {
+    nameOf: () => 'fixed-window',
+    fieldsOf: ({ policy }, { ttlMargin }) => [policy.clockAligned ? 1 : 0, ttlMargin],
+  },
+  'token-bucket': bucket('token-bucket'),
+  'leaky-bucket': bucket('leaky-bucket'),
+  // A lease is one of many members of a set.
+  concurrency: { nameOf: () => undefined, fieldsOf: () => [0, 0] },
+  penalty: { nameOf: () => 'penalty', fieldsOf: () => [0, 0] },
+}
+
+/** The module that decides the usual states of a check's key; `undefined` where there is none. */
+export function usualOf(check: Check, settings: StoreSettings): UsualName | undefined {
+  const { algorithm, countDenied } = check.policy
+  // A penalty alone takes nothing from a request that is allowed.
+  if (countDenied && algorithms[algorithm].counts !== 'strikes') return undefined
+  return usualStates[algorithm].nameOf(check, settings)
+}
+
+/** The four numbers that a module uses (`use` in Lua). */
+export function usualFields(check: Check, settings: StoreSettings): readonly number[] {
+  const { policy, limit } = check
+  return [limit, policy.windowMs, ...usualStates[policy.algorithm].fieldsOf(check, settings)]
 }
