@@ -1,7 +1,7 @@
 import { given, knownFields } from '@sluice/core'
 import { type CredentialOptions, credentialKey } from './credential.ts'
-import { headerName, present } from './header.ts'
-import type { IdentityResolver } from './key-resolver.ts'
+import { headerName, present } from './headers.ts'
+import type { IdentityResolver } from './resolver.ts'
 
 export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Native> {
   /** The header that carries it. @default 'x-api-key' */

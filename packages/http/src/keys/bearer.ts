@@ -1,6 +1,6 @@
 import { knownFields } from '@sluice/core'
 import { type CredentialOptions, credentialKey } from './credential.ts'
-import type { IdentityResolver } from './key-resolver.ts'
+import type { IdentityResolver } from './resolver.ts'
 
 /**
  * The token of `Authorization: Bearer <token>`; missing with another scheme. **Anybody can make up tokens**: give `verify`, or refuse

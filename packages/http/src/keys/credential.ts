@@ -1,7 +1,7 @@
 import { andThen, invalid, type MaybePromise, show, warnOnce } from '@sluice/core'
-import type { HttpRequest } from '../http-request.ts'
-import { identityText, tagged } from './header.ts'
-import { defineIdentity, type IdentityResolver, withEvidence } from './key-resolver.ts'
+import type { HttpRequest } from '../adapter/request.ts'
+import { identityText, tagged } from './headers.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 export interface CredentialOptions<Native = unknown> {
   /**

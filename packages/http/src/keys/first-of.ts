@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from '@sluice/core'
-import type { HttpRequest } from '../http-request.ts'
+import type { HttpRequest } from '../adapter/request.ts'
 import {
   checkResolvers,
   defineKey,
@@ -7,7 +7,7 @@ import {
   type KeyResolver,
   resolveKey,
   withEvidence,
-} from './key-resolver.ts'
+} from './resolver.ts'
 
 /** The first identity that a request has, such as its API key, else its address. */
 export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {

@@ -1,6 +1,6 @@
 import { invalid, type MaybePromise } from '@sluice/core'
-import { type Id, idKey } from './id-key.ts'
-import type { IdentityResolver } from './key-resolver.ts'
+import { type Id, idKey } from './identity.ts'
+import type { IdentityResolver } from './resolver.ts'
 
 /**
  * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as

@@ -1,6 +1,6 @@
 import { invalid, type MaybePromise } from '@sluice/core'
-import { type Id, idKey } from './id-key.ts'
-import type { IdentityResolver } from './key-resolver.ts'
+import { type Id, idKey } from './identity.ts'
+import type { IdentityResolver } from './resolver.ts'
 
 /**
  * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id, such as

@@ -1,7 +1,7 @@
 import { invalid, isWholeNumber, maxUnits, type Policy, SluiceError } from '@sluice/core'
-import type { HttpPolicyOptions } from '../http-policy.ts'
-import type { LimitOption, LimitValue } from './limit-source.ts'
-import { isLimitSource } from './limit-source.ts'
+import type { HttpPolicyOptions } from '../guard/http-policy.ts'
+import type { LimitOption, LimitValue } from './source.ts'
+import { isLimitSource } from './source.ts'
 
 /** The options that say how much is allowed. */
 type Limits<Native> = Pick<HttpPolicyOptions<Native>, 'limit' | 'defaultLimit'>

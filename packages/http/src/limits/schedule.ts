@@ -1,7 +1,7 @@
 import { tzOffset } from '@date-fns/tz'
 import { invalid, knownFields } from '@sluice/core'
-import type { LimitValue } from './limit-source.ts'
-import { type FoundLimit, isLimitValue, type LimitSource, largestOf } from './limit-source.ts'
+import type { LimitValue } from './source.ts'
+import { type FoundLimit, isLimitValue, type LimitSource, largestOf } from './source.ts'
 import { type ScheduleRule, type TimeSlot, timeSlot } from './time-slot.ts'
 
 export interface ScheduleOptions {

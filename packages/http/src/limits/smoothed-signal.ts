@@ -1,5 +1,5 @@
 import { isPromise, type MaybePromise, show } from '@sluice/core'
-import type { Report } from '../report.ts'
+import type { Report } from '../guard/report.ts'
 import { type SignalOptions, type SignalSetup, setUpSignal } from './signal.ts'
 
 /** What a signal has come to. */

@@ -1,6 +1,6 @@
 import { andThen, invalid, isOptions, type MaybePromise, show } from '@sluice/core'
-import type { Report } from '../report.ts'
-import type { LimitOption, LimitValue } from './limit-source.ts'
+import type { Report } from '../guard/report.ts'
+import type { LimitOption, LimitValue } from './source.ts'
 import {
   type FoundLimit,
   finderOf,
@@ -9,7 +9,7 @@ import {
   type LimitFinder,
   type LimitSource,
   largestOf,
-} from './limit-source.ts'
+} from './source.ts'
 
 /** Limits by tier. `default` is for those without a tier, and for tiers that the table does not have. */
 export interface TierTable<Native> {

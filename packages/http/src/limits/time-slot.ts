@@ -1,5 +1,5 @@
 import { invalid, SluiceError } from '@sluice/core'
-import type { LimitValue } from './limit-source.ts'
+import type { LimitValue } from './source.ts'
 
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 

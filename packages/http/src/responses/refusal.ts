@@ -1,8 +1,8 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { RejectBody } from '../passage.ts'
-import type { Message, PolicyGuardOptions } from '../policy-guard-options.ts'
-import type { LimitInForce } from '../rule.ts'
-import type { RequestDecision } from '../settlement/request-decision.ts'
+import type { LimitInForce } from '../guard/bound-policy.ts'
+import type { Message, PolicyGuardOptions } from '../guard/options.ts'
+import type { RejectBody } from '../guard/passage.ts'
+import type { RequestDecision } from '../lifecycle/decision.ts'
 import {
   abnormalUsage,
   type Problem,

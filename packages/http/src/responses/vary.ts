@@ -1,4 +1,4 @@
-import { fieldLines, type HttpResponse, type ResponseField } from './http-response.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 
 /** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
 export function varyOnPrefer(response: HttpResponse): ResponseField {

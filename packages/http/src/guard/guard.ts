@@ -1,0 +1,105 @@
+import {
+  given,
+  invalid,
+  isOptions,
+  type Limiter,
+  type MaybePromise,
+  memoryStore,
+  unlimited,
+} from '@sluice/core'
+import { readLists } from '../access/lists.ts'
+import type { Exchange } from '../adapter/exchange.ts'
+import { PolicyCatalogue } from '../routes/catalogue.ts'
+import { RouteGuards } from '../routes/guards.ts'
+import type { RouteOverride } from '../routes/overrides.ts'
+import { RouteRules } from '../routes/rules.ts'
+import type { Scope } from '../routes/scope.ts'
+import { bringsPolicies } from '../routes/shorthand-fields.ts'
+import type { Routing } from '../routes/table.ts'
+import type { GuardFields } from './guard-options.ts'
+import { type Passage, untouched } from './passage.ts'
+import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import type { GuardPlace } from './setup.ts'
+
+/** Limiter + key resolution + headers: an HTTP request in, a passage out. */
+export interface Guard<Native extends object, Handler = never> {
+  readonly limiter: Limiter
+  /** How many requests are held now, not counting those of routes with a `maxWaiting` of their own. */
+  readonly waiting: number
+  /** Whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
+  /**
+   * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
+   * @throws or rejects with what a function of the user throws
+   */
+  check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
+  /**
+   * The guard of a route that has limits of its own, made once for each override. What the override leaves out is as in the options of
+   * this guard.
+   * @param where what the user calls the override, for messages
+   * @throws SluiceError when one of its options is unknown, missing or out of range
+   */
+  ofRoute(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
+  /** A guard with limits of its own like those of a route, which is mounted by hand: made anew with each call. */
+  derive(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
+}
+
+/** What an adapter says of a guard beside the user's options. */
+export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope'> {
+  /** How the framework matches paths, for `routes`. */
+  readonly routing: Routing
+  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each exchange */
+  readonly scope?: Scope
+  /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
+  readonly isGlobal?: boolean
+}
+
+/**
+ * Makes a guard.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardFields<Native, Handler>,
+  { routing, scope, isGlobal = true, ...place }: GuardSite,
+): Guard<Native, Handler> {
+  if (!isOptions(options)) {
+    throw invalid({ option: place.where }, options, 'a plain object of options')
+  }
+  const { routes, profiles, ...own } = options
+  const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
+  const catalogue = new PolicyCatalogue(base, profiles)
+  const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
+  const hasNone = mayBeNone && !bringsPolicies(base)
+  const everywhere = createPolicyGuard<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
+    ...place,
+    checksAdmission: !hasNone,
+  })
+  const isApplied = isGlobal && !hasNone
+  const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
+  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
+  const rules = new RouteRules(routes, guards, routing)
+
+  return {
+    limiter: everywhere.limiter,
+    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules.hidesOnRedirect,
+    get waiting() {
+      return everywhere.waitingRoom.waiting
+    },
+    check(exchange) {
+      const rule = rules.find(exchange.request)
+      if (rule) return rule.guard === false ? untouched : rule.guard.check(exchange)
+      return isAsked ? everywhere.check(exchange) : untouched
+    },
+    ofRoute: (override, where) => guards.at(override, where),
+    derive: (override, where) => guards.create(override, { where }),
+  }
+}
+
+/** What stands for no policies: it limits nothing. */
+const nothing = { limit: unlimited, window: '1s' } as const

@@ -1,0 +1,147 @@
+import {
+  andThen,
+  type Decision,
+  invalid,
+  type Limiter,
+  type MaybePromise,
+  type Policy,
+  SluiceError,
+  show,
+  wholeNumber,
+} from '@sluice/core'
+import type { Exchange } from '../adapter/exchange.ts'
+import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
+import type { Report } from '../guard/report.ts'
+import type { Hold } from './hold.ts'
+import { refundedRules } from './refunded-rules.ts'
+
+/** What the accounts of one guard have in common. */
+export interface AccountPlace<Native> {
+  readonly limiter: Limiter
+  readonly rules: readonly Rule<Native>[]
+  readonly report: Report
+}
+
+/** One request as it was decided. */
+export interface Decided<Native extends object> {
+  readonly exchange: Exchange<Native>
+  readonly decision: Decision
+  /** All that was asked, those in shadow too. */
+  readonly checks: readonly RuleCheck<Native>[]
+  /** Asked once, before anything of it is given back. @default true */
+  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+}
+
+/** What one request took: settled once, when its response is over; what is added later is charged at once. */
+export class RequestAccount<Native extends object> implements Hold {
+  readonly #place: AccountPlace<Native>
+  readonly #request: Decided<Native>
+  readonly #late = new Map<RuleCheck<Native>, number>()
+  #refunded: readonly Rule<Native>[] = []
+  #isHeld = false
+  #isOver = false
+  #isSettled = false
+
+  constructor(place: AccountPlace<Native>, request: Decided<Native>) {
+    this.#place = place
+    this.#request = request
+  }
+
+  /** @throws SluiceError when `units` is no whole number ≥ 0, or no policy can be charged under the name */
+  charge(units: number, policyName: string | undefined): void {
+    const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
+    wholeNumber(units, place, { min: 0 })
+    if (policyName !== undefined) this.#checkName(policyName)
+    if (units === 0) return
+    for (const check of this.#request.checks) {
+      if (policyName === undefined ? !hasUnits(check.policy) : check.policy.name !== policyName)
+        continue
+      const sum = (this.#late.get(check) ?? 0) + units
+      this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
+    }
+    if (this.#isSettled) this.#chargeLate()
+    else if (!this.#isHeld) this.#request.exchange.whenOver(this.held())
+  }
+
+  /** What has to be settled when the response is over; whoever asks for it sees to that. */
+  held(): Hold {
+    this.#isHeld = true
+    return this
+  }
+
+  finish(status: number): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { exchange, decision, checks } = this.#request
+    const rules = decision.allowed ? checks.map(({ rule }) => rule) : []
+    const refunded = refundedRules(rules, {
+      native: exchange.native,
+      status,
+      report: this.#place.report,
+    })
+    void andThen(refunded, (known) => this.#settle(known))
+  }
+
+  /** Who leaves before the answer is charged, or nobody who tries passwords would wait for one. */
+  abort(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#settle([])
+  }
+
+  #settle(due: readonly Rule<Native>[]): void {
+    const { mayGiveBack } = this.#request
+    if (due.length === 0 || !mayGiveBack) this.#close(due)
+    else void andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+  }
+
+  #close(refunded: readonly Rule<Native>[]): void {
+    this.#isSettled = true
+    this.#refunded = refunded
+    const { decision } = this.#request
+    if (refunded.length > 0) {
+      const policies = refunded.map(({ policy }) => policy)
+      void this.#place.limiter.refund(decision, { policies })
+    }
+    this.#chargeLate()
+  }
+
+  /** A request that was given back costs nothing later either, and one that a policy in shadow would have denied would have had no cost. */
+  #chargeLate(): void {
+    const { shadow } = this.#request.decision
+    const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
+    const checks = [...this.#late]
+      .filter(([{ rule }]) => !this.#refunded.includes(rule))
+      .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
+      .map(([check, cost]) => ({ ...check, cost }))
+    this.#late.clear()
+    if (checks.length > 0) void this.#place.limiter.chargeChecks(checks)
+  }
+
+  #checkName(name: string): void {
+    const { rules } = this.#place
+    const policy = rules.find((rule) => rule.policy.name === name)?.policy
+    if (!policy) {
+      const known = rules.map((rule) => rule.policy.name).join(', ')
+      throw new SluiceError(
+        'SLUICE_POLICY_UNKNOWN',
+        `charge() names ${show(name)}, but this limiter has no such policy; it has ${known}`,
+      )
+    }
+    if (hasUnits(policy)) return
+    const legal =
+      'the name of a policy with units to charge, and neither one that counts requests in flight nor a penalty'
+    throw invalid({ option: 'the policy of charge()' }, name, legal)
+  }
+}
+
+/** Leases end, and a penalty counts denials: neither has units that could be charged. */
+export function hasUnits({ algorithm }: Policy): boolean {
+  return algorithm !== 'concurrency' && algorithm !== 'penalty'
+}
+
+/** Whether something of a request may be given back when its response is over. */
+export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
+  if (!decision.allowed || decision.source === 'open') return false
+  return checks.some(({ rule }) => rule.settlement !== undefined)
+}
