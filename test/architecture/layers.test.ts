@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { filesUnder, type Manifest, packages, readText } from '../support/workspace.ts'
+import { circles, circlesIn } from './circles.ts'
 import { findImports } from './find-imports.ts'
 import { arrows, judgeImport, judgeManifest } from './layers.ts'
+
+/** Packages whose files still import each other in circles. */
+const withCircles = new Set(['packages/client', 'packages/core', 'packages/queue'])
 
 describe('the packages', () => {
   it('are those of the design', () => {
@@ -22,6 +26,13 @@ describe('the packages', () => {
     )
     expect(problems.filter((problem) => problem !== undefined)).toEqual([])
   })
+
+  it.each(packages().filter(({ folder }) => !withCircles.has(folder)))(
+    'import in one direction within: $folder',
+    ({ folder }) => {
+      expect(circlesIn(`${folder}/src`)).toEqual([])
+    },
+  )
 
   it.each(packages())('depend downward only: $folder', ({ folder, manifest }) => {
     expect(judgeManifest(folder, manifest)).toEqual([])
@@ -74,6 +85,19 @@ describe('judgeImport', () => {
     ['a computed name', 'packages/http/src/guard.ts', '(computed)', /computed/],
   ])('refuses %s', (_, file, specifier, reason) => {
     expect(judge(file, specifier)).toMatch(reason)
+  })
+})
+
+describe('circles', () => {
+  it('finds files that import each other, and no others', () => {
+    const imports = new Map([
+      ['index', ['a']],
+      ['a', ['b']],
+      ['b', ['c', 'd']],
+      ['c', ['a']],
+      ['d', []],
+    ])
+    expect(circles(imports)).toEqual([['a', 'b', 'c']])
   })
 })
 

@@ -29,44 +29,40 @@ export {
   warnOnce,
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
-export type { AccessListOptions } from './access/access-list.ts'
+export type { AccessListOptions } from './access/lists.ts'
+export type { Exchange } from './adapter/context.ts'
 export { continueWith } from './adapter/continue-with.ts'
-export type { Exchange } from './adapter/exchange.ts'
-export type { Handler, HandlerRequest, HandlerResponse } from './adapter/handler.ts'
+export type { Handler, HandlerRequest, HandlerResponse } from './adapter/mount.ts'
 export { ProxyWatch } from './adapter/proxy-watch.ts'
-export type { HttpRequest } from './adapter/request.ts'
+export type { HttpRequest, RequestContent } from './adapter/request.ts'
+export type { ResponseBody } from './adapter/response.ts'
 export {
   type HttpResponse,
   type ResponseField,
   setFields,
 } from './adapter/response.ts'
 export { type ClosingSocket, type EndingResponse, settleAfter } from './adapter/response-end.ts'
-export type { Admission, AdmissionRequest, RequestContent, Taken } from './admission/port.ts'
+export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
 export { checkResolver } from './guard/bound-policy.ts'
+export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard/guard.ts'
 export { createGuard, type Guard, type GuardSite } from './guard/guard.ts'
-export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard/guard-options.ts'
-export type { HttpPolicyOptions } from './guard/http-policy.ts'
-export type { Message, Preflights } from './guard/options.ts'
+export type { GuardPenalty, HttpPolicyOptions, Message, Preflights } from './guard/options.ts'
+export type { RequestDecision } from './guard/passage.ts'
 export {
   type Answer,
   type Delay,
   type Pass,
   type Passage,
   type Reject,
-  type RejectBody,
   untouched,
   type Verdict,
 } from './guard/passage.ts'
-export type { GuardPenalty } from './guard/penalty.ts'
-export type { PerRequest } from './guard/per-request.ts'
 export type { PolicyGuard } from './guard/policy-guard.ts'
-export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
-export { bearer } from './keys/bearer.ts'
-export { all } from './keys/combine.ts'
-export type { CredentialOptions } from './keys/credential.ts'
-export { firstOf } from './keys/first-of.ts'
-export { header } from './keys/headers.ts'
+export { all, firstOf } from './keys/combine.ts'
+export type { CredentialOptions } from './keys/headers.ts'
+export { type ApiKeyOptions, apiKey, bearer, header } from './keys/headers.ts'
 export type { Id } from './keys/identity.ts'
+export { tenant, user } from './keys/identity.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export type { MissingKey } from './keys/missing-key.ts'
 export {
@@ -77,9 +73,6 @@ export {
   resolveKey,
 } from './keys/resolver.ts'
 export { route } from './keys/route.ts'
-export { tenant } from './keys/tenant.ts'
-export { user } from './keys/user.ts'
-export type { RequestDecision } from './lifecycle/decision.ts'
 export type { Hold } from './lifecycle/hold.ts'
 export type { EndedResponse, WhenOver } from './lifecycle/settlement.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
@@ -89,12 +82,12 @@ export {
   eventLoopDelay,
   eventLoopUtilization,
 } from './limits/process-signals.ts'
+export type { ScheduleRule, Weekday } from './limits/schedule.ts'
 export { type ScheduleOptions, schedule } from './limits/schedule.ts'
 export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
-export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
 export { fieldsOnHead } from './responses/headers.ts'
 export {
   type Problem,
@@ -109,3 +102,4 @@ export type { RouteOverride } from './routes/overrides.ts'
 export type { Routes } from './routes/rules.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
 export type { Routing } from './routes/table.ts'
+export type { PerRequest } from './user-functions.ts'

@@ -1,7 +1,6 @@
 import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
-import { type IpAddress, isTranslated, readIp } from '../keys/canonical-ip.ts'
-import { remember } from '../keys/known-addresses.ts'
+import { type IpAddress, isTranslated, readIp, remember } from '../keys/canonical-ip.ts'
 
 /** Addresses and networks. A look-up takes as long as there are different prefix lengths in it, however many networks that are. */
 export class AddressSet {

@@ -1,4 +1,4 @@
-import type { RequestContent } from '../admission/port.ts'
+import type { Readable } from 'node:stream'
 
 /** All that Sluice needs to know of a request, whatever the framework. */
 export interface HttpRequest {
@@ -21,4 +21,14 @@ export interface HttpRequest {
   readonly content?: RequestContent
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
+}
+
+/** What admission asks of requests, which not every adapter may show. */
+export interface RequestContent {
+  /** As it was sent, with the query. */
+  readonly url: string
+  /** What a body parser made of the body, if one has run. */
+  readonly parsed: unknown
+  /** The body as it comes. */
+  readonly stream: Readable
 }

@@ -12,6 +12,12 @@ export interface HttpResponse {
 /** A field of the response as it shall be; `undefined`: not there at all. */
 export type ResponseField = readonly [name: string, value: string | undefined]
 
+/** What a client reads. */
+export interface ResponseBody {
+  readonly contentType: string
+  readonly text: string
+}
+
 /** Sets the fields of a verdict. Once the head is sent nothing happens: the fields must not stand in trailers either. */
 export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
   if (response.headersSent) return

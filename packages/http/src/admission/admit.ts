@@ -6,14 +6,11 @@ import {
   type Limiter,
   type MaybePromise,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/exchange.ts'
-import type { ResponseField } from '../adapter/response.ts'
+import type { Exchange } from '../adapter/context.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { RuleCheck } from '../guard/bound-policy.ts'
-import type { Answer, Passage } from '../guard/passage.ts'
-import type { Decided } from '../lifecycle/account.ts'
-import type { RequestDecision } from '../lifecycle/decision.ts'
-import { giveBack } from '../lifecycle/give-back.ts'
-import { varyOnPrefer } from '../responses/vary.ts'
+import type { Answer, Passage, RequestDecision } from '../guard/passage.ts'
+import { type Decided, giveBack } from '../lifecycle/account.ts'
 import type { Admission, Taken } from './port.ts'
 
 /** What of a guard is needed to have requests taken over. */
@@ -189,4 +186,15 @@ function varying<Native extends object, Handler>(
 /** Neither before the limits would let it pass, nor before there is room. */
 function later(decision: Decision, fullForMs: number): Decision {
   return { ...decision, retryAfterMs: Math.max(decision.retryAfterMs, fullForMs) }
+}
+
+/** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
+function varyOnPrefer(response: HttpResponse): ResponseField {
+  const names = fieldLines(response, 'Vary')
+    .join(',')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  const isThere = names.some((name) => name === '*' || name.toLowerCase() === 'prefer')
+  return ['Vary', (isThere ? names : [...names, 'Prefer']).join(', ')]
 }

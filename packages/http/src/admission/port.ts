@@ -1,8 +1,6 @@
-import type { Readable } from 'node:stream'
 import type { Decision, MaybePromise, Policy } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
-import type { ResponseField } from '../adapter/response.ts'
-import type { RejectBody } from '../guard/passage.ts'
+import type { ResponseBody, ResponseField } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 
 /**
@@ -44,7 +42,7 @@ export interface AdmissionRequest<Native> {
 export interface Taken {
   readonly status: number
   readonly fields: readonly ResponseField[]
-  readonly body: RejectBody
+  readonly body: ResponseBody
   /** Whether what the request took of the limits is given back: there was no room for it, or something of ours failed. @default false */
   readonly givesBack?: boolean
   /** Whether the request was taken now. Of those that overflow only such a one is answered so, and one that failed for us; any other is refused. @default false */
@@ -53,14 +51,4 @@ export interface Taken {
   readonly isKnown?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number
-}
-
-/** What admission asks of requests, which not every adapter may show. */
-export interface RequestContent {
-  /** As it was sent, with the query. */
-  readonly url: string
-  /** What a body parser made of the body, if one has run. */
-  readonly parsed: unknown
-  /** The body as it comes. */
-  readonly stream: Readable
 }

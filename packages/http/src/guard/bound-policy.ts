@@ -13,28 +13,30 @@ import {
   wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import { apiKey } from '../keys/api-key.ts'
-import { bearer } from '../keys/bearer.ts'
-import { all } from '../keys/combine.ts'
-import { firstOf } from '../keys/first-of.ts'
-import { header } from '../keys/headers.ts'
+import { all, firstOf } from '../keys/combine.ts'
+import { apiKey, bearer, header } from '../keys/headers.ts'
+import { tenant, user } from '../keys/identity.ts'
 import { ip } from '../keys/ip.ts'
 import type { KeyResolver } from '../keys/resolver.ts'
 import { route } from '../keys/route.ts'
-import { tenant } from '../keys/tenant.ts'
-import { user } from '../keys/user.ts'
 import {
   checkSettlement,
   type RuleSettlement,
   settlementFields,
   settlementOf,
 } from '../lifecycle/settlement.ts'
-import { checkDefault, checkLargest, declaredLimit } from '../limits/limit-option.ts'
-import { type FoundLimit, finderOf, isLimitSource, type LimitFinder } from '../limits/source.ts'
+import {
+  checkDefault,
+  checkLargest,
+  declaredLimit,
+  type FoundLimit,
+  finderOf,
+  isLimitSource,
+  type LimitFinder,
+} from '../limits/source.ts'
 import type { Scope } from '../routes/scope.ts'
-import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
-import type { PerRequest } from './per-request.ts'
-import type { Report } from './report.ts'
+import type { PerRequest, Report } from '../user-functions.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './options.ts'
 
 /** A policy, and how a request becomes a check of it. */
 export interface Rule<Native> {
@@ -194,4 +196,14 @@ export function legalEnforcement(answer: unknown, { name }: Policy, report: Repo
     `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
   )
   return true
+}
+
+/** What may stand at the top level for the only policy; key and cost stand there anyway. */
+export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
+
+/** Whether options bring policies, in either form. */
+export function bringsPolicies(options: object): boolean {
+  return Object.keys(options).some(
+    (field) => field === 'policies' || shorthandFields.includes(field),
+  )
 }

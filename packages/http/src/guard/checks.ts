@@ -4,6 +4,7 @@ import type { HttpRequest } from '../adapter/request.ts'
 import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
 import { type Scope, scopedKey } from '../routes/scope.ts'
+import { inOrder, type PerRequest } from '../user-functions.ts'
 import {
   isOnTrial,
   type LimitInForce,
@@ -13,9 +14,7 @@ import {
   type Rule,
   type RuleCheck,
 } from './bound-policy.ts'
-import { inOrder } from './in-order.ts'
 import { withoutUndueStrikes, withStrikesLater } from './penalty.ts'
-import type { PerRequest } from './per-request.ts'
 import type { GuardSetup } from './setup.ts'
 
 export interface Asking<Native> {

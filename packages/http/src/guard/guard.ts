@@ -6,17 +6,24 @@ import {
   type MaybePromise,
   memoryStore,
   unlimited,
+  type Without,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
-import type { Exchange } from '../adapter/exchange.ts'
-import { PolicyCatalogue } from '../routes/catalogue.ts'
+import type { Exchange } from '../adapter/context.ts'
+import { PolicyCatalogue, type Profiles } from '../routes/catalogue.ts'
 import { RouteGuards } from '../routes/guards.ts'
 import type { RouteOverride } from '../routes/overrides.ts'
-import { RouteRules } from '../routes/rules.ts'
+import { RouteRules, type Routes } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
-import { bringsPolicies } from '../routes/shorthand-fields.ts'
 import type { Routing } from '../routes/table.ts'
-import type { GuardFields } from './guard-options.ts'
+import { bringsPolicies } from './bound-policy.ts'
+import type {
+  GuardPenalty,
+  HttpPolicyOptions,
+  PolicyGuardOptions,
+  PolicyGuardSettings,
+  Shorthand,
+} from './options.ts'
 import { type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { GuardPlace } from './setup.ts'
@@ -103,3 +110,39 @@ export function createGuard<Native extends object, Handler = never>(
 
 /** What stands for no policies: it limits nothing. */
 const nothing = { limit: unlimited, window: '1s' } as const
+
+/** The options of a guard beside its policies: what applies to all requests, and what to some. */
+export interface GuardSettings<Native, Handler = never>
+  extends PolicyGuardSettings<Native, Handler> {
+  /**
+   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
+   * @default none
+   */
+  routes?: Routes<Native, Handler>
+  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
+  profiles?: Profiles<Native>
+}
+
+/** All fields of a guard's options, whether or not they fit together: that is checked when the guard is made. */
+export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
+  GuardSettings<Native, Handler>
+
+/** No policies for all requests. */
+export type NoPolicies = Without<Shorthand | 'policies'>
+
+/** Policies for all requests: a list, or the fields of one policy as shorthand. */
+type GuardPolicies<Native> =
+  | (HttpPolicyOptions<Native> & Without<'policies'>)
+  | ({
+      /** The quotas of every request: decided together, all or nothing. */
+      policies: readonly HttpPolicyOptions<Native>[]
+    } & Without<Shorthand>)
+
+/** The options of a guard: settings, and policies for all requests, for some (`routes`), or none beside a penalty. */
+export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
+  (
+    | GuardPolicies<Native>
+    | (NoPolicies & { routes: Routes<Native, Handler> })
+    | (NoPolicies & { penalty: GuardPenalty<Native> })
+  )

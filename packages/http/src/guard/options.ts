@@ -1,16 +1,88 @@
-import type { LimiterSettings, MaybePromise, Observers } from '@sluice/core'
+import type {
+  AutomaticPenalty,
+  EnforcedShare,
+  LimiterSettings,
+  ManualPenalty,
+  MaybePromise,
+  Observers,
+  PolicyFields,
+  WindowForm,
+} from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { ListOptions } from '../access/lists.ts'
 import type { Admission } from '../admission/port.ts'
 import type { MissingKey } from '../keys/missing-key.ts'
 import type { KeyResolver } from '../keys/resolver.ts'
-import type { RequestDecision } from '../lifecycle/decision.ts'
 import type { SettlementOptions } from '../lifecycle/settlement.ts'
 import type { ShedOptions } from '../limits/shedder.ts'
-import type { HttpPolicyFields, HttpPolicyOptions } from './http-policy.ts'
-import type { IdempotencyOptions } from './idempotency-options.ts'
-import type { GuardPenalty } from './penalty.ts'
-import type { PerRequest } from './per-request.ts'
+import type { LimitOption, LimitSource, LimitValue } from '../limits/source.ts'
+import type { PerRequest } from '../user-functions.ts'
+import type { RequestDecision } from './passage.ts'
+
+/** The fields of a policy of HTTP requests, whether or not they fit together. */
+export interface HttpPolicyFields<Native>
+  extends Omit<PolicyFields, 'limit' | 'enforce'>,
+    SettlementOptions<Native> {
+  /**
+   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that finds it, or a limit that moves by itself:
+   * `tiers(…)`, `schedule(…)`, `adaptive(…)`.
+   */
+  limit: LimitOption<Native>
+  /** The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed beside such a function. */
+  defaultLimit?: number
+  /** Who is counted. @default the guard's `key` */
+  key?: KeyResolver<Native>
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the guard's `cost` */
+  cost?: PerRequest<Native, number>
+  /**
+   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a function of the request.
+   * @default everybody
+   */
+  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
+}
+
+/** A function may yield no limit, so a default stands beside it. */
+export type LimitForm<Native> =
+  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
+  | { limit: LimitOption<Native>; defaultLimit: number }
+
+/** A quota of HTTP requests: what it counts may depend on the request. */
+export type HttpPolicyOptions<Native> = Omit<
+  HttpPolicyFields<Native>,
+  keyof WindowForm | keyof LimitForm<Native>
+> &
+  WindowForm &
+  LimitForm<Native>
+
+/** Those that are shorthand for a single policy; the others stand among the settings of a guard too. */
+export type Shorthand = Exclude<
+  keyof HttpPolicyFields<never>,
+  'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
+>
+
+interface KeyedPenalty<Native> {
+  /** Who collects strikes, and is blocked. @default the guard's `key` */
+  key?: KeyResolver<Native>
+}
+
+/** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
+export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
+
+/** How the retries of one request are told from other requests. */
+export interface IdempotencyOptions<Native> {
+  /**
+   * What a client sends again with a retry, so that both are charged once: `true` for the header Idempotency-Key, or a resolver. A retry has
+   * the key, the method, the path, the cost and the identity of the request before it. `false`: none, for a route.
+   * @default none: every request is charged
+   */
+  idempotencyKey?: boolean | KeyResolver<Native>
+  /**
+   * How many retries with one key are free in the longest window of the policies: a whole number from 1 to 100. A client that makes up keys gets so
+   * many requests more for each that it pays for.
+   * @default 3
+   */
+  idempotentRetries?: number
+}
 
 /** What a client reads when it is refused: a text, or an object that is sent as JSON. */
 export type Message = string | object

@@ -1,6 +1,29 @@
-import type { ResponseField } from '../adapter/response.ts'
-import type { RequestDecision } from '../lifecycle/decision.ts'
+import type { Decision, Policy } from '@sluice/core'
+import type { ResponseBody, ResponseField } from '../adapter/response.ts'
+
 import type { Hold } from '../lifecycle/hold.ts'
+
+/** The decision on an HTTP request, with what its handler may add to it. */
+export interface RequestDecision extends Decision {
+  /** The policy that denies for the longest; where none denies, the one with the fewest units left; `undefined` where none was asked. */
+  readonly policy: Policy | undefined
+  /** The key that `policy` counted, as its resolver found it; `JSON.stringify` leaves it out. Redact it before it reaches a log. */
+  readonly key: string | undefined
+  /**
+   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of a request are charged at once, when its
+   * response is over, also if its client leaves. Nothing is refused for them; what is too much is missing to the next request.
+   * @param units a whole number ≥ 0
+   * @param policy the name of the policy to charge @default all policies of the limiter but those that count requests in flight
+   * @throws SluiceError when `units` is no such number, or the limiter has no such policy
+   */
+  charge(units: number, policy?: string): void
+  /**
+   * Forgets all that the identities of this request have taken of these policies, and lifts their blocks: after a login that was right, say.
+   * What this request took is forgotten too, so nothing of it is given back later. Rejects when the store failed.
+   * @returns whether anything was there
+   */
+  reset(): Promise<boolean>
+}
 
 /** What is to be done with a request. */
 export type Verdict<Handler = unknown> = Pass | Delay | Answer | Reject<Handler>
@@ -26,7 +49,7 @@ export interface Reject<Handler = unknown> {
   readonly status: number
   readonly fields: readonly ResponseField[]
   /** What the client reads; `undefined` where a handler of the user's replies instead. */
-  readonly body: RejectBody | undefined
+  readonly body: ResponseBody | undefined
   /** Who replies in place of the body; `'throw'`: the error handling of the framework. */
   readonly handler: Handler | 'throw' | undefined
 }
@@ -36,12 +59,7 @@ export interface Answer {
   readonly action: 'answer'
   readonly status: number
   readonly fields: readonly ResponseField[]
-  readonly body: RejectBody
-}
-
-export interface RejectBody {
-  readonly contentType: string
-  readonly text: string
+  readonly body: ResponseBody
 }
 
 /** What an adapter holds for one request. */

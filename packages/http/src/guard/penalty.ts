@@ -1,23 +1,13 @@
 import {
-  type AutomaticPenalty,
   type Check,
   type Decision,
   invalid,
   isOptions,
-  type ManualPenalty,
   type PenaltyOptions,
   type Policy,
 } from '@sluice/core'
-import type { KeyResolver } from '../keys/resolver.ts'
 import { checkCounting, type Rule, type RuleCheck, ruleOf } from './bound-policy.ts'
-
-interface KeyedPenalty<Native> {
-  /** Who collects strikes, and is blocked. @default the guard's `key` */
-  key?: KeyResolver<Native>
-}
-
-/** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
-export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
+import type { GuardPenalty } from './options.ts'
 
 /** The options of a guard that say what penalty it has. */
 interface WithPenalty<Native> {

@@ -7,30 +7,40 @@ import {
   notifyDecided,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import { blocked, forbidden } from '../access/forbidden.ts'
-import type { Exchange } from '../adapter/exchange.ts'
+import type { Exchange } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { ResponseField } from '../adapter/response.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from '../admission/admit.ts'
-import { FirstUse } from './first-use.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
-import { type Decided, hasUnits, mayRefund, RequestAccount } from '../lifecycle/account.ts'
-import { allHolds } from '../lifecycle/all-holds.ts'
-import { ChargeableDecision, type RequestDecision } from '../lifecycle/decision.ts'
+import {
+  type Decided,
+  giveBack,
+  hasUnits,
+  mayRefund,
+  RequestAccount,
+} from '../lifecycle/account.ts'
+import { ChargeableDecision } from '../lifecycle/decision.ts'
 import { WaitingRoom } from '../lifecycle/delay-queue.ts'
-import { giveBack } from '../lifecycle/give-back.ts'
-import type { Hold } from '../lifecycle/hold.ts'
+import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseKeeper } from '../lifecycle/lease-renewer.ts'
 import { LoadShedder } from '../limits/shedder.ts'
-import { isPreflight, PreflightWatch } from './preflight-watch.ts'
 import { type FieldOptions, responseFields } from '../responses/headers.ts'
-import { refusalBody, refusalCause, refusalStatus, turnedAway } from '../responses/refusal.ts'
+import {
+  blocked,
+  forbidden,
+  refusalBody,
+  refusalCause,
+  refusalStatus,
+  turnedAway,
+} from '../responses/refusal.ts'
 import { matchedRoute } from '../routes/scope.ts'
 import { isOnTrial, type RuleCheck } from './bound-policy.ts'
 import { type Asking, RequestChecks } from './checks.ts'
+import { FirstUse } from './first-use.ts'
 import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Passage, type RequestDecision, untouched } from './passage.ts'
 import { strikeDue } from './penalty.ts'
+import { isPreflight, PreflightWatch } from './preflight-watch.ts'
 import { type GuardPlace, type GuardSetup, type RulesAround, setUpGuard } from './setup.ts'
 
 /** Where a guard of one list of policies stands. */

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { Exchange } from '../adapter/exchange.ts'
+import type { Exchange } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { HttpResponse } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'

@@ -4,19 +4,23 @@ import {
   createLimiter,
   type Decision,
   definePolicy,
+  given,
+  invalid,
   type Limiter,
   type LimiterSettings,
   type MaybePromise,
   type Outcome,
   type Policy,
   unlimited,
+  wholeNumber,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/exchange.ts'
-import { joinKey } from '../keys/join-key.ts'
-import { resolveKey } from '../keys/resolver.ts'
+import type { Exchange } from '../adapter/context.ts'
+import { joinKey } from '../keys/combine.ts'
+import { header } from '../keys/headers.ts'
+import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
 import type { Decided } from '../lifecycle/account.ts'
 import type { Rule, RuleCheck } from './bound-policy.ts'
-import { type Idempotency, unquoted } from './idempotency-options.ts'
+import type { IdempotencyOptions } from './options.ts'
 import { withoutStrike } from './penalty.ts'
 
 /** A guard whose retries are told from other requests. */
@@ -158,4 +162,34 @@ function isFirst(seen: Outcome | undefined): boolean {
 /** With the limit that was applied: a process that decides without the store has a share of the mark too. */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
+}
+
+export const idempotencyFields: readonly (keyof IdempotencyOptions<never>)[] = [
+  'idempotencyKey',
+  'idempotentRetries',
+]
+
+export interface Idempotency<Native> {
+  readonly key: KeyResolver<Native>
+  readonly retries: number
+}
+
+/** @throws SluiceError when an option is out of range; `undefined` where every request is charged */
+export function idempotencyOf<Native>({
+  idempotencyKey: key,
+  idempotentRetries,
+}: IdempotencyOptions<Native>): Idempotency<Native> | undefined {
+  const place = { option: 'idempotentRetries' }
+  const retries = wholeNumber(given(idempotentRetries, 3), place, { min: 1, max: 100 })
+  if (key === undefined || key === false) return undefined
+  if (key === true) return { key: header('idempotency-key'), retries }
+  if (typeof key === 'function') return { key, retries }
+  const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
+  throw invalid({ option: 'idempotencyKey' }, key, legal)
+}
+
+/** A quoted key is the same as a bare one: many clients leave the quotes of a structured field out. */
+function unquoted(key: string): string {
+  const [, tag = '', text] = /^(@header\/[^/]*\/)?\s*"((?:[^"\\]|\\["\\])*)"\s*$/.exec(key) ?? []
+  return text === undefined ? key : tag + text.replace(/\\(.)/g, '$1')
 }

@@ -26,7 +26,7 @@ import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import { checkSettlement, type RuleSettlement, settlementOf } from '../lifecycle/settlement.ts'
 import type { Scope } from '../routes/scope.ts'
-import { shorthandFields } from '../routes/shorthand-fields.ts'
+import type { Report } from '../user-functions.ts'
 import {
   checkCounting,
   checkRule,
@@ -34,13 +34,11 @@ import {
   type Rule,
   ruleFields,
   ruleOf,
+  shorthandFields,
 } from './bound-policy.ts'
-import type { HttpPolicyOptions } from './http-policy.ts'
-import { idempotencyFields, idempotencyOf } from './idempotency-options.ts'
-import type { PolicyGuardOptions, Preflights } from './options.ts'
+import type { HttpPolicyOptions, PolicyGuardOptions, Preflights } from './options.ts'
 import { corePenalty, penaltyRule } from './penalty.ts'
-import type { Report } from './report.ts'
-import { Replays } from './retries.ts'
+import { idempotencyFields, idempotencyOf, Replays } from './retries.ts'
 
 /** What is said of a guard beside the user's options. */
 export interface GuardPlace {

@@ -1,8 +1,9 @@
-import { isPromise, type MaybePromise, SluiceError } from '@sluice/core'
-import { joinKey } from './join-key.ts'
+import { andThen, isPromise, type MaybePromise, SluiceError } from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
 import {
   checkResolvers,
   defineIdentity,
+  defineKey,
   evidenceOf,
   type IdentityResolver,
   type KeyResolver,
@@ -45,4 +46,29 @@ function otherCount(given: number, needed: number): SluiceError {
     'SLUICE_OPTION_INVALID',
     `all(...).keyOf takes one value for each resolver: ${needed}, but got ${given}`,
   )
+}
+
+/** The first identity that a request has, such as its API key, else its address. */
+export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {
+  checkResolvers(resolvers, 'firstOf(...)')
+  const from = (
+    index: number,
+    native: Native,
+    request: HttpRequest,
+  ): MaybePromise<string | undefined> => {
+    const resolver = resolvers[index]
+    if (!resolver) return undefined
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      return key ?? from(index + 1, native, request)
+    })
+  }
+  return withEvidence(
+    defineKey((native: Native, request) => from(0, native, request)),
+    evidenceOf(...resolvers),
+  )
+}
+
+/** Several texts as one, so that no two lists give the same: each is preceded by its length. */
+export function joinKey(tag: string, parts: readonly string[]): string {
+  return tag + parts.map((part) => `${part.length}:${part}`).join('')
 }

@@ -5,7 +5,7 @@ import { defineIdentity, type IdentityResolver } from './resolver.ts'
 export type Id = string | number | bigint | null | undefined
 
 /** A resolver of ids, whose keys are `@kind/id`: ids of two kinds never meet. */
-export function idKey<Native>(
+function idKey<Native>(
   kind: 'user' | 'tenant',
   find: (native: Native) => MaybePromise<Id>,
 ): IdentityResolver<Native, [id: Id]> {
@@ -41,4 +41,30 @@ function textOf(id: Id, kind: string): string | undefined {
     `id of ${kind}`,
   )
   return undefined
+}
+
+/**
+ * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id, such as
+ * `@user/42`.
+ */
+export function user<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
+  if (typeof find === 'function') return idKey('user', find)
+  throw invalid({ option: 'user(find)' }, find, 'a function of the request, as in user((req) => …)')
+}
+
+/**
+ * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as
+ * `@tenant/acme`.
+ */
+export function tenant<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
+  if (typeof find === 'function') return idKey('tenant', find)
+  throw invalid(
+    { option: 'tenant(find)' },
+    find,
+    'a function of the request, as in tenant((req) => …)',
+  )
 }

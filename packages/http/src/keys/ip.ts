@@ -1,6 +1,5 @@
 import { given, invalid, knownFields, wholeNumber } from '@sluice/core'
-import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
-import { remember } from './known-addresses.ts'
+import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 export interface IpOptions {

@@ -2,6 +2,7 @@ import {
   andThen,
   type Decision,
   invalid,
+  isPromise,
   type Limiter,
   type MaybePromise,
   type Policy,
@@ -9,11 +10,11 @@ import {
   show,
   wholeNumber,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/exchange.ts'
+import type { Exchange } from '../adapter/context.ts'
 import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
-import type { Report } from '../guard/report.ts'
+import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
-import { refundedRules } from './refunded-rules.ts'
+import type { RuleSettlement } from './settlement.ts'
 
 /** What the accounts of one guard have in common. */
 export interface AccountPlace<Native> {
@@ -144,4 +145,60 @@ export function hasUnits({ algorithm }: Policy): boolean {
 export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
   return checks.some(({ rule }) => rule.settlement !== undefined)
+}
+
+interface Ended<Native> {
+  readonly native: Native
+  readonly status: number
+  readonly report: Report
+}
+
+/** The rules that give back what was taken, now that the response is over. Never throws or rejects: there is nobody left to tell. */
+function refundedRules<Native>(
+  rules: readonly Rule<Native>[],
+  ended: Ended<Native>,
+): MaybePromise<readonly Rule<Native>[]> {
+  const concerned = rules.filter(({ settlement }) => settlement !== undefined)
+  const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
+  const answers = inOrder(functions, (ask) => {
+    const settlement = concerned.find((rule) => rule.settlement?.ask === ask)?.settlement
+    return settlement ? answerOf(settlement, ended) : undefined
+  })
+  return andThen(answers, (known) =>
+    concerned.filter(
+      ({ settlement }) => known[functions.indexOf(settlement?.ask)] === settlement?.refundsOn,
+    ),
+  )
+}
+
+/** What a function of the user's says; `undefined`, and a report, when it says nothing: then the charge is kept. */
+function answerOf<Native>(
+  { option, ask }: RuleSettlement<Native>,
+  { native, status, report }: Ended<Native>,
+): MaybePromise<boolean | undefined> {
+  const keep = (how: string): undefined => {
+    report(
+      'SLUICE_ANSWER_INVALID',
+      option,
+      `it must answer true or false, but ${how}; the charge was kept`,
+    )
+  }
+  const threw = (error: unknown): undefined =>
+    keep(`threw ${error instanceof Error ? `a ${error.name}` : show(error)}`)
+  const accept = (answer: unknown): boolean | undefined =>
+    typeof answer === 'boolean' ? answer : keep(`answered ${show(answer)}`)
+  try {
+    const answer = ask(native, { status })
+    return isPromise(answer) ? answer.then(accept, threw) : accept(answer)
+  } catch (error) {
+    return threw(error)
+  }
+}
+
+/** Gives back all that a request took, if nothing went by it: nobody waits for that. */
+export function giveBack<Native extends object>(
+  { decision, mayGiveBack = () => true }: Decided<Native>,
+  limiter: Limiter,
+): void {
+  void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
 }

@@ -1,7 +1,6 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
-import type { Report } from '../guard/report.ts'
-import { type SignalOptions, signalFields } from './signal.ts'
-import { type Reading, SmoothedSignal } from './smoothed-signal.ts'
+import type { Report } from '../user-functions.ts'
+import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
 import type { FoundLimit, LimitSource } from './source.ts'
 
 export interface AdaptiveOptions extends SignalOptions {

@@ -9,9 +9,8 @@ import {
   type MaybePromise,
   show,
 } from '@sluice/core'
-import type { Report } from '../guard/report.ts'
-import { type SignalOptions, signalFields } from './signal.ts'
-import { type Reading, SmoothedSignal } from './smoothed-signal.ts'
+import type { Report } from '../user-functions.ts'
+import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
 
 /** Whom to refuse first when there is too much to do. */
 export interface ShedOptions<Native> extends SignalOptions {

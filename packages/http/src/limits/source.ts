@@ -1,6 +1,14 @@
-import { andThen, isWholeNumber, type MaybePromise, unlimited } from '@sluice/core'
-import type { PerRequest } from '../guard/per-request.ts'
-import type { Report } from '../guard/report.ts'
+import {
+  andThen,
+  invalid,
+  isWholeNumber,
+  type MaybePromise,
+  maxUnits,
+  type Policy,
+  SluiceError,
+  unlimited,
+} from '@sluice/core'
+import type { PerRequest, Report } from '../user-functions.ts'
 
 /** A limit as a function of the request yields it. */
 export type LimitValue = number | typeof unlimited
@@ -57,4 +65,55 @@ export function largestOf(limits: readonly unknown[]): number {
 
 function unreduced(value: LimitValue): FoundLimit {
   return { value, reduced: false }
+}
+
+/** The options that say how much is allowed. */
+interface Limits<Native> {
+  readonly limit: LimitOption<Native>
+  readonly defaultLimit?: number
+}
+
+/**
+ * Checks that there is one default for a limit that may not be found, and not two.
+ * @throws SluiceError that names the place and the fix
+ */
+export function checkDefault<Native>(
+  { limit, defaultLimit }: Limits<Native>,
+  option: string,
+): void {
+  if (!needsDefault(limit)) {
+    if (defaultLimit === undefined) return
+    const reason = isLimitSource(limit)
+      ? `beside ${limit.kind}, which says itself what stands in`
+      : 'unless limit is a function'
+    throw invalid({ option }, defaultLimit, `left out ${reason}`)
+  }
+  if (isWholeNumber(defaultLimit, { min: 0 })) return
+  const legal = isLimitSource(limit)
+    ? `a whole number ≥ 0 beside ${limit.kind} without a fixed default, or better: give it one, as in { …, default: 60 }`
+    : 'a whole number ≥ 0 beside a limit function, for when that yields none'
+  throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
+}
+
+/** The limit as core takes it: what stands in, where it depends on the request. */
+export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native>): LimitValue {
+  if (isLimitSource(limit)) return limit.declared ?? defaultLimit
+  return typeof limit === 'function' ? defaultLimit : limit
+}
+
+/** @throws SluiceError when a limit that stands in a source is too large for the window of its policy */
+export function checkLargest<Native>(
+  limit: LimitOption<Native> | undefined,
+  { name, windowMs }: Policy,
+): void {
+  if (!isLimitSource(limit) || limit.largest <= maxUnits(windowMs)) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but with a window of ${windowMs} ms it can be ` +
+      `${maxUnits(windowMs)} at most, to stay exact`,
+  )
+}
+
+function needsDefault<Native>(limit: LimitOption<Native>): boolean {
+  return isLimitSource(limit) ? limit.declared === undefined : typeof limit === 'function'
 }

@@ -1,13 +1,14 @@
 import { andThen, invalid, isOptions, type MaybePromise, show } from '@sluice/core'
-import type { Report } from '../guard/report.ts'
-import type { LimitOption, LimitValue } from './source.ts'
+import type { Report } from '../user-functions.ts'
 import {
   type FoundLimit,
   finderOf,
   isLimitSource,
   isLimitValue,
   type LimitFinder,
+  type LimitOption,
   type LimitSource,
+  type LimitValue,
   largestOf,
 } from './source.ts'
 

@@ -1,8 +1,13 @@
-import { exposedHeaders, formatFields, mergeExposed, mergeRetryAfter } from '@sluice/headers'
+import {
+  exposedHeaders,
+  formatFields,
+  mergeExposed,
+  mergeRetryAfter,
+  parseRateLimit,
+  parseRateLimitPolicy,
+} from '@sluice/headers'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
-import { joinLists } from './foreign.ts'
-import { kindOf, Ledger } from './ledger.ts'
-import { fieldsOfKind, limitField } from './limit-fields.ts'
+import { type FieldKind, kindOf, Ledger } from './ledger.ts'
 
 export interface FieldOptions {
   readonly rejected: boolean
@@ -126,4 +131,62 @@ export function fieldsOnHead(native: object, status: number): readonly ResponseF
   const { [fieldsKey]: fields }: Known = native
   const isRedirect = status >= 300 && status < 400 && status !== 304
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
+}
+
+/** The rate-limit fields that exist. Who writes one of a kind answers for all of that kind. */
+const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
+  ietf: [
+    'RateLimit-Policy',
+    'RateLimit',
+    'RateLimit-Limit',
+    'RateLimit-Remaining',
+    'RateLimit-Reset',
+  ],
+  legacy: [
+    'X-RateLimit-Limit',
+    'X-RateLimit-Remaining',
+    'X-RateLimit-Reset',
+    'X-RateLimit-Used',
+    'X-RateLimit-Resource',
+  ],
+}
+
+interface LimitField {
+  readonly name: string
+  readonly kind: FieldKind
+}
+
+const byLowerCase = new Map<string, LimitField>()
+for (const kind of ['ietf', 'legacy'] as const) {
+  for (const name of fieldsOfKind[kind]) byLowerCase.set(name.toLowerCase(), { name, kind })
+}
+
+/** The rate-limit field of a name in lower case; `undefined` for all others. */
+function limitField(lowerCase: string): LimitField | undefined {
+  return byLowerCase.get(lowerCase)
+}
+
+const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
+
+/**
+ * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs comes first. What is
+ * not of the type that drafts have had since -08, or has a name that is in our list, is dropped: a client could read
+ * neither.
+ */
+function joinLists(
+  name: 'RateLimit' | 'RateLimit-Policy',
+  theirs: readonly string[],
+  ours: string | undefined,
+): string | undefined {
+  if (theirs.length === 0) return ours
+  const parse = name === 'RateLimit' ? parseRateLimit : parseRateLimitPolicy
+  const taken = new Set(ours === undefined ? [] : parse(ours).map((item) => item.name))
+  const members = (theirs.join(',').match(member) ?? []).flatMap((text) => {
+    const [item] = parse(text)
+    if (item?.name === undefined || taken.has(item.name)) return []
+    taken.add(item.name)
+    return [text.trim()]
+  })
+  if (ours !== undefined) members.push(ours)
+  return members.length === 0 ? undefined : members.join(', ')
 }

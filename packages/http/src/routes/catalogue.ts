@@ -1,8 +1,6 @@
 import { definePolicy, invalid, isOptions, SluiceError, show, type Without } from '@sluice/core'
-import { checkRule, corePolicy } from '../guard/bound-policy.ts'
-import type { HttpPolicyOptions } from '../guard/http-policy.ts'
-import type { PolicyGuardOptions } from '../guard/options.ts'
-import { shorthandFields } from './shorthand-fields.ts'
+import { checkRule, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
+import type { HttpPolicyOptions, PolicyGuardOptions } from '../guard/options.ts'
 
 /** A policy whose name is its place in the table. */
 type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>

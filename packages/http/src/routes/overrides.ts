@@ -1,11 +1,13 @@
 import { given, invalid, oneOf, SluiceError, type Without } from '@sluice/core'
+import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
 import type {
   HttpPolicyFields,
   HttpPolicyOptions,
   LimitForm,
+  PolicyGuardOptions,
+  PolicyGuardSettings,
   Shorthand,
-} from '../guard/http-policy.ts'
-import type { PolicyGuardOptions, PolicyGuardSettings } from '../guard/options.ts'
+} from '../guard/options.ts'
 import {
   type RuleSettlement,
   type SettlementOptions,
@@ -13,7 +15,6 @@ import {
   settlementOf,
 } from '../lifecycle/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
-import { bringsPolicies, shorthandFields } from './shorthand-fields.ts'
 
 interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
   /**

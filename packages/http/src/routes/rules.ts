@@ -3,9 +3,8 @@ import type { HttpRequest } from '../adapter/request.ts'
 import type { PolicyGuard } from '../guard/policy-guard.ts'
 import type { RouteGuards } from './guards.ts'
 import type { RouteOverride } from './overrides.ts'
-import { routePattern } from './route-pattern.ts'
 import { routeScope, type Scope } from './scope.ts'
-import { RouteTable, type Routing, undecoded } from './table.ts'
+import { RouteTable, type Routing, routePattern, undecoded } from './table.ts'
 
 /**
  * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.

@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from '@sluice/core'
+import { type ErrorCode, isPromise, type MaybePromise } from '@sluice/core'
 
 /**
  * Asks about one item after the other. There is a promise only where an answer is one, and never two at once: the
@@ -27,3 +27,9 @@ export function inOrder<Item, Answer>(
 
   return goOn()
 }
+
+/** A value, or a function of the framework's request that finds it. */
+export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
+
+/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
+export type Report = (code: ErrorCode, place: string, detail: string) => void
