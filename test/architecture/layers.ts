@@ -11,12 +11,16 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'headers'],
   express: ['http'],
   fastify: ['http'],
+  koa: ['http'],
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */
 const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client'])
+
+/** Entries of packages beside the main one. */
+const entries: ReadonlySet<string> = new Set(['@sluice/http/adapter'])
 
 const SCOPE = '@sluice/'
 
@@ -77,6 +81,7 @@ function judgeRelative(file: string, specifier: string, refuse: (reason: string)
 
 function judgeInternal(name: string, specifier: string, refuse: (reason: string) => string) {
   const target = specifier.slice(SCOPE.length)
+  if (entries.has(specifier)) return judgeInternal(name, SCOPE + baseName(target), refuse)
   if (target.includes('/')) return refuse('a package is used through its entry only')
   const allowed = arrows[name] ?? []
   if (allowed.includes(target)) return undefined

@@ -30,32 +30,27 @@ export {
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
 export type { AccessListOptions } from './access/lists.ts'
-export type { Exchange } from './adapter/context.ts'
-export { continueWith } from './adapter/continue-with.ts'
+export type { RequestContext } from './adapter/context.ts'
 export type { Handler, HandlerRequest, HandlerResponse } from './adapter/mount.ts'
-export { ProxyWatch } from './adapter/proxy-watch.ts'
 export type { HttpRequest, RequestContent } from './adapter/request.ts'
-export type { ResponseBody } from './adapter/response.ts'
-export {
-  type HttpResponse,
-  type ResponseField,
-  setFields,
+export type {
+  HttpResponse,
+  ResponseBody,
+  ResponseField,
 } from './adapter/response.ts'
-export { type ClosingSocket, type EndingResponse, settleAfter } from './adapter/response-end.ts'
 export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
 export { checkResolver } from './guard/bound-policy.ts'
 export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard/guard.ts'
 export { createGuard, type Guard, type GuardSite } from './guard/guard.ts'
 export type { GuardPenalty, HttpPolicyOptions, Message, Preflights } from './guard/options.ts'
-export type { RequestDecision } from './guard/passage.ts'
-export {
-  type Answer,
-  type Delay,
-  type Pass,
-  type Passage,
-  type Reject,
-  untouched,
-  type Verdict,
+export type {
+  Answer,
+  Delay,
+  Pass,
+  Passage,
+  Reject,
+  RequestDecision,
+  Verdict,
 } from './guard/passage.ts'
 export type { PolicyGuard } from './guard/policy-guard.ts'
 export { all, firstOf } from './keys/combine.ts'
@@ -88,7 +83,6 @@ export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
-export { fieldsOnHead } from './responses/headers.ts'
 export {
   type Problem,
   plainProblem,

@@ -3,14 +3,14 @@ import type { Scope } from '../routes/scope.ts'
 import type { HttpRequest } from './request.ts'
 import type { HttpResponse } from './response.ts'
 
-/** One request and its response, as an adapter shows them. */
-export interface Exchange<Native extends object> {
+/** One request and its response, as an adapter shows them to a guard. */
+export interface RequestContext<Native extends object> {
   /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
   readonly native: Native
   readonly request: HttpRequest
   readonly response: HttpResponse
   /** Where the guard stands; '' for the whole application. */
   readonly scope: Scope
-  /** Has a hold settled when the response is over: at once, if it is. */
-  whenOver(hold: Hold): void
+  /** Settles a hold when the response is over: at once, if it is. */
+  settleAtEnd(hold: Hold): void
 }

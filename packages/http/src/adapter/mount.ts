@@ -23,3 +23,8 @@ export interface HandlerResponse {
 export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
+
+/** What follows the question mark in a URL as it was sent. */
+export function queryOf(url: string): URLSearchParams {
+  return new URLSearchParams(url.split('?').slice(1).join('?'))
+}

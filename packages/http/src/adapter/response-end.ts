@@ -65,3 +65,18 @@ function openOn(socket: ClosingSocket): Set<() => void> | undefined {
   })
   return open
 }
+
+/** A response of Node whose head is written by `writeHead`, also when nobody calls it. */
+interface HeadedResponse {
+  writeHead: (...args: never[]) => unknown
+}
+
+/** Calls `change` with the status just before the head is written, when fields can be changed for the last time. */
+export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]) => {
+    response.writeHead = writeHead
+    change(Number(args[0]))
+    return Reflect.apply(writeHead, response, args)
+  }
+}

@@ -6,7 +6,7 @@ import {
   type Limiter,
   type MaybePromise,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/context.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { RuleCheck } from '../guard/bound-policy.ts'
 import type { Answer, Passage, RequestDecision } from '../guard/passage.ts'
@@ -38,18 +38,18 @@ export function takenOrAnswered<Native extends object, Handler>(
   setup: TakeOverSetup<Native, Handler>,
 ): MaybePromise<Passage<Handler>> {
   const { admission } = setup
-  const { exchange, decision } = decided
+  const { context, decision } = decided
   if (decision.allowed) setup.observe(decided)
-  return andThen(orReleased(admission.takes(exchange, decision), decided, setup), (takes) => {
+  return andThen(orReleased(admission.takes(context, decision), decided, setup), (takes) => {
     if (takes === false) {
       const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
-      return andThen(passage, (known) => varying(known, exchange, admission))
+      return andThen(passage, (known) => varying(known, context, admission))
     }
     if (!decision.allowed) {
       return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
     }
     setup.hold(decided)
-    const answer = takes === true ? admission.take(exchange) : takes
+    const answer = takes === true ? admission.take(context) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
   })
 }
@@ -69,15 +69,15 @@ function orReleased<T, Native extends object, Handler>(
 
 /** Has a request taken over that no limit applies to: where requests are queued, nobody else may be there to do it. */
 export function takenUnlimited<Native extends object, Handler>(
-  exchange: Exchange<Native>,
+  context: RequestContext<Native>,
   admission: Admission<Native>,
   otherwise: Passage<Handler>,
 ): MaybePromise<Passage<Handler>> {
-  return andThen(admission.takes(exchange, undefined), (takes) => {
-    if (takes === false) return varying(otherwise, exchange, admission)
-    return andThen(takes === true ? admission.take(exchange) : takes, (answer) => ({
+  return andThen(admission.takes(context, undefined), (takes) => {
+    if (takes === false) return varying(otherwise, context, admission)
+    return andThen(takes === true ? admission.take(context) : takes, (answer) => ({
       decision: undefined,
-      verdict: verdictOf(answer, [], exchange),
+      verdict: verdictOf(answer, [], context),
       hold: undefined,
     }))
   })
@@ -96,7 +96,7 @@ async function overflow<Native extends object, Handler>(
   setup.hold(charged)
   let answer: Taken
   try {
-    answer = await setup.admission.take(decided.exchange)
+    answer = await setup.admission.take(decided.context)
   } catch (error) {
     setup.observe(charged)
     throw error
@@ -138,7 +138,7 @@ function answered<Native extends object, Handler>(
 ): Passage<Handler> {
   if (answer.givesBack) giveBack(charged, setup.limiter)
   const told = setup.tell(decided)
-  const verdict = verdictOf(answer, told.fields, decided.exchange)
+  const verdict = verdictOf(answer, told.fields, decided.context)
   return { decision: told.decision, verdict, hold: undefined }
 }
 
@@ -147,10 +147,10 @@ function charge<Native extends object>(
   decided: Decided<Native>,
   limiter: Limiter,
 ): MaybePromise<Decided<Native>> {
-  const { exchange } = decided
+  const { context } = decided
   const checks = allowing(decided)
-  return andThen(limiter.decide(checks, exchange.native), (known) => ({
-    exchange,
+  return andThen(limiter.decide(checks, context.native), (known) => ({
+    context,
     checks,
     decision: known,
   }))
@@ -166,7 +166,7 @@ function allowing<Native extends object>({
 function verdictOf<Native extends object>(
   { status, fields, body }: Taken,
   limitFields: readonly ResponseField[],
-  { response }: Exchange<Native>,
+  { response }: RequestContext<Native>,
 ): Answer {
   const vary = varyOnPrefer(response)
   return { action: 'answer', status, fields: [...limitFields, ...fields, vary], body }
@@ -174,7 +174,7 @@ function verdictOf<Native extends object>(
 
 function varying<Native extends object, Handler>(
   passage: Passage<Handler>,
-  { request, response }: Exchange<Native>,
+  { request, response }: RequestContext<Native>,
   admission: Admission<Native>,
 ): Passage<Handler> {
   if (!admission.varies(request)) return passage

@@ -35,7 +35,7 @@ export interface AdmissionRequest<Native> {
   readonly native: Native
   readonly request: HttpRequest
   /** Has a hold settled when the response is over, or the client has left. */
-  whenOver(hold: Hold): void
+  settleAtEnd(hold: Hold): void
 }
 
 /** The answer to a request that was taken, or could not be. */

@@ -59,7 +59,11 @@ export class RequestChecks<Native extends object> {
   }
 
   /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
-  of(asking: Asking<Native>): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
+  of(
+    { native, request, scope }: Asking<Native>,
+    access: Access = 'unlisted',
+  ): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
+    const asking = { native, request, scope, access }
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
       if (!isPromise(key)) return this.#fixedChecks(key, asking)

@@ -9,7 +9,7 @@ import {
   type Without,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
-import type { Exchange } from '../adapter/context.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import { PolicyCatalogue, type Profiles } from '../routes/catalogue.ts'
 import { RouteGuards } from '../routes/guards.ts'
 import type { RouteOverride } from '../routes/overrides.ts'
@@ -39,7 +39,7 @@ export interface Guard<Native extends object, Handler = never> {
    * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
    * @throws or rejects with what a function of the user throws
    */
-  check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
+  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
   /**
    * The guard of a route that has limits of its own, made once for each override. What the override leaves out is as in the options of
    * this guard.
@@ -61,7 +61,7 @@ export interface Guard<Native extends object, Handler = never> {
 export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope'> {
   /** How the framework matches paths, for `routes`. */
   readonly routing: Routing
-  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each exchange */
+  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each context */
   readonly scope?: Scope
   /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
   readonly isGlobal?: boolean
@@ -98,10 +98,10 @@ export function createGuard<Native extends object, Handler = never>(
     get waiting() {
       return everywhere.waitingRoom.waiting
     },
-    check(exchange) {
-      const rule = rules.find(exchange.request)
-      if (rule) return rule.guard === false ? untouched : rule.guard.check(exchange)
-      return isAsked ? everywhere.check(exchange) : untouched
+    check(context) {
+      const rule = rules.find(context.request)
+      if (rule) return rule.guard === false ? untouched : rule.guard.check(context)
+      return isAsked ? everywhere.check(context) : untouched
     },
     ofRoute: (override, where) => guards.at(override, where),
     derive: (override, where) => guards.create(override, { where }),

@@ -7,7 +7,8 @@ import {
   notifyDecided,
 } from '@sluice/core'
 import { formatRetryAfter } from '@sluice/headers'
-import type { Exchange } from '../adapter/context.ts'
+import type { Access } from '../access/lists.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { ResponseField } from '../adapter/response.ts'
 import { type TakeOverSetup, takenOrAnswered, takenUnlimited } from '../admission/admit.ts'
@@ -35,7 +36,7 @@ import {
 } from '../responses/refusal.ts'
 import { matchedRoute } from '../routes/scope.ts'
 import { isOnTrial, type RuleCheck } from './bound-policy.ts'
-import { type Asking, RequestChecks } from './checks.ts'
+import { RequestChecks } from './checks.ts'
 import { FirstUse } from './first-use.ts'
 import type { PolicyGuardOptions } from './options.ts'
 import { type Passage, type RequestDecision, untouched } from './passage.ts'
@@ -58,7 +59,7 @@ export interface PolicyGuard<Native extends object, Handler> {
   readonly waitingRoom: WaitingRoom
   readonly shedder: LoadShedder<Native> | undefined
   /** @throws or rejects with what a function of the user throws */
-  check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>>
+  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
 }
 
 /**
@@ -75,7 +76,7 @@ export function createPolicyGuard<Native extends object, Handler>(
   const requestChecks = new RequestChecks(setup)
   const waitingRoom = place.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
   const shedder = place.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
-  const limit = shedder ? (exchange: Exchange<Native>) => shedOr(shedder, exchange) : count
+  const limit = shedder ? (context: RequestContext<Native>) => shedOr(shedder, context) : count
   const leases = new LeaseKeeper(
     limiter,
     setup.rules.map(({ policy }) => policy),
@@ -92,32 +93,30 @@ export function createPolicyGuard<Native extends object, Handler>(
     observe,
     hold(charged) {
       const hold = heldBy(charged.decision, accountOf(charged))
-      if (hold) charged.exchange.whenOver(hold)
+      if (hold) charged.context.settleAtEnd(hold)
     },
     tell(decided) {
-      const { exchange, checks } = decided
+      const { context, checks } = decided
       const decision = new ChargeableDecision(setup, decided, undefined)
       if (decision.outcomes.length === 0) return { decision, fields: [] }
-      const fields = responseFields(exchange.native)
+      const fields = responseFields(context.native)
       fields.ledger.add({ decision, checks: enforced(checks), dialects: setup.dialects })
       const options = { ...fieldOptions(decision), ...noRefusal }
-      return { decision, fields: fields.render(exchange.response, options) }
+      return { decision, fields: fields.render(context.response, options) }
     },
   }
 
   // Guards of routes may be made on first use, and then are kept.
   const firstUse = new FirstUse(!place.identifiedByScope)
 
-  function check(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
+  function check(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
     if (firstUse.isDue) firstUse.see(place.where)
-    if (isPreflight(exchange.request) && !countsPreflight(exchange.request)) {
+    if (isPreflight(context.request) && !countsPreflight(context.request)) {
       if (setup.preflights === 'pass') return untouched
-      return { ...untouched, hold: preflightWatch.hold(exchange) }
+      return { ...untouched, hold: preflightWatch.hold(context) }
     }
-    if (!skip) return enter(exchange)
-    return andThen(skip(exchange.native), (skipped) =>
-      skipped ? leave(exchange) : enter(exchange),
-    )
+    if (!skip) return enter(context)
+    return andThen(skip(context.native), (skipped) => (skipped ? leave(context) : enter(context)))
   }
 
   function countsPreflight(request: HttpRequest): boolean {
@@ -127,11 +126,11 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   /** Takes what a request costs that was let through as a preflight, and was none. */
-  function chargeUnasked(exchange: Exchange<Native>): MaybePromise<unknown> {
-    return andThen(skip?.(exchange.native), (skipped) => {
-      const access = lists?.ofAddress(exchange.request)
+  function chargeUnasked(context: RequestContext<Native>): MaybePromise<unknown> {
+    return andThen(skip?.(context.native), (skipped) => {
+      const access = lists?.ofAddress(context.request)
       if (skipped || (access === 'allow' && !lists?.blockKeys)) return undefined
-      return andThen(requestChecks.of(access ? { ...exchange, access } : exchange), (checks) => {
+      return andThen(requestChecks.of(context, access), (checks) => {
         const due =
           typeof checks === 'string' ? [] : checks.filter(({ policy }) => hasUnits(policy))
         return due.length > 0 ? limiter.chargeChecks(due) : undefined
@@ -142,37 +141,37 @@ export function createPolicyGuard<Native extends object, Handler>(
   /** What is shed is not counted. */
   function shedOr(
     shedder: LoadShedder<Native>,
-    exchange: Exchange<Native>,
+    context: RequestContext<Native>,
   ): MaybePromise<Passage<Handler>> {
-    return andThen(shedder.refuses(exchange.native, setup.report), (isRefused) => {
-      if (!isRefused) return count(exchange)
-      return answered({ exchange, decision: shedder.refusal, checks: [] })
+    return andThen(shedder.refuses(context.native, setup.report), (isRefused) => {
+      if (!isRefused) return count(context)
+      return answered({ context, decision: shedder.refusal, checks: [] })
     })
   }
 
-  function count(exchange: Exchange<Native> & Asking<Native>): MaybePromise<Passage<Handler>> {
-    return andThen(requestChecks.of(exchange), (checks) => {
-      if (checks === 'block') return forbid(exchange)
-      if (checks === 'deny') return answered({ exchange, decision: deniedWithoutKey, checks: [] })
-      if (checks.length === 0) return leave(exchange)
-      if (setup.replays) return andThen(setup.replays.decide(exchange, checks), settle)
-      return andThen(limiter.decide(checks, exchange.native), (decision) =>
-        settle({ exchange, decision, checks }),
+  function count(context: RequestContext<Native>, access?: Access): MaybePromise<Passage<Handler>> {
+    return andThen(requestChecks.of(context, access), (checks) => {
+      if (checks === 'block') return forbid(context)
+      if (checks === 'deny') return answered({ context, decision: deniedWithoutKey, checks: [] })
+      if (checks.length === 0) return leave(context)
+      if (setup.replays) return andThen(setup.replays.decide(context, checks), settle)
+      return andThen(limiter.decide(checks, context.native), (decision) =>
+        settle({ context, decision, checks }),
       )
     })
   }
 
   /** By address first, which costs no key. Who is allowed is not shed either. */
-  function enter(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    if (!lists) return limit(exchange)
-    const access = lists.ofAddress(exchange.request)
-    if (access === 'block') return forbid(exchange)
-    if (access === 'unlisted') return limit(exchange)
-    return lists.blockKeys ? count({ ...exchange, access }) : leave(exchange)
+  function enter(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    if (!lists) return limit(context)
+    const access = lists.ofAddress(context.request)
+    if (access === 'block') return forbid(context)
+    if (access === 'unlisted') return limit(context)
+    return lists.blockKeys ? count(context, access) : leave(context)
   }
 
-  function leave(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    return admission ? takenUnlimited(exchange, admission, untouched) : untouched
+  function leave(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    return admission ? takenUnlimited(context, admission, untouched) : untouched
   }
 
   function settle(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
@@ -180,9 +179,9 @@ export function createPolicyGuard<Native extends object, Handler>(
     return isTurnedAway(decided) ? turnAway(decided) : answered(decided)
   }
 
-  function forbid(exchange: Exchange<Native>): MaybePromise<Passage<Handler>> {
-    observe({ exchange, decision: blocked, checks: [] })
-    return forbidden(options, exchange.native)
+  function forbid(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    observe({ context, decision: blocked, checks: [] })
+    return forbidden(options, context.native)
   }
 
   function answered(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
@@ -190,9 +189,9 @@ export function createPolicyGuard<Native extends object, Handler>(
     return answer(decided)
   }
 
-  function observe({ exchange, decision, checks }: Decided<Native>): void {
+  function observe({ context, decision, checks }: Decided<Native>): void {
     if (!isObserved) return
-    const { native, request } = exchange
+    const { native, request } = context
     const route = matchedRoute(request)
     notifyDecided(options, { decision, checks, request: native, route })
   }
@@ -202,8 +201,8 @@ export function createPolicyGuard<Native extends object, Handler>(
   }
 
   function answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    const { exchange, checks } = decided
-    const { native, response } = exchange
+    const { context, checks } = decided
+    const { native, response } = context
     if (isTurnedAway(decided)) return turnAway(decided)
     const account = accountOf(decided)
     const decision = new ChargeableDecision(setup, decided, account)

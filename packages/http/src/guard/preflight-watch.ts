@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@sluice/core'
-import type { Exchange } from '../adapter/context.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { HttpResponse } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
@@ -27,7 +27,7 @@ const maxAddresses = 10_000
  */
 export class PreflightWatch<Native extends object> {
   readonly #rememberMs: number
-  readonly #charge: (exchange: Exchange<Native>) => MaybePromise<unknown>
+  readonly #charge: (context: RequestContext<Native>) => MaybePromise<unknown>
   readonly #suspectUntil = new Map<string, number>()
 
   /**
@@ -36,7 +36,7 @@ export class PreflightWatch<Native extends object> {
    */
   constructor(
     windowsMs: readonly number[],
-    charge: (exchange: Exchange<Native>) => MaybePromise<unknown>,
+    charge: (context: RequestContext<Native>) => MaybePromise<unknown>,
   ) {
     this.#rememberMs = Math.min(maxRememberMs, Math.max(minRememberMs, ...windowsMs))
     this.#charge = charge
@@ -52,22 +52,22 @@ export class PreflightWatch<Native extends object> {
   }
 
   /** What judges a request that passes uncounted, by its response. */
-  hold(exchange: Exchange<Native>): Hold {
-    const { response } = exchange
+  hold(context: RequestContext<Native>): Hold {
+    const { response } = context
     // Fields that stand there before the limiter stand on the answers of all handlers, and tell nothing.
     const isAnyAnswer = allowsCors(response)
     const judge = (status?: number) => {
       const isCors = allowsCors(response) && !isAnyAnswer
-      if (!isCors && !isUnserved(response, status)) this.#suspect(exchange)
+      if (!isCors && !isUnserved(response, status)) this.#suspect(context)
     }
     return { finish: judge, abort: judge }
   }
 
-  #suspect(exchange: Exchange<Native>): void {
+  #suspect(context: RequestContext<Native>): void {
     if (this.#suspectUntil.size >= maxAddresses) this.#suspectUntil.clear()
-    this.#suspectUntil.set(exchange.request.ip ?? '', Date.now() + this.#rememberMs)
+    this.#suspectUntil.set(context.request.ip ?? '', Date.now() + this.#rememberMs)
     // Its next request meets the same error, and hands it on.
-    void Promise.resolve(exchange)
+    void Promise.resolve(context)
       .then(this.#charge)
       .catch(() => undefined)
   }

@@ -14,7 +14,7 @@ import {
   unlimited,
   wholeNumber,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/context.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import { joinKey } from '../keys/combine.ts'
 import { header } from '../keys/headers.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
@@ -66,13 +66,13 @@ export class Replays<Native extends object> {
   }
 
   decide(
-    exchange: Exchange<Native>,
+    context: RequestContext<Native>,
     checks: readonly RuleCheck<Native>[],
   ): MaybePromise<Decided<Native>> {
-    const { native, request } = exchange
+    const { native, request } = context
     const { key: resolver } = this.#guard.idempotency
     return andThen(resolveKey(resolver, native, request), (key) => {
-      const asked = { exchange, checks }
+      const asked = { context, checks }
       if (key === undefined) return this.#charged(asked)
       const mark = this.#markOf(asked, unquoted(key))
       return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
@@ -82,10 +82,10 @@ export class Replays<Native extends object> {
   }
 
   #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
-    const { exchange, checks } = asked
-    const decision = this.#guard.limiter.decide(checks, exchange.native)
+    const { context, checks } = asked
+    const decision = this.#guard.limiter.decide(checks, context.native)
     return andThen(decision, (known) => ({
-      exchange,
+      context,
       checks,
       decision: known,
       mayGiveBack: undefined,
@@ -114,7 +114,7 @@ export class Replays<Native extends object> {
 
   #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
     const checks = asked.checks.map(free)
-    return andThen(this.#marks.decide([...checks, mark], asked.exchange.native), (decision) => {
+    return andThen(this.#marks.decide([...checks, mark], asked.context.native), (decision) => {
       const seen = decision.outcomes.at(-1)
       if (seen?.allowed === false) return this.#charged(asked)
       if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
@@ -131,7 +131,7 @@ export class Replays<Native extends object> {
     return this.#marked(asked, mark)
   }
 
-  #markOf({ exchange: { request }, checks }: Asked<Native>, key: string): Check {
+  #markOf({ context: { request }, checks }: Asked<Native>, key: string): Check {
     const identities = new Set(checks.map((check) => check.key))
     // A request that asks for more is another one, or a cheap one would pay for dear ones.
     const costs = checks.map(({ cost }) => cost).join()
@@ -140,7 +140,7 @@ export class Replays<Native extends object> {
   }
 }
 
-type Asked<Native extends object> = Pick<Decided<Native>, 'exchange' | 'checks'>
+type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
 
 /**
  * A retry takes nothing again; but it waits in a queue and is in flight like any other request, since those keep the pace, and who is blocked

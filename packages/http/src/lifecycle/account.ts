@@ -10,7 +10,7 @@ import {
   show,
   wholeNumber,
 } from '@sluice/core'
-import type { Exchange } from '../adapter/context.ts'
+import type { RequestContext } from '../adapter/context.ts'
 import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
 import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
@@ -25,7 +25,7 @@ export interface AccountPlace<Native> {
 
 /** One request as it was decided. */
 export interface Decided<Native extends object> {
-  readonly exchange: Exchange<Native>
+  readonly context: RequestContext<Native>
   readonly decision: Decision
   /** All that was asked, those in shadow too. */
   readonly checks: readonly RuleCheck<Native>[]
@@ -61,7 +61,7 @@ export class RequestAccount<Native extends object> implements Hold {
       this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
     }
     if (this.#isSettled) this.#chargeLate()
-    else if (!this.#isHeld) this.#request.exchange.whenOver(this.held())
+    else if (!this.#isHeld) this.#request.context.settleAtEnd(this.held())
   }
 
   /** What has to be settled when the response is over; whoever asks for it sees to that. */
@@ -73,10 +73,10 @@ export class RequestAccount<Native extends object> implements Hold {
   finish(status: number): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { exchange, decision, checks } = this.#request
+    const { context, decision, checks } = this.#request
     const rules = decision.allowed ? checks.map(({ rule }) => rule) : []
     const refunded = refundedRules(rules, {
-      native: exchange.native,
+      native: context.native,
       status,
       report: this.#place.report,
     })

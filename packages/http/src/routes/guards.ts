@@ -16,7 +16,7 @@ export interface Surroundings<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: PolicyGuard<Native, Handler>
-  /** Where that guard stands; `undefined` where only each exchange tells. */
+  /** Where that guard stands; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
   /** Whether it limits all other requests, so that an override can be added to it. */
   readonly isApplied: boolean

@@ -1,13 +1,20 @@
 import {
+  type AdapterContext,
+  type Hold,
   type HttpRequest,
   type HttpResponse,
   ProxyWatch,
+  type Reject,
   type RequestContent,
+  type RequestDecision,
+  type ResponseBody,
   type Routing,
   routeScope,
   type Scope,
-} from '@sluice/http'
+  settleAfter,
+} from '@sluice/http/adapter'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
   untrusted:
@@ -95,6 +102,62 @@ export class ReplyView implements HttpResponse {
   removeHeader(name: string): void {
     this.#native.removeHeader(name)
   }
+}
+
+/** A request of Fastify at one hook of ours. */
+export class FastifyContext implements AdapterContext<FastifyRequest, RateLimitHandler> {
+  readonly native: FastifyRequest
+  readonly request: RequestView
+  readonly response: ReplyView
+  scope: Scope
+  readonly #reply: FastifyReply
+
+  constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
+    this.native = native
+    this.request = new RequestView(native)
+    this.response = new ReplyView(reply)
+    this.scope = scope
+    this.#reply = reply
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.native.rateLimit = decision
+  }
+
+  send(status: number, { contentType, text }: ResponseBody): void {
+    // To a text Fastify would add a charset, which problem+json does not have.
+    this.#reply.code(status).type(contentType).send(Buffer.from(text))
+  }
+
+  setStatus(status: number): void {
+    this.#reply.code(status)
+  }
+
+  /** What the handler throws goes to the error handler of Fastify. */
+  async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
+    const { status, decision } = refusal
+    const reply = this.#reply
+    // Not `code`, after which a redirect would keep the status.
+    reply.raw.statusCode = status
+    try {
+      const payload = await handler(this.native, reply, decision)
+      if (payload !== undefined && !reply.sent) reply.send(payload)
+    } catch (thrown) {
+      // What is no Error is a body, and has no status of its own.
+      if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
+      throw thrown
+    }
+  }
+}
+
+function hasStatus(thrown: unknown): boolean {
+  return (
+    typeof thrown === 'object' && thrown !== null && ('statusCode' in thrown || 'status' in thrown)
+  )
 }
 
 /** The route of a request, where it has limits of its own. A route for several methods is one place. */
