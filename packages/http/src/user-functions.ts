@@ -1,4 +1,12 @@
-import { type ErrorCode, isPromise, type MaybePromise } from '@sluice/core'
+import {
+  type ErrorCode,
+  isPromise,
+  type LimiterOptions,
+  type MaybePromise,
+  notify,
+  onOneLine,
+  warnOnce,
+} from '@sluice/core'
 
 /**
  * Asks about one item after the other. There is a promise only where an answer is one, and never two at once: the
@@ -33,3 +41,11 @@ export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromis
 
 /** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
+
+/** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
+export function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
+  return (code, place, detail) => {
+    if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
+    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
+  }
+}

@@ -6,7 +6,6 @@ import {
   type MaybePromise,
   notifyDecided,
 } from '@sluice/core'
-import { formatRetryAfter } from '@sluice/headers'
 import type { Access } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
@@ -25,7 +24,7 @@ import { WaitingRoom } from '../lifecycle/delay-queue.ts'
 import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseKeeper } from '../lifecycle/lease-renewer.ts'
 import { LoadShedder } from '../limits/shedder.ts'
-import { type FieldOptions, responseFields } from '../responses/headers.ts'
+import { type FieldOptions, responseFields, retryAfter } from '../responses/headers.ts'
 import {
   blocked,
   forbidden,
@@ -296,9 +295,3 @@ export function createPolicyGuard<Native extends object, Handler>(
 }
 
 const noRefusal = { rejected: false, retryAfter: undefined } as const
-
-/** Jitter only ever adds: whoever waits longer than needed is let in. */
-function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
-  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
-  return formatRetryAfter(retryAfterMs, jitterMs)
-}

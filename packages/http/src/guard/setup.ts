@@ -9,9 +9,7 @@ import {
   type LimiterOptions,
   type LimiterSettings,
   limiterFields,
-  notify,
   oneOf,
-  onOneLine,
   type Policy,
   policyList,
   SluiceError,
@@ -26,7 +24,7 @@ import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
 import { evidenceOf } from '../keys/resolver.ts'
 import { checkSettlement, type RuleSettlement, settlementOf } from '../lifecycle/settlement.ts'
 import type { Scope } from '../routes/scope.ts'
-import type { Report } from '../user-functions.ts'
+import { type Report, reporter } from '../user-functions.ts'
 import {
   checkCounting,
   checkRule,
@@ -280,14 +278,6 @@ function warnIfUnverified<Native>(rules: readonly Rule<Native>[]): void {
       `limiter refuses unknown credentials, verify: false`,
     'credentials that nobody verifies',
   )
-}
-
-/** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
-function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
-  return (code, place, detail) => {
-    if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
-    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
-  }
 }
 
 function dialects(value: PolicyGuardOptions<never>['headers']): readonly Dialect[] {

@@ -1,6 +1,8 @@
+import type { Decision } from '@sluice/core'
 import {
   exposedHeaders,
   formatFields,
+  formatRetryAfter,
   mergeExposed,
   mergeRetryAfter,
   parseRateLimit,
@@ -189,4 +191,10 @@ function joinLists(
   })
   if (ours !== undefined) members.push(ours)
   return members.length === 0 ? undefined : members.join(', ')
+}
+
+/** Jitter only ever adds: whoever waits longer than needed is let in. */
+export function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
+  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
+  return formatRetryAfter(retryAfterMs, jitterMs)
 }
