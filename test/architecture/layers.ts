@@ -19,10 +19,13 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
 /** Packages that run anywhere, browsers and edge runtimes included. */
 const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client'])
 
-/** Entries of packages beside the main one. */
-const entries: ReadonlySet<string> = new Set(['@sluice/http/adapter'])
-
 const SCOPE = '@sluice/'
+
+/** Entries beside the main one, each with its package. */
+const secondEntries: ReadonlyMap<string, string> = new Map([
+  ['@sluice/core/backend', '@sluice/core'],
+  ['@sluice/http/adapter', '@sluice/http'],
+])
 
 export interface ImportSite {
   /** The importing file, relative to the root: `packages/http/src/guard.ts`. */
@@ -80,9 +83,8 @@ function judgeRelative(file: string, specifier: string, refuse: (reason: string)
 }
 
 function judgeInternal(name: string, specifier: string, refuse: (reason: string) => string) {
-  const target = specifier.slice(SCOPE.length)
-  if (entries.has(specifier)) return judgeInternal(name, SCOPE + baseName(target), refuse)
-  if (target.includes('/')) return refuse('a package is used through its entry only')
+  const target = (secondEntries.get(specifier) ?? specifier).slice(SCOPE.length)
+  if (target.includes('/')) return refuse('a package is used through its entries only')
   const allowed = arrows[name] ?? []
   if (allowed.includes(target)) return undefined
   return refuse(`${name} may import ${allowed.join(', ') || 'no package of ours'}`)

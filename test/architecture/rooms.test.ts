@@ -6,14 +6,12 @@ import { circlesIn, crumbsIn, type Graph, graphOf } from './graph.ts'
 const withCircles: Readonly<Record<string, string>> = {
   'packages/core': 'policies, checks and decisions take types of each other',
   'packages/redis': 'a type of the way of a call stands in the file that uses it',
-  'packages/http': 'requests take a type of the admission, which takes requests',
 }
 
 /** Packages with short files that one other file alone imports, and why. */
 const withCrumbs: Readonly<Record<string, string>> = {
   'packages/core': 'two algorithms are the bucket and a few lines, and a key has a file of its own',
   'packages/headers': 'a dialect has a file of its own, however short',
-  'packages/http': 'holds and Vary have short files',
 }
 
 /** Files that have to stand alone, by the ends of their paths, and why. */
