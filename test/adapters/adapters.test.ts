@@ -1,5 +1,7 @@
 import express from 'express'
 import express4 from 'express4'
+import koa from 'koa'
+import koa2 from 'koa2'
 import { describeAdapter } from './adapter-conformance.ts'
 import { accessLists } from './behaviours/access-lists.ts'
 import { admission } from './behaviours/admission.ts'
@@ -30,6 +32,7 @@ import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
 import { expressDriver } from './drivers/express-driver.ts'
 import { fastifyDriver } from './drivers/fastify-driver.ts'
+import { koaDriver } from './drivers/koa-driver.ts'
 
 const behaviours = {
   basics,
@@ -64,3 +67,5 @@ const behaviours = {
 describeAdapter(expressDriver('Express 4', express4), behaviours)
 describeAdapter(expressDriver('Express 5', express), behaviours)
 describeAdapter(fastifyDriver, behaviours)
+describeAdapter(koaDriver('Koa 2', koa2), behaviours)
+describeAdapter(koaDriver('Koa 3', koa), behaviours)

@@ -48,6 +48,7 @@ describe('judgeImport', () => {
   it.each([
     ['packages/http/src/guard.ts', '@sluice/core'],
     ['packages/http/src/guard.ts', '@sluice/core/backend'],
+    ['packages/koa/src/context.ts', '@sluice/http/adapter'],
     ['packages/http/src/guard.ts', './verdict.ts'],
     ['packages/http/src/keys/ip.ts', '../guard.ts'],
     ['packages/http/src/guard.ts', 'ipaddr.js'],

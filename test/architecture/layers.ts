@@ -11,6 +11,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'headers'],
   express: ['http'],
   fastify: ['http'],
+  koa: ['http'],
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
 }
@@ -19,6 +20,12 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
 const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client'])
 
 const SCOPE = '@sluice/'
+
+/** Entries beside the main one, each with its package. */
+const secondEntries: ReadonlyMap<string, string> = new Map([
+  ['@sluice/core/backend', '@sluice/core'],
+  ['@sluice/http/adapter', '@sluice/http'],
+])
 
 export interface ImportSite {
   /** The importing file, relative to the root: `packages/http/src/guard.ts`. */
@@ -76,7 +83,7 @@ function judgeRelative(file: string, specifier: string, refuse: (reason: string)
 }
 
 function judgeInternal(name: string, specifier: string, refuse: (reason: string) => string) {
-  const target = specifier.slice(SCOPE.length).replace(/^core\/backend$/, 'core')
+  const target = (secondEntries.get(specifier) ?? specifier).slice(SCOPE.length)
   if (target.includes('/')) return refuse('a package is used through its entries only')
   const allowed = arrows[name] ?? []
   if (allowed.includes(target)) return undefined

@@ -3,15 +3,12 @@ import { packages, readText } from '../support/workspace.ts'
 import { circlesIn, crumbsIn, type Graph, graphOf } from './graph.ts'
 
 /** Packages whose files import each other in circles still, and why. */
-const withCircles: Readonly<Record<string, string>> = {
-  'packages/http': 'requests take a type of the admission, which takes requests',
-}
+const withCircles: Readonly<Record<string, string>> = {}
 
 /** Packages with short files that one other file alone imports, and why. */
 const withCrumbs: Readonly<Record<string, string>> = {
   'packages/core': 'two algorithms are the bucket and a few lines, and a key has a file of its own',
   'packages/headers': 'a dialect has a file of its own, however short',
-  'packages/http': 'holds and Vary have short files',
 }
 
 /** Files that have to stand alone, by the ends of their paths, and why. */

@@ -1,7 +1,7 @@
 import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { AddressSet } from '../../packages/http/src/lists/address-set.ts'
+import { AddressSet } from '../../packages/http/src/access/address-set.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 type Lists = Pick<GuardFields<object>, 'allow' | 'block'>

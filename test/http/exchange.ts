@@ -36,14 +36,14 @@ export function exchange(view: Partial<HttpRequest> = {}, scope = '') {
     ...view,
   }
   const held: Hold[] = []
-  const whenOver = (hold: Hold) => void held.push(hold)
+  const settleAtEnd = (hold: Hold) => void held.push(hold)
   /** The response is sent with this status, or its client leaves. */
   const end = (status?: number) => {
     for (const hold of held)
       if (status === undefined) hold.abort()
       else hold.finish(status)
   }
-  return { native: {}, request, response, scope, fields, whenOver, held, end }
+  return { native: {}, request, response, scope, fields, settleAtEnd, held, end }
 }
 
 /** The passage of a guard in which nothing is async. */

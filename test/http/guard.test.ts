@@ -1,6 +1,7 @@
 import { memoryStore } from '@sluice/core'
 import { parseHeaders } from '@sluice/headers'
-import { continueWith, type GuardFields, ipKey, setFields } from '@sluice/http'
+import { type GuardFields, ipKey } from '@sluice/http'
+import { continueWith, setFields } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { describe, expect, it, vi } from 'vitest'

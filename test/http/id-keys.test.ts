@@ -11,7 +11,7 @@ import {
 } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { resolveKey } from '../../packages/http/src/keys/key-resolver.ts'
+import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
 import { scopedKey } from '../../packages/http/src/routes/scope.ts'
 import { exchange } from './exchange.ts'
 

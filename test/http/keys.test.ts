@@ -16,7 +16,7 @@ import {
 } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { resolveKey } from '../../packages/http/src/keys/key-resolver.ts'
+import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
 import { guardOf } from './exchange.ts'
 
 interface Given {

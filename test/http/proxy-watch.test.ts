@@ -1,4 +1,4 @@
-import { ProxyWatch } from '@sluice/http'
+import { ProxyWatch } from '@sluice/http/adapter'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 
 let warn: ReturnType<typeof vi.spyOn>

@@ -26,7 +26,7 @@ function guarded(options: GuardFields<object> = {}) {
     check() {
       const asked = exchange()
       const passage = now(guard.check(asked))
-      if (passage.hold) asked.whenOver(passage.hold)
+      if (passage.hold) asked.settleAtEnd(passage.hold)
       return { ...asked, ...passage }
     },
   }

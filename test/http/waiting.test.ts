@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import { type Passage, settleAfter } from '@sluice/http'
+import type { Passage } from '@sluice/http'
+import { settleAfter } from '@sluice/http/adapter'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { until } from '../adapters/until.ts'
 import { exchange, guardOf, now } from './exchange.ts'

@@ -38,7 +38,7 @@ function guarded(options: GuardFields<object>, store: RedisStore = openStore()) 
   async function request(view: Parameters<typeof exchange>[0] = {}) {
     const asked = exchange(view)
     const passage: Passage = await guard.check(asked)
-    if (passage.hold) asked.whenOver(passage.hold)
+    if (passage.hold) asked.settleAtEnd(passage.hold)
     return { passage, end: asked.end, allowed: passage.verdict.action === 'pass' }
   }
   return {

@@ -51,9 +51,5 @@ export {
 } from '@sluice/http'
 export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './keys.ts'
 export { mount } from './mount.ts'
-export {
-  type RateLimit,
-  type RateLimitHandler,
-  type RateLimitOptions,
-  rateLimit,
-} from './rate-limit.ts'
+export type { RateLimitHandler, RateLimitOptions } from './options.ts'
+export { type RateLimit, rateLimit } from './rate-limit.ts'

@@ -1,35 +1,16 @@
-import {
-  type ApiKeyOptions,
-  all as allKeys,
-  apiKey as apiKeyOf,
-  bearer as bearerOf,
-  type CredentialOptions,
-  firstOf as firstOfKeys,
-  type Id,
-  type IdentityResolver,
-  type KeyResolver,
-  type LimitSource,
-  type MaybePromise,
-  type TierTable,
-  tenant as tenantKey,
-  tiers as tiersOf,
-  user as userKey,
-} from '@sluice/http'
+import { type RequestKeys, requestKeys } from '@sluice/http/adapter'
 import type { Request } from 'express'
-
-/** Finds an id in a request of Express. */
-type FindId = (request: Request) => MaybePromise<Id>
-type Resolvers = KeyResolver<Request>[]
-type ById = IdentityResolver<Request, [id: Id]>
-type ByCredential = IdentityResolver<Request>
 
 // What is generic, bound to the request of this framework: so a function written inside them knows its type.
 
+type Keys = RequestKeys<Request>
+const keys: Keys = requestKeys()
+
 /** The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id. */
-export const user: (find: FindId) => ById = userKey
+export const user: Keys['user'] = keys.user
 
 /** The tenant on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id. */
-export const tenant: (find: FindId) => ById = tenantKey
+export const tenant: Keys['tenant'] = keys.tenant
 
 /**
  * The API key of a request. **Anybody can make up API keys**: give `verify`, or refuse unknown ones before the limiter; else each made-up
@@ -37,7 +18,7 @@ export const tenant: (find: FindId) => ById = tenantKey
  * @example
  * key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
  */
-export const apiKey: (options?: ApiKeyOptions<Request>) => ByCredential = apiKeyOf
+export const apiKey: Keys['apiKey'] = keys.apiKey
 
 /**
  * The token of `Authorization: Bearer <token>`; missing with another scheme. **Anybody can make up tokens**: give `verify`, or refuse
@@ -45,13 +26,13 @@ export const apiKey: (options?: ApiKeyOptions<Request>) => ByCredential = apiKey
  * @example
  * key: firstOf(bearer({ verify: async (token) => (await sessionOf(token)) !== undefined }), ip())
  */
-export const bearer: (options?: CredentialOptions<Request>) => ByCredential = bearerOf
+export const bearer: Keys['bearer'] = keys.bearer
 
 /** Several identities as one, such as account and address; missing when any of them is. */
-export const all: (...resolvers: Resolvers) => IdentityResolver<Request, unknown[]> = allKeys
+export const all: Keys['all'] = keys.all
 
 /** The first identity that a request has, such as its API key, else its address. */
-export const firstOf: (...resolvers: Resolvers) => KeyResolver<Request> = firstOfKeys
+export const firstOf: Keys['firstOf'] = keys.firstOf
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or `adaptive(…)`. A client whose tier changes keeps
@@ -60,7 +41,4 @@ export const firstOf: (...resolvers: Resolvers) => KeyResolver<Request> = firstO
  * rateLimit({ window: '1m', limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
  * @throws SluiceError when an entry of the table is no limit
  */
-export const tiers: <R extends Request = Request>(
-  table: TierTable<NoInfer<R>>,
-  tierOf: (request: R) => MaybePromise<string | null | undefined>,
-) => LimitSource<R> = tiersOf
+export const tiers: Keys['tiers'] = keys.tiers

@@ -1,13 +1,13 @@
+import { andThen, type MaybePromise } from '@sluice/http'
 import {
-  andThen,
   continueWith,
   type Handler,
   type HandlerRequest,
   type HandlerResponse,
-  type MaybePromise,
-} from '@sluice/http'
+  queryOf,
+} from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { RequestView } from './request-view.ts'
+import { RequestView } from './context.ts'
 
 /**
  * Middleware that serves a handler under a path.
@@ -37,7 +37,7 @@ class MountedRequest extends RequestView implements HandlerRequest<Request> {
   }
 
   get query(): URLSearchParams {
-    return new URLSearchParams(this.native.url.split('?').slice(1).join('?'))
+    return queryOf(this.native.url)
   }
 }
 

@@ -1,49 +1,10 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import {
-  type Answer,
-  andThen,
-  continueWith,
-  createGuard,
-  type Exchange,
-  fieldsOnHead,
-  type GuardOptions,
-  given,
-  invalid,
-  isOptions,
-  type Limiter,
-  type MaybePromise,
-  RateLimitError,
-  type Reject,
-  type RequestDecision,
-  setFields,
-  settleAfter,
-} from '@sluice/http'
+import { given, invalid, isOptions, type Limiter } from '@sluice/http'
+import { admit, beforeHead, continueWith, createGuard, hideOnRedirect } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { RequestView, scopeOf } from './request-view.ts'
-
-declare global {
-  // biome-ignore lint/style/noNamespace: how Express has its types extended
-  namespace Express {
-    interface Request {
-      /** What the last `rateLimit` of this request decided; `undefined` when it was skipped. */
-      rateLimit?: RequestDecision | undefined
-    }
-  }
-}
-
-/** Replies to a refused request; status and headers are set already. */
-export type RateLimitHandler = (
-  request: Request,
-  response: Response,
-  next: NextFunction,
-  decision: RequestDecision,
-) => unknown
-
-export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
-  /** The property of the request that has the decision: of several limiters on a request each may have its own. @default 'rateLimit' */
-  requestPropertyName?: string
-}
+import { ExpressContext } from './context.ts'
+import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /**
  * Every router of Express has settings of its own for case and slashes, which no middleware can see. So rules match as the laxest router
@@ -80,30 +41,14 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const place = { where: 'rateLimit', routing, adapterFields }
   const guard = createGuard<Request, RateLimitHandler>(limits, place)
 
-  /** Whether the request goes on; if not, it was replied to. */
-  function admit(req: Request, res: Response, next: NextFunction): MaybePromise<boolean> {
-    const exchange: Exchange<Request> = {
-      native: req,
-      request: new RequestView(req, sluiceRateLimit),
-      response: res,
-      scope: scopeOf(sluiceRateLimit, req),
-      whenOver: (hold) => settleAfter(res, req.socket, hold),
-    }
-    return andThen(guard.check(exchange), ({ decision, verdict, hold }) => {
-      if (hold) exchange.whenOver(hold)
-      if (decision) Reflect.set(req, property, decision)
-      setFields(res, verdict.fields)
-      if (guard.hidesOnRedirect) onHead(res, (status) => setFields(res, fieldsOnHead(req, status)))
-      if (verdict.action === 'pass') return true
-      if (verdict.action === 'delay') return verdict.turn
-      if (res.headersSent) return false
-      if (verdict.action === 'answer') return send(verdict, res)
-      return andThen(refuse(verdict, { req, res, next }), () => false)
-    })
-  }
-
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => admit(req, res, next))
+    continueWith(next, () => {
+      if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(req, res, status))
+      return admit(
+        new ExpressContext(req, res, next, { middleware: sluiceRateLimit, property }),
+        guard.check,
+      )
+    })
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
@@ -120,35 +65,4 @@ function propertyOf(value: unknown): string {
   if (typeof name === 'string' && name !== '' && isFree(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, value, legal)
-}
-
-/** Replies with the body of a refusal, or leaves that to a handler of the user's. */
-function refuse(
-  reject: Reject<RateLimitHandler>,
-  { req, res, next }: { req: Request; res: Response; next: NextFunction },
-): unknown {
-  const { status, body, handler, decision } = reject
-  if (body) return send({ status, body }, res)
-  res.status(status)
-  if (handler === 'throw') throw new RateLimitError(reject)
-  return handler?.(req, res, next, decision)
-}
-
-/** @returns that the request goes no further */
-function send({ status, body }: Pick<Answer, 'status' | 'body'>, res: Response): false {
-  // Not Express' `send`, which would add a charset: problem+json does not have one.
-  res.status(status).setHeader('Content-Type', body.contentType)
-  // Node finds out the length of what it sends: of the answer to a HEAD, nothing.
-  res.setHeader('Content-Length', Buffer.byteLength(body.text)).end(body.text)
-  return false
-}
-
-/** Calls `change` just before the head is written, when its fields can be changed for the last time. */
-function onHead(response: Response, change: (status: number) => void): void {
-  const { writeHead } = response
-  response.writeHead = (...args: unknown[]) => {
-    response.writeHead = writeHead
-    change(Number(args[0]))
-    return Reflect.apply(writeHead, response, args)
-  }
 }

@@ -1,6 +1,6 @@
-import type { Handler, HandlerRequest } from '@sluice/http'
+import { type Handler, type HandlerRequest, queryOf } from '@sluice/http/adapter'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { RequestView } from './request-view.ts'
+import { RequestView } from './context.ts'
 
 /**
  * A plugin that serves a handler under a path.
@@ -40,6 +40,6 @@ class MountedRequest extends RequestView implements HandlerRequest<FastifyReques
   }
 
   get query(): URLSearchParams {
-    return new URLSearchParams(this.native.url.split('?').slice(1).join('?'))
+    return queryOf(this.native.url)
   }
 }

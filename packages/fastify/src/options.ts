@@ -4,7 +4,7 @@ import type {
   NoPolicies,
   RequestDecision,
   RouteOverride,
-} from '@sluice/http'
+} from '@sluice/http/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 declare module 'fastify' {

@@ -1,35 +1,30 @@
 import {
-  type Answer,
-  andThen,
-  continueWith,
-  createGuard,
-  type Exchange,
-  fieldsOnHead,
   flag,
-  type Guard,
   given,
   invalid,
   isOptions,
-  isPromise,
   type MaybePromise,
   oneOf,
-  type Passage,
   processWide,
-  RateLimitError,
-  type Reject,
-  setFields,
-  settleAfter,
-  untouched,
 } from '@sluice/http'
+import {
+  admit,
+  continueWith,
+  createGuard,
+  type Guard,
+  hideOnRedirect,
+  type Passage,
+  untouched,
+} from '@sluice/http/adapter'
 import type {
   FastifyInstance,
   FastifyPluginAsync,
-  FastifyReply,
   FastifyRequest,
   onSendHookHandler,
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
+import { FastifyContext, ReplyView, routingOf, scopeOf } from './context.ts'
 import {
   hooks,
   type RateLimitHandler,
@@ -37,7 +32,6 @@ import {
   type RateLimitPluginOptions,
   type RouteRateLimitOptions,
 } from './options.ts'
-import { ReplyView, RequestView, routingOf, scopeOf } from './request-view.ts'
 
 type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
 
@@ -68,21 +62,21 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
 
   /** Behind the own hooks of those routes that have some; everywhere else with the hooks of the instance. */
   const behind = limitHook(fastify.prefix, check)
-  const first = limitHook(fastify.prefix, (exchange) =>
-    standsOnRoute(behind, exchange.native) ? untouched : check(exchange),
+  const first = limitHook(fastify.prefix, (context) =>
+    standsOnRoute(behind, context.native) ? untouched : check(context),
   )
   madeHooks.set(behind, guard.hidesOnRedirect)
 
-  function check(exchange: Exchange<FastifyRequest>): MaybePromise<Passage<RateLimitHandler>> {
-    const { rateLimit: own } = exchange.native.routeOptions.config
-    if (own === undefined) return guard.check(exchange)
+  function check(context: FastifyContext): MaybePromise<Passage<RateLimitHandler>> {
+    const { rateLimit: own } = context.native.routeOptions.config
+    if (own === undefined) return guard.check(context)
     if (own === false) return untouched
-    const answering = nearest.get(exchange.native.server)
+    const answering = nearest.get(context.native.server)
     // What stands in front of authentication, or behind it, is no other limit for the same.
-    if (answering && answering.hook !== hook) return guard.check(exchange)
+    if (answering && answering.hook !== hook) return guard.check(context)
     if (answering?.guard !== guard) return untouched
-    const scope = scopeOf(exchange.native)
-    return guard.ofRoute(own, `config.rateLimit of ${scope}`).check({ ...exchange, scope })
+    context.scope = scopeOf(context.native)
+    return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
   }
 
   function rateLimit(
@@ -92,9 +86,9 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     const around = (this && nearest.get(this)?.guard) ?? guard
     const own = around.derive(options, 'app.rateLimit')
     const prefix = this?.prefix ?? fastify.prefix
-    const limit = limitHook(prefix, (exchange) => {
-      const scope = standsOnRoute(limit, exchange.native) ? scopeOf(exchange.native) : prefix
-      return own.check({ ...exchange, scope })
+    const limit = limitHook(prefix, (context) => {
+      if (standsOnRoute(limit, context.native)) context.scope = scopeOf(context.native)
+      return own.check(context)
     })
     madeHooks.set(limit, own.setup.hideOnRedirect)
     return limit
@@ -149,88 +143,24 @@ function listOf(own: object | undefined): readonly object[] {
 /** @param scope where private policies count, unless `check` says otherwise */
 function limitHook(
   scope: string,
-  check: (exchange: Exchange<FastifyRequest>) => MaybePromise<Passage<RateLimitHandler>>,
+  check: (context: FastifyContext) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
-  /** Whether the request goes on; if not, it was replied to. */
-  function admit(request: FastifyRequest, reply: FastifyReply): MaybePromise<boolean> {
-    const response = new ReplyView(reply)
-    const exchange: Exchange<FastifyRequest> = {
-      native: request,
-      request: new RequestView(request),
-      response,
-      scope,
-      whenOver: (hold) => settleAfter(reply.raw, request.raw.socket, hold),
-    }
-    return andThen(check(exchange), ({ decision, verdict, hold }) => {
-      if (hold) exchange.whenOver(hold)
-      if (decision) request.rateLimit = decision
-      setFields(response, verdict.fields)
-      if (verdict.action === 'pass') return true
-      if (verdict.action === 'delay') return verdict.turn
-      if (response.headersSent) return false
-      if (verdict.action === 'answer') return send(verdict, reply)
-      return andThen(refuse(verdict, request, reply), () => false)
-    })
-  }
-
   return function limit(request, reply, ...rest) {
     // Before a body is parsed, hooks are given its stream too.
-    continueWith(rest.length === 1 ? rest[0] : rest[1], () => admit(request, reply))
+    const done = rest.length === 1 ? rest[0] : rest[1]
+    continueWith(done, () => admit(new FastifyContext(request, reply, scope), check))
   }
 }
 
 /** Only where it is asked for, since a hook costs every response. */
 const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
-  const fields = fieldsOnHead(request, reply.statusCode)
-  if (fields.length > 0) setFields(new ReplyView(reply), fields)
+  hideOnRedirect(request, new ReplyView(reply), reply.statusCode)
   goOn()
 }
 
 function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
   const others = hooks === undefined ? [] : hooks
   return [takeOffOnRedirect, ...(Array.isArray(others) ? others : [others])]
-}
-
-/** Replies with the body of a refusal, or with what a handler of the user's makes of it. What that throws goes to the error handler of Fastify. */
-function refuse(
-  reject: Reject<RateLimitHandler>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): MaybePromise<void> {
-  const { status, body, handler, decision } = reject
-  if (body) return void send({ status, body }, reply)
-  if (handler === 'throw') {
-    reply.code(status)
-    throw new RateLimitError(reject)
-  }
-  // Not `code`, after which a redirect would keep the status.
-  reply.raw.statusCode = status
-  const threw = (thrown: unknown): never => {
-    // What is no Error is a body, and has no status of its own.
-    if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
-    throw thrown
-  }
-  try {
-    const payload = andThen(handler?.(request, reply, decision), (known) => {
-      if (known !== undefined && !reply.sent) reply.send(known)
-    })
-    return isPromise(payload) ? payload.catch(threw) : payload
-  } catch (error) {
-    return threw(error)
-  }
-}
-
-function hasStatus(thrown: unknown): boolean {
-  return (
-    typeof thrown === 'object' && thrown !== null && ('statusCode' in thrown || 'status' in thrown)
-  )
-}
-
-/** @returns that the request goes no further */
-function send({ status, body }: Pick<Answer, 'status' | 'body'>, reply: FastifyReply): false {
-  // To a text Fastify would add a charset, which problem+json does not have.
-  reply.code(status).type(body.contentType).send(Buffer.from(body.text))
-  return false
 }
 
 /**

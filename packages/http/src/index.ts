@@ -29,69 +29,60 @@ export {
   warnOnce,
 } from '@sluice/core'
 export type { Dialect } from '@sluice/headers'
-export type { Admission, AdmissionRequest, RequestContent, Taken } from './admission.ts'
-export { continueWith } from './continue-with.ts'
-export type { Exchange } from './exchange.ts'
-export { createGuard, type Guard, type GuardSite } from './guard.ts'
-export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard-options.ts'
-export type { Handler, HandlerRequest, HandlerResponse } from './handler.ts'
-export type { Hold } from './holds/hold.ts'
-export { type ClosingSocket, type EndingResponse, settleAfter } from './holds/settle-after.ts'
-export type { HttpPolicyOptions } from './http-policy.ts'
-export type { HttpRequest } from './http-request.ts'
-export { all } from './keys/all.ts'
-export { type ApiKeyOptions, apiKey } from './keys/api-key.ts'
-export { bearer } from './keys/bearer.ts'
-export type { CredentialOptions } from './keys/credential.ts'
-export { firstOf } from './keys/first-of.ts'
-export { header } from './keys/header.ts'
-export type { Id } from './keys/id-key.ts'
+export type { AccessListOptions } from './access/lists.ts'
+export type { RequestContext } from './adapter/context.ts'
+export type { Handler, HandlerRequest, HandlerResponse } from './adapter/mount.ts'
+export type { HttpRequest, RequestContent } from './adapter/request.ts'
+export type {
+  HttpResponse,
+  ResponseBody,
+  ResponseField,
+} from './adapter/response.ts'
+export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
+export { checkResolver } from './guard/bound-policy.ts'
+export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard/guard.ts'
+export { createGuard, type Guard, type GuardSite } from './guard/guard.ts'
+export type { GuardPenalty, HttpPolicyOptions, Message, Preflights } from './guard/options.ts'
+export type {
+  Answer,
+  Delay,
+  Pass,
+  Passage,
+  Reject,
+  RequestDecision,
+  Verdict,
+} from './guard/passage.ts'
+export type { PolicyGuard } from './guard/policy-guard.ts'
+export { all, firstOf } from './keys/combine.ts'
+export type { CredentialOptions } from './keys/headers.ts'
+export { type ApiKeyOptions, apiKey, bearer, header } from './keys/headers.ts'
+export type { Id } from './keys/identity.ts'
+export { tenant, user } from './keys/identity.ts'
 export { type IpOptions, ip, ipKey } from './keys/ip.ts'
+export type { MissingKey } from './keys/missing-key.ts'
 export {
   defineKey,
   type IdentityResolver,
   type KeyResolver,
   type ResolvedKey,
   resolveKey,
-} from './keys/key-resolver.ts'
-export type { MissingKey } from './keys/missing-key.ts'
-export { ProxyWatch } from './keys/proxy-watch.ts'
+} from './keys/resolver.ts'
 export { route } from './keys/route.ts'
-export { tenant } from './keys/tenant.ts'
-export { user } from './keys/user.ts'
+export type { Hold } from './lifecycle/hold.ts'
+export type { EndedResponse, WhenOver } from './lifecycle/settlement.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
-export type { LimitOption, LimitSource, LimitValue } from './limits/limit-source.ts'
-export type { ShedOptions } from './limits/load-shedder.ts'
 export {
   type CpuOptions,
   cpu,
   eventLoopDelay,
   eventLoopUtilization,
 } from './limits/process-signals.ts'
+export type { ScheduleRule, Weekday } from './limits/schedule.ts'
 export { type ScheduleOptions, schedule } from './limits/schedule.ts'
+export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
+export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
-export type { ScheduleRule, Weekday } from './limits/time-slot.ts'
-export type { AccessListOptions } from './lists/access-list.ts'
-export {
-  type Answer,
-  type Delay,
-  type Pass,
-  type Passage,
-  type Reject,
-  type RejectBody,
-  untouched,
-  type Verdict,
-} from './passage.ts'
-export type { GuardPenalty } from './penalty-rule.ts'
-export type { PerRequest } from './per-request.ts'
-export type { PolicyGuard } from './policy-guard.ts'
-export type { Message, Preflights } from './policy-guard-options.ts'
-export {
-  type HttpResponse,
-  type ResponseField,
-  setFields,
-} from './responses/http-response.ts'
 export {
   type Problem,
   plainProblem,
@@ -100,12 +91,9 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
-export { fieldsOnHead } from './responses/response-fields.ts'
-export type { Profiles } from './routes/policy-catalogue.ts'
-export type { RouteOverride } from './routes/route-override.ts'
-export type { Routes } from './routes/route-rules.ts'
-export type { Routing } from './routes/route-table.ts'
+export type { Profiles } from './routes/catalogue.ts'
+export type { RouteOverride } from './routes/overrides.ts'
+export type { Routes } from './routes/rules.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
-export { checkResolver } from './rule.ts'
-export type { RequestDecision } from './settlement/request-decision.ts'
-export type { EndedResponse, WhenOver } from './settlement/settlement-options.ts'
+export type { Routing } from './routes/table.ts'
+export type { PerRequest } from './user-functions.ts'

@@ -68,6 +68,8 @@ export interface RunningApp {
 
 /** How the behaviours are tried on a framework. */
 export interface Driver {
-  readonly name: 'Express 4' | 'Express 5' | 'Fastify 5'
+  readonly name: 'Express 4' | 'Express 5' | 'Fastify 5' | 'Koa 2' | 'Koa 3'
+  /** Whether the framework trusts a number of proxies, and not their addresses, so that any peer counts as one. @default false */
+  readonly trustsAnyPeer?: boolean
   start(setup: AppSetup): Promise<RunningApp>
 }

@@ -1,7 +1,6 @@
 import { given, invalid, knownFields, wholeNumber } from '@sluice/core'
-import { canonicalIp, type IpPrefixes } from './canonical-ip.ts'
-import { defineIdentity, type IdentityResolver, withEvidence } from './key-resolver.ts'
-import { remember } from './known-addresses.ts'
+import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 export interface IpOptions {
   /** Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default 64 */

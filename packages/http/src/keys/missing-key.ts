@@ -1,7 +1,7 @@
 import { andThen, type Decision, type MaybePromise, SluiceError } from '@sluice/core'
-import type { HttpRequest } from '../http-request.ts'
+import type { HttpRequest } from '../adapter/request.ts'
 import { ip, ipKey } from './ip.ts'
-import { resolveKey } from './key-resolver.ts'
+import { resolveKey } from './resolver.ts'
 
 /**
  * What happens to a request for which no key could be resolved:

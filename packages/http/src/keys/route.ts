@@ -1,6 +1,6 @@
 import { matchedRoute } from '../routes/scope.ts'
-import { identityText } from './header.ts'
-import { defineIdentity, type IdentityResolver } from './key-resolver.ts'
+import { identityText } from './headers.ts'
+import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
  * The matched route: its pattern and the method (HEAD as GET), never the path as it was sent, of which there are as many as

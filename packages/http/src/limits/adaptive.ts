@@ -1,8 +1,7 @@
 import { invalid, knownFields, wholeNumber } from '@sluice/core'
-import type { Report } from '../report.ts'
-import type { FoundLimit, LimitSource } from './limit-source.ts'
-import { type SignalOptions, signalFields } from './signal.ts'
-import { type Reading, SmoothedSignal } from './smoothed-signal.ts'
+import type { Report } from '../user-functions.ts'
+import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
+import type { FoundLimit, LimitSource } from './source.ts'
 
 export interface AdaptiveOptions extends SignalOptions {
   /** The limit that is always left: a whole number ≥ 0, less than `max`. */

@@ -1,15 +1,16 @@
 import { andThen, invalid, isOptions, type MaybePromise, show } from '@sluice/core'
-import type { Report } from '../report.ts'
-import type { LimitOption, LimitValue } from './limit-source.ts'
+import type { Report } from '../user-functions.ts'
 import {
   type FoundLimit,
   finderOf,
   isLimitSource,
   isLimitValue,
   type LimitFinder,
+  type LimitOption,
   type LimitSource,
+  type LimitValue,
   largestOf,
-} from './limit-source.ts'
+} from './source.ts'
 
 /** Limits by tier. `default` is for those without a tier, and for tiers that the table does not have. */
 export interface TierTable<Native> {

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { SluiceError } from '@sluice/core'
-import type { Reject } from '../passage.ts'
-import type { RequestDecision } from '../settlement/request-decision.ts'
+import type { Reject, RequestDecision } from '../guard/passage.ts'
 
 /**
  * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework answers it. The fields stand on the response already; `headers`

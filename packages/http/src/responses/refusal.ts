@@ -1,8 +1,8 @@
 import { andThen, type Decision, type MaybePromise } from '@sluice/core'
-import type { RejectBody } from '../passage.ts'
-import type { Message, PolicyGuardOptions } from '../policy-guard-options.ts'
-import type { LimitInForce } from '../rule.ts'
-import type { RequestDecision } from '../settlement/request-decision.ts'
+import type { ResponseBody } from '../adapter/response.ts'
+import type { LimitInForce } from '../guard/bound-policy.ts'
+import type { Message, PolicyGuardOptions } from '../guard/options.ts'
+import type { Passage, RequestDecision } from '../guard/passage.ts'
 import {
   abnormalUsage,
   type Problem,
@@ -59,7 +59,7 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 export function refusalBody<Native>(
   message: PolicyGuardOptions<Native>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
-): MaybePromise<RejectBody> {
+): MaybePromise<ResponseBody> {
   const problem = problemOf({ decision, cause, status, violated, penalties })
   if (typeof message === 'function') {
     return andThen(message(native, decision), (found) => bodyOf(found, problem))
@@ -81,7 +81,7 @@ function problemOf({
   return cause === 'failure' || isHidden ? plainProblem(status) : reducedCapacity(violated)
 }
 
-function bodyOf(message: Message | undefined, problem: Problem): RejectBody {
+function bodyOf(message: Message | undefined, problem: Problem): ResponseBody {
   if (typeof message === 'string') {
     return { contentType: 'text/plain; charset=utf-8', text: message }
   }
@@ -89,4 +89,44 @@ function bodyOf(message: Message | undefined, problem: Problem): RejectBody {
   return isObject
     ? { contentType: 'application/json', text: JSON.stringify(message) }
     : { contentType: problemMediaType, text: JSON.stringify(problem) }
+}
+
+/** The decision on a request that a list blocks: no policy was asked, and no wait helps. */
+export const blocked: RequestDecision = {
+  allowed: false,
+  outcomes: [],
+  retryAfterMs: Number.POSITIVE_INFINITY,
+  delayMs: 0,
+  source: 'store',
+  policy: undefined,
+  key: undefined,
+  // Nothing was asked, so there is nobody to charge, and nothing to forget.
+  charge: () => undefined,
+  reset: async () => false,
+}
+
+/**
+ * Refuses a request that a list blocks: 403, since it is over no limit. A `statusCode` and a fixed message speak of limits, so neither
+ * applies; a handler, and a message that is found by a function, do.
+ */
+export function forbidden<Native, Handler>(
+  { message, handler }: PolicyGuardOptions<Native, Handler>,
+  native: Native,
+): MaybePromise<Passage<Handler>> {
+  const status = 403
+  const found = typeof message === 'function' ? message : undefined
+  const refusal = { native, decision: blocked, cause: 'quota', status, violated: [] } as const
+  const body = handler ? undefined : refusalBody(found, refusal)
+  return andThen(body, (known) => ({
+    decision: blocked,
+    verdict: {
+      action: 'reject',
+      decision: blocked,
+      status,
+      fields: [['Cache-Control', 'no-store']],
+      body: known,
+      handler,
+    },
+    hold: undefined,
+  }))
 }

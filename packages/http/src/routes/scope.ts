@@ -1,5 +1,5 @@
 import { fnv1a, processWide } from '@sluice/core'
-import type { HttpRequest } from '../http-request.ts'
+import type { HttpRequest } from '../adapter/request.ts'
 
 /**
  * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route

@@ -22,13 +22,13 @@ export class HeldRequests<Native> {
   async ended(
     { id, identity }: { readonly id: string; readonly identity: string },
     waitMs: number,
-    { whenOver }: AdmissionRequest<Native>,
+    asked: AdmissionRequest<Native>,
   ): Promise<JobStatus | undefined> {
     const { queue, maxWaitMs, maxHeld } = this.#terms
     if (waitMs === 0 || this.#waiting >= maxHeld) return undefined
     const left = new AbortController()
     const leave = (): void => left.abort()
-    whenOver({ finish: leave, abort: leave })
+    asked.settleAtEnd({ finish: leave, abort: leave })
     this.#waiting += 1
     try {
       const timing = { timeoutMs: Math.min(waitMs, maxWaitMs), signal: left.signal }

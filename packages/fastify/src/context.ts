@@ -1,0 +1,178 @@
+import {
+  type AdapterContext,
+  type Hold,
+  type HttpRequest,
+  type HttpResponse,
+  ProxyWatch,
+  type Reject,
+  type RequestContent,
+  type RequestDecision,
+  type ResponseBody,
+  type Routing,
+  routeScope,
+  type Scope,
+  settleAfter,
+} from '@sluice/http/adapter'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RateLimitHandler } from './options.ts'
+
+const proxyWatch = new ProxyWatch({
+  untrusted:
+    `a request came with X-Forwarded-For, but 'trustProxy' is off, so the address of the connection is counted; behind a ` +
+    `proxy write fastify({ trustProxy: '<address of the proxy>' }), and with none have the header removed`,
+  oneAddress:
+    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: 'trustProxy' may ` +
+    `trust fewer proxies than there are, so that all clients share one limit; write fastify({ trustProxy: '<addresses ` +
+    `of all proxies, with commas between>' }). One very busy client looks the same: then all is well`,
+})
+
+/** What Sluice sees of a Fastify request. */
+export class RequestView implements HttpRequest {
+  readonly #native: FastifyRequest
+
+  constructor(native: FastifyRequest) {
+    this.#native = native
+  }
+
+  get method(): string {
+    return this.#native.method
+  }
+
+  get path(): string {
+    return this.#native.url.split('?', 1)[0] ?? ''
+  }
+
+  get route(): string | undefined {
+    return this.#native.routeOptions.url
+  }
+
+  get ip(): string | undefined {
+    const forwarded = this.#native.headers['x-forwarded-for']
+    if (forwarded === undefined) return this.#native.ip
+    // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one is `ip`.
+    const { ips } = this.#native
+    const address = ips ? ips.at(-1) : this.#native.ip
+    proxyWatch.see(String(forwarded), address, ips)
+    return address
+  }
+
+  get isForAllMethods(): boolean {
+    const { method } = this.#native.routeOptions
+    return Array.isArray(method) && method.length > 1
+  }
+
+  get content(): RequestContent {
+    return {
+      url: this.#native.url,
+      parsed: this.#native.body,
+      stream: this.#native.raw,
+    }
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#native.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
+
+/** What Sluice sees of a Fastify reply, which keeps its fields to itself until it is sent. */
+export class ReplyView implements HttpResponse {
+  readonly #native: FastifyReply
+
+  constructor(native: FastifyReply) {
+    this.#native = native
+  }
+
+  get headersSent(): boolean {
+    return this.#native.sent || this.#native.raw.headersSent
+  }
+
+  getHeaderNames(): readonly string[] {
+    return Object.keys(this.#native.getHeaders())
+  }
+
+  getHeader(name: string): ReturnType<HttpResponse['getHeader']> {
+    return this.#native.getHeader(name)
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#native.header(name, value)
+  }
+
+  removeHeader(name: string): void {
+    this.#native.removeHeader(name)
+  }
+}
+
+/** A request of Fastify at one hook of ours. */
+export class FastifyContext implements AdapterContext<FastifyRequest, RateLimitHandler> {
+  readonly native: FastifyRequest
+  readonly request: RequestView
+  readonly response: ReplyView
+  scope: Scope
+  readonly #reply: FastifyReply
+
+  constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
+    this.native = native
+    this.request = new RequestView(native)
+    this.response = new ReplyView(reply)
+    this.scope = scope
+    this.#reply = reply
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.native.rateLimit = decision
+  }
+
+  send(status: number, { contentType, text }: ResponseBody): void {
+    // To a text Fastify would add a charset, which problem+json does not have.
+    this.#reply.code(status).type(contentType).send(Buffer.from(text))
+  }
+
+  setStatus(status: number): void {
+    this.#reply.code(status)
+  }
+
+  /** What the handler throws goes to the error handler of Fastify. */
+  async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
+    const { status, decision } = refusal
+    const reply = this.#reply
+    // Not `code`, after which a redirect would keep the status.
+    reply.raw.statusCode = status
+    try {
+      const payload = await handler(this.native, reply, decision)
+      if (payload !== undefined && !reply.sent) reply.send(payload)
+    } catch (thrown) {
+      // What is no Error is a body, and has no status of its own.
+      if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
+      throw thrown
+    }
+  }
+}
+
+function hasStatus(thrown: unknown): boolean {
+  return (
+    typeof thrown === 'object' && thrown !== null && ('statusCode' in thrown || 'status' in thrown)
+  )
+}
+
+/** The route of a request, where it has limits of its own. A route for several methods is one place. */
+export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
+  const { method: methods, url = '' } = routeOptions
+  return routeScope(Array.isArray(methods) ? undefined : method, url)
+}
+
+/** How an instance matches paths. */
+export function routingOf({ initialConfig }: FastifyInstance): Routing {
+  const {
+    caseSensitive = true,
+    ignoreTrailingSlash = false,
+    ignoreDuplicateSlashes = false,
+    useSemicolonDelimiter = false,
+  } = { ...initialConfig, ...initialConfig.routerOptions }
+  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
+}

@@ -1,0 +1,98 @@
+import { invalid } from '@sluice/core'
+import ipaddr from 'ipaddr.js'
+import { type IpAddress, isTranslated, readIp, remember } from '../keys/canonical-ip.ts'
+
+/** Addresses and networks. A look-up takes as long as there are different prefix lengths in it, however many networks that are. */
+export class AddressSet {
+  /** The leading bits of each network as text of '0' and '1', under what family they are of. */
+  readonly #networks: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() }
+  readonly #lengths: Readonly<Record<Family, Set<number>>> = { ipv4: new Set(), ipv6: new Set() }
+  readonly #known = new Map<string, boolean>()
+
+  /**
+   * @param texts such as `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`
+   * @param option what the list is called, for messages
+   * @throws SluiceError that names the entry which is no address and no network
+   */
+  constructor(texts: readonly unknown[], option: string) {
+    for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
+  }
+
+  /** Whether an address, in whatever notation, is in one of them. What is no address is in none. */
+  has(address: string): boolean {
+    return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))
+  }
+
+  #find(text: string): boolean {
+    const address = readIp(text)
+    if (!address) return false
+    const family = address.kind()
+    if (this.#lengths[family].size === 0) return false
+    const bits = bitsOf(address)
+    for (const length of this.#lengths[family]) {
+      if (this.#networks[family].has(bits.slice(0, length))) return true
+    }
+    return false
+  }
+
+  #add(text: unknown, option: string): void {
+    const { address, length } = readNetwork(text, option)
+    const bits = bitsOf(address)
+    if (bits.includes('1', length)) {
+      const base = ipaddr.fromByteArray(bytesOf(bits.slice(0, length).padEnd(bits.length, '0')))
+      throw invalid(
+        { option },
+        text,
+        `the first address of its network, '${base.toString()}/${length}'`,
+      )
+    }
+    this.#networks[address.kind()].add(bits.slice(0, length))
+    this.#lengths[address.kind()].add(length)
+  }
+}
+
+type Family = 'ipv4' | 'ipv6'
+
+interface Network {
+  readonly address: IpAddress
+  /** How many leading bits it has in common. */
+  readonly length: number
+}
+
+const legal = `an address or a network, such as '203.0.113.9', '10.0.0.0/8' or '2001:db8::/32'`
+
+const translatedFix = 'an IPv4 network: clients behind NAT64 count as their IPv4'
+
+/** As for keys, an IPv6 that stands for an IPv4 is that IPv4. */
+function readNetwork(text: unknown, option: string): Network {
+  const [, host = '', digits] =
+    /^([\d.]+|[\dA-Fa-f:.]*:[\dA-Fa-f:.]*)(?:\/(\d{1,3}))?$/.exec(String(text)) ?? []
+  const address = readIp(host)
+  if (typeof text !== 'string' || !address || isWithPort(host))
+    throw invalid({ option }, text, legal)
+  if (isTranslated(address)) throw invalid({ option }, text, translatedFix)
+  const written = host.includes(':') ? 128 : 32
+  const actual = address.kind() === 'ipv4' ? 32 : 128
+  const length = Number(digits ?? written) - (written - actual)
+  if (length >= 0 && length <= actual) return { address, length }
+  const least = written - actual
+  throw invalid({ option }, text, `${legal}, with a prefix from ${least} to ${written}`)
+}
+
+/** What a request's address may have, and an entry of a list may not. */
+function isWithPort(host: string): boolean {
+  return /^\d+\.[\d.]*:/.test(host)
+}
+
+function bitsOf(address: IpAddress): string {
+  return address
+    .toByteArray()
+    .map((byte) => byte.toString(2).padStart(8, '0'))
+    .join('')
+}
+
+function bytesOf(bits: string): number[] {
+  return Array.from({ length: bits.length / 8 }, (_, index) =>
+    Number.parseInt(bits.slice(index * 8, index * 8 + 8), 2),
+  )
+}

@@ -1,0 +1,130 @@
+import { invalid, isOptions, knownFields } from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
+import type { KeyOrMode } from '../keys/missing-key.ts'
+import { AddressSet } from './address-set.ts'
+
+/** What the lists say of somebody. */
+export type Access = 'allow' | 'block' | 'unlisted'
+
+/** The lists that a guard may have. */
+export interface ListOptions {
+  /** Who passes uncounted, without headers: addresses and networks, and keys. @default nobody */
+  allow?: AccessListOptions
+  /** Who is refused at once, with 403 and at no cost for the store; also if `allow` names them. @default nobody */
+  block?: AccessListOptions
+}
+
+/** Who passes uncounted, and who is refused; whoever is in both is refused. */
+export class AccessLists {
+  readonly #allow: AccessList
+  readonly #block: AccessList
+
+  /** @throws SluiceError that names the entry which is wrong */
+  constructor({ allow = {}, block = {} }: ListOptions) {
+    this.#allow = AccessList.read(allow, 'allow')
+    this.#block = AccessList.read(block, 'block')
+  }
+
+  /** Reads the address only where there is something to compare it with. */
+  ofAddress(request: HttpRequest): Access {
+    if (!this.#block.hasAddresses && !this.#allow.hasAddresses) return 'unlisted'
+    const address = request.ip
+    if (address === undefined) return 'unlisted'
+    if (this.#block.hasAddress(address)) return 'block'
+    return this.#allow.hasAddress(address) ? 'allow' : 'unlisted'
+  }
+
+  /** Whether somebody whose address is allowed may yet be blocked. */
+  get blockKeys(): boolean {
+    return this.#block.hasKeys
+  }
+
+  /** @param access what the address says */
+  ofKeys(keys: readonly KeyOrMode[], access: Access): Access {
+    let known = access
+    for (const found of keys) {
+      if (typeof found === 'string') continue
+      if (this.#block.hasKey(found.key)) return 'block'
+      if (this.#allow.hasKey(found.key)) known = 'allow'
+    }
+    return known
+  }
+}
+
+/**
+ * The lists among the options of a guard, read: the guards of its routes take them over so, and need not read thousands of entries each.
+ * @throws SluiceError that names the entry which is wrong
+ */
+export function readLists({ allow, block }: ListOptions): ListOptions {
+  return {
+    ...(allow !== undefined && { allow: AccessList.read(allow, 'allow') }),
+    ...(block !== undefined && { block: AccessList.read(block, 'block') }),
+  }
+}
+
+/** `undefined` where there are none: as for most guards. */
+export function accessLists(options: ListOptions): AccessLists | undefined {
+  const { allow, block } = options
+  return allow === undefined && block === undefined ? undefined : new AccessLists(options)
+}
+
+/** Whom a list names. */
+export interface AccessListOptions {
+  /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
+  readonly ips?: readonly string[]
+  /** Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`, and the texts of your own key functions. @default none */
+  readonly keys?: readonly string[]
+}
+
+/** The clients that `allow`, or `block`, names. */
+export class AccessList implements AccessListOptions {
+  readonly ips: readonly string[]
+  readonly keys: readonly string[]
+  readonly #addresses: AddressSet
+  readonly #keys: ReadonlySet<string>
+
+  /**
+   * @param option what the list is called, for messages
+   * @throws SluiceError that names the entry which is no address, network or key
+   */
+  static read(options: AccessListOptions, option: string): AccessList {
+    return options instanceof AccessList ? options : new AccessList(options, option)
+  }
+
+  private constructor(options: AccessListOptions, option: string) {
+    if (!isOptions(options)) {
+      throw invalid({ option }, options, `a plain object of lists, as in { ips: ['10.0.0.0/8'] }`)
+    }
+    knownFields(options, option, ['ips', 'keys'])
+    this.ips = entries(options.ips, `${option}.ips`)
+    this.keys = entries(options.keys, `${option}.keys`)
+    this.#addresses = new AddressSet(this.ips, `${option}.ips`)
+    for (const [index, key] of this.keys.entries()) {
+      if (typeof key === 'string' && key !== '') continue
+      throw invalid({ option: `${option}.keys[${index}]` }, key, 'a key: text that is not empty')
+    }
+    this.#keys = new Set(this.keys)
+  }
+
+  hasAddress(address: string): boolean {
+    return this.#addresses.has(address)
+  }
+
+  get hasAddresses(): boolean {
+    return this.ips.length > 0
+  }
+
+  get hasKeys(): boolean {
+    return this.#keys.size > 0
+  }
+
+  hasKey(key: string): boolean {
+    return this.#keys.has(key)
+  }
+}
+
+function entries(list: readonly string[] | undefined, option: string): readonly string[] {
+  if (list === undefined) return []
+  if (Array.isArray(list)) return [...list]
+  throw invalid({ option }, list, 'an array')
+}

@@ -1,0 +1,16 @@
+import type { Hold } from '../lifecycle/hold.ts'
+import type { Scope } from '../routes/scope.ts'
+import type { HttpRequest } from './request.ts'
+import type { HttpResponse } from './response.ts'
+
+/** One request and its response, as an adapter shows them to a guard. */
+export interface RequestContext<Native extends object> {
+  /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
+  readonly native: Native
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  /** Where the guard stands; '' for the whole application. */
+  readonly scope: Scope
+  /** Settles a hold when the response is over: at once, if it is. */
+  settleAtEnd(hold: Hold): void
+}

@@ -1,0 +1,22 @@
+export type { GuardOptions, GuardSettings, NoPolicies } from '../guard/guard.ts'
+export { createGuard, type Guard } from '../guard/guard.ts'
+export type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
+export { untouched } from '../guard/passage.ts'
+export type { Hold } from '../lifecycle/hold.ts'
+export type { RouteOverride } from '../routes/overrides.ts'
+export { routeScope, type Scope } from '../routes/scope.ts'
+export type { Routing } from '../routes/table.ts'
+export type { RequestContext } from './context.ts'
+export { type RequestKeys, requestKeys } from './keys.ts'
+export { type Handler, type HandlerRequest, type HandlerResponse, queryOf } from './mount.ts'
+export { ProxyWatch } from './proxy-watch.ts'
+export type { HttpRequest, RequestContent } from './request.ts'
+export { type HttpResponse, type ResponseBody, setFields } from './response.ts'
+export { beforeHead, settleAfter } from './response-end.ts'
+export {
+  type AdapterContext,
+  admit,
+  continueWith,
+  hideOnRedirect,
+  throwingObjects,
+} from './serve.ts'

@@ -1,0 +1,34 @@
+import type { Readable } from 'node:stream'
+
+/** All that Sluice needs to know of a request, whatever the framework. */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string
+  /** The path without the query, as it was sent and as the framework's router sees it: for `routes`, never for keys. */
+  readonly path: string
+  /** The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched (yet). */
+  readonly route: string | undefined
+  /** The client's address as the framework's own proxy settings give it. */
+  readonly ip: string | undefined
+  /** The value of a request header by its lower-case name. */
+  header(name: string): string | undefined
+  /**
+   * Whether the handler that an OPTIONS request reaches serves other methods too (`app.all`), and so does not only answer preflights.
+   * @default false
+   */
+  readonly isForAllMethods?: boolean
+  /** For admission; `undefined` where the adapter cannot show it. */
+  readonly content?: RequestContent
+  /** Method and path pattern of the rule in `routes` that applies, once one does. */
+  rule?: string
+}
+
+/** What admission asks of requests, which not every adapter may show. */
+export interface RequestContent {
+  /** As it was sent, with the query. */
+  readonly url: string
+  /** What a body parser made of the body, if one has run. */
+  readonly parsed: unknown
+  /** The body as it comes. */
+  readonly stream: Readable
+}

@@ -1,0 +1,82 @@
+import { processWide } from '@sluice/core'
+import type { Hold } from '../lifecycle/hold.ts'
+
+/** What the responses of HTTP/1 and HTTP/2 in Node have in common. */
+export interface EndingResponse {
+  readonly statusCode: number
+  readonly writableEnded: boolean
+  /** Whether 'close' was emitted; HTTP/2 does not tell. */
+  readonly closed?: boolean
+  once(event: 'finish' | 'close', listener: () => void): unknown
+  off(event: 'finish' | 'close', listener: () => void): unknown
+}
+
+/** The connection of a request, or, in HTTP/2, its stream. Serverless platforms have none, or one without events. */
+export interface ClosingSocket {
+  readonly destroyed: boolean
+  once?(event: 'close', listener: () => void): unknown
+}
+
+/**
+ * Settles what a request holds as soon as its response is over, however it ends.
+ *
+ * The response alone does not always tell: a pipelined one that has not got the connection yet, and one that a WebSocket
+ * library made up for an upgrade, never emit 'close'. So the connection is listened to as well.
+ */
+export function settleAfter(
+  response: EndingResponse,
+  socket: ClosingSocket | undefined,
+  hold: Hold,
+): void {
+  // Nobody would tell us any more.
+  if (response.closed || socket?.destroyed) {
+    hold.abort()
+    return
+  }
+  const open = socket && openOn(socket)
+
+  function settle(): void {
+    response.off('finish', settle)
+    response.off('close', settle)
+    open?.delete(settle)
+    if (response.writableEnded) hold.finish(response.statusCode)
+    else hold.abort()
+  }
+
+  open?.add(settle)
+  response.once('finish', settle)
+  response.once('close', settle)
+}
+
+const openBySocket = processWide(
+  '@sluice/http/open-by-socket/1',
+  () => new WeakMap<object, Set<() => void>>(),
+)
+
+/** What is to be called when a connection closes: one listener for all, since a client may pipeline as much as it likes. */
+function openOn(socket: ClosingSocket): Set<() => void> | undefined {
+  const known = openBySocket.get(socket)
+  if (known) return known
+  if (typeof socket.once !== 'function') return undefined
+  const open = new Set<() => void>()
+  openBySocket.set(socket, open)
+  socket.once('close', () => {
+    for (const settle of open) settle()
+  })
+  return open
+}
+
+/** A response of Node whose head is written by `writeHead`, also when nobody calls it. */
+interface HeadedResponse {
+  writeHead: (...args: never[]) => unknown
+}
+
+/** Calls `change` with the status just before the head is written, when fields can be changed for the last time. */
+export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]) => {
+    response.writeHead = writeHead
+    change(Number(args[0]))
+    return Reflect.apply(writeHead, response, args)
+  }
+}

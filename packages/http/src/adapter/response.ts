@@ -1,0 +1,35 @@
+/** All that Sluice needs of the response that is under way, whatever the framework. Names are in any case. */
+export interface HttpResponse {
+  /** Whether the head is on its way, so that no field can be set any more. */
+  readonly headersSent: boolean
+  /** Those that are set, in lower case. */
+  getHeaderNames(): readonly string[]
+  getHeader(name: string): number | string | readonly string[] | undefined
+  setHeader(name: string, value: string): void
+  removeHeader(name: string): void
+}
+
+/** A field of the response as it shall be; `undefined`: not there at all. */
+export type ResponseField = readonly [name: string, value: string | undefined]
+
+/** What a client reads. */
+export interface ResponseBody {
+  readonly contentType: string
+  readonly text: string
+}
+
+/** Sets the fields of a verdict. Once the head is sent nothing happens: the fields must not stand in trailers either. */
+export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
+  if (response.headersSent) return
+  for (const [name, value] of fields) {
+    if (value === undefined) response.removeHeader(name)
+    else response.setHeader(name, value)
+  }
+}
+
+/** The lines that a field has on the response so far. */
+export function fieldLines(response: HttpResponse, name: string): readonly string[] {
+  const value = response.getHeader(name)
+  if (value === undefined) return []
+  return typeof value === 'object' ? value : [String(value)]
+}

@@ -1,0 +1,100 @@
+import { andThen, isPromise, type MaybePromise, show } from '@sluice/core'
+import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
+import { fieldsOnHead } from '../responses/headers.ts'
+import { RateLimitError } from '../responses/rate-limit-error.ts'
+import type { RequestContext } from './context.ts'
+import { type HttpResponse, type ResponseBody, setFields } from './response.ts'
+
+/** One request of a framework, with all that its adapter does for the kit. */
+export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
+  /** Shows the application what was decided, as `request.rateLimit`. */
+  showDecision(decision: RequestDecision): void
+  /** Replies in place of the application. The fields of the response are set already. */
+  send(status: number, body: ResponseBody): void
+  /** Sets the status that the error handling of the framework begins with. */
+  setStatus(status: number): void
+  /** Sets the status, and has the user's handler reply. */
+  callHandler(handler: Handler, refusal: Reject<Handler>): unknown
+}
+
+/**
+ * Decides on a request, and does what the decision says: sets fields, holds the request, replies.
+ * @param check a guard's, or what an adapter puts in front of it
+ * @returns whether the request goes on
+ * @throws or rejects with what a function of the user throws
+ */
+export function admit<Handler, Context extends AdapterContext<object, Handler>>(
+  context: Context,
+  check: (context: Context) => MaybePromise<Passage<Handler>>,
+): MaybePromise<boolean> {
+  const passage = check(context)
+  return isPromise(passage)
+    ? passage.then((known) => carryOut(known, context))
+    : carryOut(passage, context)
+}
+
+function carryOut<Handler>(
+  { decision, verdict, hold }: Passage<Handler>,
+  context: AdapterContext<object, Handler>,
+): MaybePromise<boolean> {
+  if (hold) context.settleAtEnd(hold)
+  if (decision) context.showDecision(decision)
+  setFields(context.response, verdict.fields)
+  if (verdict.action === 'pass') return true
+  if (verdict.action === 'delay') return verdict.turn
+  if (context.response.headersSent) return false
+  if (verdict.action === 'reject' && verdict.handler) {
+    if (verdict.handler === 'throw') {
+      context.setStatus(verdict.status)
+      throw new RateLimitError(verdict)
+    }
+    return andThen(context.callHandler(verdict.handler, verdict), () => false)
+  }
+  if (verdict.body) context.send(verdict.status, verdict.body)
+  return false
+}
+
+/** Takes our fields off a redirect, just before its head is written, where a guard has `hideOnRedirect`. */
+export function hideOnRedirect(native: object, response: HttpResponse, status: number): void {
+  setFields(response, fieldsOnHead(native, status))
+}
+
+/**
+ * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. What the step throws or
+ * rejects with goes to `next` too, as `throwingObjects` makes it.
+ */
+export function continueWith(
+  next: (error?: Error) => void,
+  step: () => MaybePromise<boolean>,
+): void {
+  // Its type knows nothing but errors, and frameworks hand on any object.
+  const fail = (thrown: unknown): void => Reflect.apply(next, undefined, [asObject(thrown)])
+  let goesOn: MaybePromise<boolean>
+  try {
+    goesOn = step()
+  } catch (error) {
+    fail(error)
+    return
+  }
+  if (isPromise(goesOn)) goesOn.then((yes) => yes && next(), fail)
+  else if (goesOn) next()
+}
+
+/**
+ * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error, since frameworks take
+ * `undefined`, or `'route'`, for leave to go on.
+ */
+export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await step()
+  } catch (error) {
+    throw asObject(error)
+  }
+}
+
+function asObject(thrown: unknown): object {
+  if (typeof thrown === 'object' && thrown !== null) return thrown
+  return new Error(`a function of the options threw ${show(thrown)}, which is no Error`, {
+    cause: thrown,
+  })
+}

@@ -1,0 +1,200 @@
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+} from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
+import type { RuleCheck } from '../guard/bound-policy.ts'
+import type { Answer, Passage, RequestDecision } from '../guard/passage.ts'
+import { type Decided, giveBack } from '../lifecycle/account.ts'
+import type { Admission, Taken } from './port.ts'
+
+/** What of a guard is needed to have requests taken over. */
+export interface TakeOverSetup<Native extends object, Handler> {
+  readonly admission: Admission<Native>
+  readonly limiter: Limiter
+  /** Tells observers what became of a request: once for each. */
+  observe(decided: Decided<Native>): void
+  /** Answers as without admission. */
+  answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>
+  /** Sees to it that what a request holds is settled when its response is over. */
+  hold(charged: Decided<Native>): void
+  /** What is told of a request that is no refusal. */
+  tell(decided: Decided<Native>): Told
+}
+
+interface Told {
+  readonly decision: RequestDecision
+  readonly fields: readonly ResponseField[]
+}
+
+/** Has a request taken over, or else answers it as without admission. */
+export function takenOrAnswered<Native extends object, Handler>(
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): MaybePromise<Passage<Handler>> {
+  const { admission } = setup
+  const { context, decision } = decided
+  if (decision.allowed) setup.observe(decided)
+  return andThen(orReleased(admission.takes(context, decision), decided, setup), (takes) => {
+    if (takes === false) {
+      const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
+      return andThen(passage, (known) => varying(known, context, admission))
+    }
+    if (!decision.allowed) {
+      return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
+    }
+    setup.hold(decided)
+    const answer = takes === true ? admission.take(context) : takes
+    return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
+  })
+}
+
+/** Where it is not known whether a request is taken, nothing comes of it, and so nothing else gives back what it holds. */
+function orReleased<T, Native extends object, Handler>(
+  takes: MaybePromise<T>,
+  { decision }: Decided<Native>,
+  { limiter }: TakeOverSetup<Native, Handler>,
+): MaybePromise<T> {
+  if (!isPromise(takes) || !decision.allowed) return takes
+  return takes.catch(async (error: unknown) => {
+    await limiter.release(decision)
+    throw error
+  })
+}
+
+/** Has a request taken over that no limit applies to: where requests are queued, nobody else may be there to do it. */
+export function takenUnlimited<Native extends object, Handler>(
+  context: RequestContext<Native>,
+  admission: Admission<Native>,
+  otherwise: Passage<Handler>,
+): MaybePromise<Passage<Handler>> {
+  return andThen(admission.takes(context, undefined), (takes) => {
+    if (takes === false) return varying(otherwise, context, admission)
+    return andThen(takes === true ? admission.take(context) : takes, (answer) => ({
+      decision: undefined,
+      verdict: verdictOf(answer, [], context),
+      hold: undefined,
+    }))
+  })
+}
+
+/**
+ * Has a request taken over that is denied, if the limits allow that which are no reason to take it. One that is wrong, or was taken before, is
+ * refused: it would cost its client nothing.
+ */
+async function overflow<Native extends object, Handler>(
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): Promise<Passage<Handler>> {
+  const charged = await charge(decided, setup.limiter)
+  if (!charged.decision.allowed) return refused(decided, setup)
+  setup.hold(charged)
+  let answer: Taken
+  try {
+    answer = await setup.admission.take(decided.context)
+  } catch (error) {
+    setup.observe(charged)
+    throw error
+  }
+  const { fullForMs = 0, isNew, givesBack } = answer
+  if (isNew || (givesBack && fullForMs === 0)) {
+    setup.observe(charged)
+    return answered(answer, { decided, charged }, setup)
+  }
+  giveBack(charged, setup.limiter)
+  return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
+}
+
+/** Answers a request that was taken before, and is over a limit now: it takes nothing, and is no denial. */
+function takenBefore<Native extends object, Handler>(
+  answer: Taken,
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): Passage<Handler> {
+  const { source } = decided.decision
+  const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
+  setup.observe({ ...decided, checks: [], decision })
+  return answered(answer, { decided, charged: decided }, setup)
+}
+
+function refused<Native extends object, Handler>(
+  decided: Decided<Native>,
+  setup: TakeOverSetup<Native, Handler>,
+): MaybePromise<Passage<Handler>> {
+  setup.observe(decided)
+  return setup.answer(decided)
+}
+
+/** @param requests as it was decided, and as it was charged */
+function answered<Native extends object, Handler>(
+  answer: Taken,
+  { decided, charged }: { decided: Decided<Native>; charged: Decided<Native> },
+  setup: TakeOverSetup<Native, Handler>,
+): Passage<Handler> {
+  if (answer.givesBack) giveBack(charged, setup.limiter)
+  const told = setup.tell(decided)
+  const verdict = verdictOf(answer, told.fields, decided.context)
+  return { decision: told.decision, verdict, hold: undefined }
+}
+
+/** A denied request took nothing, not even of the policies that allow it; those are the hard ones, and are charged now. */
+function charge<Native extends object>(
+  decided: Decided<Native>,
+  limiter: Limiter,
+): MaybePromise<Decided<Native>> {
+  const { context } = decided
+  const checks = allowing(decided)
+  return andThen(limiter.decide(checks, context.native), (known) => ({
+    context,
+    checks,
+    decision: known,
+  }))
+}
+
+function allowing<Native extends object>({
+  decision: { outcomes },
+  checks,
+}: Decided<Native>): readonly RuleCheck<Native>[] {
+  return divideChecks(checks).enforced.filter((_check, index) => outcomes[index]?.allowed)
+}
+
+function verdictOf<Native extends object>(
+  { status, fields, body }: Taken,
+  limitFields: readonly ResponseField[],
+  { response }: RequestContext<Native>,
+): Answer {
+  const vary = varyOnPrefer(response)
+  return { action: 'answer', status, fields: [...limitFields, ...fields, vary], body }
+}
+
+function varying<Native extends object, Handler>(
+  passage: Passage<Handler>,
+  { request, response }: RequestContext<Native>,
+  admission: Admission<Native>,
+): Passage<Handler> {
+  if (!admission.varies(request)) return passage
+  const { verdict } = passage
+  const fields = [...verdict.fields, varyOnPrefer(response)]
+  return { ...passage, verdict: { ...verdict, fields } }
+}
+
+/** Neither before the limits would let it pass, nor before there is room. */
+function later(decision: Decision, fullForMs: number): Decision {
+  return { ...decision, retryAfterMs: Math.max(decision.retryAfterMs, fullForMs) }
+}
+
+/** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
+function varyOnPrefer(response: HttpResponse): ResponseField {
+  const names = fieldLines(response, 'Vary')
+    .join(',')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  const isThere = names.some((name) => name === '*' || name.toLowerCase() === 'prefer')
+  return ['Vary', (isThere ? names : [...names, 'Prefer']).join(', ')]
+}

@@ -1,0 +1,209 @@
+import {
+  type Check,
+  invalid,
+  isWholeNumber,
+  knownFields,
+  type MaybePromise,
+  maxUnits,
+  type Policy,
+  type PolicyOptions,
+  policyFields,
+  show,
+  unlimited,
+  wholeNumber,
+  withoutHeadroom,
+} from '@sluice/core'
+import { all, firstOf } from '../keys/combine.ts'
+import { apiKey, bearer, header } from '../keys/headers.ts'
+import { tenant, user } from '../keys/identity.ts'
+import { ip } from '../keys/ip.ts'
+import type { KeyResolver } from '../keys/resolver.ts'
+import { route } from '../keys/route.ts'
+import {
+  checkSettlement,
+  type RuleSettlement,
+  settlementFields,
+  settlementOf,
+} from '../lifecycle/settlement.ts'
+import {
+  checkDefault,
+  checkLargest,
+  declaredLimit,
+  type FoundLimit,
+  finderOf,
+  isLimitSource,
+  type LimitFinder,
+} from '../limits/source.ts'
+import type { Scope } from '../routes/scope.ts'
+import type { PerRequest, Report } from '../user-functions.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './options.ts'
+
+/** A policy, and how a request becomes a check of it. */
+export interface Rule<Native> {
+  readonly policy: Policy
+  readonly key: KeyResolver<Native>
+  readonly cost: PerRequest<Native, number>
+  /** Where the limit depends on the request. */
+  readonly limitOf: LimitFinder<Native> | undefined
+  /** Where the request decides whether the policy is enforced. */
+  readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
+  /** When what was taken is given back; `undefined`: never. */
+  readonly settlement: RuleSettlement<Native> | undefined
+  /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
+  readonly scope: Scope | undefined
+}
+
+/** How much is allowed to a request. */
+export interface LimitInForce {
+  /** `Infinity` for `unlimited`. */
+  readonly limit: number
+  /** Whether it is lower now than it would be in quiet times. @default false */
+  readonly reduced?: boolean
+}
+
+/** A check of a request, and the rule that it comes from. */
+export interface RuleCheck<Native> extends Check, LimitInForce {
+  readonly rule: Rule<Native>
+  readonly scope: Scope
+}
+
+/** Whether a policy is not enforced for everybody. */
+export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+  return policy.enforcedShare < 1 || enforce !== undefined
+}
+
+export const ruleFields: readonly string[] = [
+  ...policyFields,
+  'defaultLimit',
+  'key',
+  'cost',
+  ...settlementFields,
+]
+
+/** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
+export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
+  knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
+  const at = (field: string): string => (where ? `${where}.${field}` : field)
+  checkCounting(options, at)
+  checkSettlement(options, at)
+  checkDefault(options, at('defaultLimit'))
+}
+
+/** They make resolvers, and are none. */
+const factories: readonly { readonly name: string }[] = [
+  all,
+  apiKey,
+  bearer,
+  firstOf,
+  header,
+  ip,
+  route,
+  tenant,
+  user,
+]
+
+/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
+export function checkResolver(resolver: unknown, option: string): void {
+  if (typeof resolver !== 'function') {
+    throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')
+  }
+  const factory = factories.find((make) => make === resolver)
+  if (!factory) return
+  throw invalid(
+    { option },
+    resolver,
+    `called, as in ${option.split('.').at(-1)}: ${factory.name}(…)`,
+  )
+}
+
+/** Checks who is counted, and for how much. */
+export function checkCounting<Native>(
+  { key, cost }: Partial<HttpPolicyFields<Native>>,
+  at: (field: string) => string,
+): void {
+  if (key !== undefined) checkResolver(key, at('key'))
+  if (cost === undefined || typeof cost === 'function') return
+  wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
+}
+
+/** The options of a policy as core takes them; the default limit stands for a function's. */
+export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOptions {
+  const { key: _key, cost: _cost, defaultLimit: _default, enforce, ...rest } = options
+  const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
+  const limit = declaredLimit(options)
+  if (enforce === undefined) return { ...core, limit }
+  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
+}
+
+/** Joins a policy as core has checked it with what HTTP knows of it. */
+export function ruleOf<Native>(
+  policy: Policy,
+  { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
+  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
+): Rule<Native> {
+  checkLargest(limit, policy)
+  const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
+  return {
+    policy,
+    key: key ?? defaults.key,
+    cost: cost ?? defaults.cost,
+    limitOf: isFound ? finderOf(limit) : undefined,
+    enforce: typeof enforce === 'function' ? enforce : undefined,
+    settlement: settlementOf(when) ?? defaults.settlement,
+    scope: defaults.scope,
+  }
+}
+
+/** The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers never open the gate. */
+export function legalCost(cost: unknown, report: Report): number {
+  if (isWholeNumber(cost, { min: 0 })) return cost
+  report(
+    'SLUICE_COST_INVALID',
+    'cost',
+    `its function must yield a whole number ≥ 0, but yielded ${show(cost)}; 1 stood in`,
+  )
+  return 1
+}
+
+/** The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or what is no limit. */
+export function legalLimit(
+  found: FoundLimit,
+  { limit: otherwise, headroom, name, windowMs }: Policy,
+  report: Report,
+): LimitInForce {
+  if (found === 'default') return { limit: otherwise }
+  const { value, reduced } = found
+  if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced }
+  const max = maxUnits(windowMs)
+  if (isWholeNumber(value, { min: 0, max }))
+    return { limit: withoutHeadroom(value, headroom), reduced }
+  report(
+    'SLUICE_LIMIT_INVALID',
+    `limit of '${name}'`,
+    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(value)}; ` +
+      `defaultLimit (${otherwise}) stood in`,
+  )
+  return { limit: otherwise }
+}
+
+/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+  if (typeof answer === 'boolean') return answer
+  report(
+    'SLUICE_ANSWER_INVALID',
+    `enforce of '${name}'`,
+    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+  )
+  return true
+}
+
+/** What may stand at the top level for the only policy; key and cost stand there anyway. */
+export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
+
+/** Whether options bring policies, in either form. */
+export function bringsPolicies(options: object): boolean {
+  return Object.keys(options).some(
+    (field) => field === 'policies' || shorthandFields.includes(field),
+  )
+}

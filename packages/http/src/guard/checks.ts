@@ -1,0 +1,213 @@
+import { andThen, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
+import type { Access } from '../access/lists.ts'
+import type { HttpRequest } from '../adapter/request.ts'
+import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
+import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
+import { type Scope, scopedKey } from '../routes/scope.ts'
+import { inOrder, type PerRequest } from '../user-functions.ts'
+import {
+  isOnTrial,
+  type LimitInForce,
+  legalCost,
+  legalEnforcement,
+  legalLimit,
+  type Rule,
+  type RuleCheck,
+} from './bound-policy.ts'
+import { withoutUndueStrikes, withStrikesLater } from './penalty.ts'
+import type { GuardSetup } from './setup.ts'
+
+export interface Asking<Native> {
+  readonly native: Native
+  readonly request: HttpRequest
+  readonly scope: Scope
+  /** What the lists say of its address. @default 'unlisted' */
+  readonly access?: Access
+}
+
+/** So many requests without a key, and none with one, are no coincidence. */
+const requestsWithoutKey = 3
+
+/** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
+export class RequestChecks<Native extends object> {
+  readonly #setup: GuardSetup<Native>
+  readonly #keys: readonly KeyResolver<Native>[]
+  readonly #costs: readonly PerRequest<Native, number>[]
+  /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
+  readonly #onlyKey: KeyResolver<Native> | undefined
+  /** Whether some policy asks the request if it is enforced. */
+  readonly #asksMode: boolean
+  /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
+  readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
+
+  /** Resolvers that have not found a key yet, with the requests for which they found none. */
+  readonly #fruitless: Map<KeyResolver<Native>, number>
+
+  constructor(setup: GuardSetup<Native>) {
+    this.#setup = setup
+    this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
+    this.#fruitless = new Map(this.#keys.map((key) => [key, 0]))
+    this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
+    this.#onlyKey =
+      this.#keys.length === 1 && setup.rules.every(isFixed) && !setup.strikesLater
+        ? this.#keys[0]
+        : undefined
+    this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
+    this.#trialKeys = new Set(
+      this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
+    )
+  }
+
+  /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
+  of(
+    { native, request, scope }: Asking<Native>,
+    access: Access = 'unlisted',
+  ): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
+    const asking = { native, request, scope, access }
+    if (this.#onlyKey) {
+      const key = this.#key(this.#onlyKey, asking)
+      if (!isPromise(key)) return this.#fixedChecks(key, asking)
+      return key.then((known) => this.#fixedChecks(known, asking))
+    }
+    const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
+    return andThen(keys, (found) => {
+      const access = this.#accessOf(found, asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
+      if (found.includes('deny')) return 'deny'
+      const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
+      return rules.length === 0 ? [] : this.#checks(rules, found, asking)
+    })
+  }
+
+  #accessOf(keys: readonly KeyOrMode[], { access = 'unlisted' }: Asking<Native>): Access {
+    return this.#setup.lists?.ofKeys(keys, access) ?? access
+  }
+
+  #fixedChecks(
+    key: KeyOrMode,
+    asking: Asking<Native>,
+  ): readonly RuleCheck<Native>[] | 'deny' | 'block' {
+    const { scope: place } = asking
+    if (this.#setup.lists) {
+      const access = this.#accessOf([key], asking)
+      if (access !== 'unlisted') return access === 'block' ? access : []
+    }
+    if (typeof key === 'string') return key === 'deny' ? key : []
+    return this.#setup.rules.map((rule) => {
+      const { policy, cost, scope = place } = rule
+      return {
+        policy,
+        key: policy.named ? key.key : scopedKey(scope, key.key),
+        identity: key.key,
+        cost: typeof cost === 'number' ? cost : 1,
+        limit: policy.limit,
+        rule,
+        scope,
+      }
+    })
+  }
+
+  #checks(
+    rules: readonly Rule<Native>[],
+    keys: readonly KeyOrMode[],
+    { native, scope: place }: Asking<Native>,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
+    const { report } = this.#setup
+    const costs = inOrder(this.#costs, (cost) => {
+      if (typeof cost !== 'function') return cost
+      return andThen(cost(native), (value) => legalCost(value, report))
+    })
+    const limits = (): MaybePromise<readonly LimitInForce[]> =>
+      inOrder<Rule<Native>, LimitInForce>(rules, ({ policy, limitOf }) => {
+        if (!limitOf) return policy
+        return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
+      })
+    const checks = andThen(costs, (foundCosts) =>
+      andThen(limits(), (foundLimits) => {
+        const whole = rules.map((rule, index): RuleCheck<Native> => {
+          const { policy, cost, scope = place } = rule
+          const key = this.#keyOf(rule, keys) ?? ''
+          const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
+          return {
+            policy,
+            key: policy.named ? key : scopedKey(scope, key),
+            identity: key,
+            cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
+            limit,
+            rule,
+            scope,
+            reduced,
+          }
+        })
+        if (this.#setup.strikesLater) return withStrikesLater(whole)
+        return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
+      }),
+    )
+    return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
+  }
+
+  #withModes(
+    checks: readonly RuleCheck<Native>[],
+    native: Native,
+  ): MaybePromise<readonly RuleCheck<Native>[]> {
+    return inOrder(checks, (check) => {
+      const { enforce, policy } = check.rule
+      if (!enforce) return check
+      return andThen(enforce(native), (answer) => ({
+        ...check,
+        shadow: !legalEnforcement(answer, policy, this.#setup.report),
+      }))
+    })
+  }
+
+  #key(resolver: KeyResolver<Native>, asking: Asking<Native>): MaybePromise<KeyOrMode> {
+    const key = resolveKey(resolver, asking.native, asking.request)
+    if (isPromise(key)) return key.then((known) => this.#orWithout(known, resolver, asking))
+    return this.#orWithout(key, resolver, asking)
+  }
+
+  #orWithout(
+    key: string | undefined,
+    resolver: KeyResolver<Native>,
+    asking: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    if (key === undefined) return this.#without(resolver, asking)
+    if (this.#fruitless.size > 0) this.#fruitless.delete(resolver)
+    return { key }
+  }
+
+  #warnIfFruitless(resolver: KeyResolver<Native>): void {
+    const count = this.#fruitless.get(resolver)
+    if (count === undefined) return
+    this.#fruitless.set(resolver, count + 1)
+    if (count + 1 < requestsWithoutKey) return
+    this.#fruitless.delete(resolver)
+    warnOnce(
+      `a key function found no key for any of the first ${requestsWithoutKey} requests, so their addresses are counted (onMissingKey: 'ip'). If keys need ` +
+        `authentication, have it run before the limiter: in Express app.use() it first; in Fastify set hook: 'preHandler', or put app.rateLimit(…) behind it ` +
+        `on the route. If requests may come without a key, write firstOf(…, ip())`,
+      'key that is always missing',
+    )
+  }
+
+  /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
+  #without(
+    resolver: KeyResolver<Native>,
+    { request, access }: Asking<Native>,
+  ): MaybePromise<KeyOrMode> {
+    const { onMissingKey } = this.#setup
+    const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
+    const isAllowed = onMissingKey === 'error' && access === 'allow'
+    if (onMissingKey === 'ip') this.#warnIfFruitless(resolver)
+    return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
+  }
+
+  #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
+    const key = found[this.#keys.indexOf(resolver)]
+    return typeof key === 'object' ? key.key : undefined
+  }
+}
+
+function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {
+  return typeof cost === 'number' && limitOf === undefined && enforce === undefined
+}

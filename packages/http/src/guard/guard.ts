@@ -1,0 +1,148 @@
+import {
+  given,
+  invalid,
+  isOptions,
+  type Limiter,
+  type MaybePromise,
+  memoryStore,
+  unlimited,
+  type Without,
+} from '@sluice/core'
+import { readLists } from '../access/lists.ts'
+import type { RequestContext } from '../adapter/context.ts'
+import { PolicyCatalogue, type Profiles } from '../routes/catalogue.ts'
+import { RouteGuards } from '../routes/guards.ts'
+import type { RouteOverride } from '../routes/overrides.ts'
+import { RouteRules, type Routes } from '../routes/rules.ts'
+import type { Scope } from '../routes/scope.ts'
+import type { Routing } from '../routes/table.ts'
+import { bringsPolicies } from './bound-policy.ts'
+import type {
+  GuardPenalty,
+  HttpPolicyOptions,
+  PolicyGuardOptions,
+  PolicyGuardSettings,
+  Shorthand,
+} from './options.ts'
+import { type Passage, untouched } from './passage.ts'
+import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
+import type { GuardPlace } from './setup.ts'
+
+/** Limiter + key resolution + headers: an HTTP request in, a passage out. */
+export interface Guard<Native extends object, Handler = never> {
+  readonly limiter: Limiter
+  /** How many requests are held now, not counting those of routes with a `maxWaiting` of their own. */
+  readonly waiting: number
+  /** Whether redirects may have to lose their headers again. */
+  readonly hidesOnRedirect: boolean
+  /**
+   * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
+   * @throws or rejects with what a function of the user throws
+   */
+  check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+  /**
+   * The guard of a route that has limits of its own, made once for each override. What the override leaves out is as in the options of
+   * this guard.
+   * @param where what the user calls the override, for messages
+   * @throws SluiceError when one of its options is unknown, missing or out of range
+   */
+  ofRoute(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
+  /** A guard with limits of its own like those of a route, which is mounted by hand: made anew with each call. */
+  derive(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler>
+}
+
+/** What an adapter says of a guard beside the user's options. */
+export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope'> {
+  /** How the framework matches paths, for `routes`. */
+  readonly routing: Routing
+  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each context */
+  readonly scope?: Scope
+  /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
+  readonly isGlobal?: boolean
+}
+
+/**
+ * Makes a guard.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardFields<Native, Handler>,
+  { routing, scope, isGlobal = true, ...place }: GuardSite,
+): Guard<Native, Handler> {
+  if (!isOptions(options)) {
+    throw invalid({ option: place.where }, options, 'a plain object of options')
+  }
+  const { routes, profiles, ...own } = options
+  const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
+  const catalogue = new PolicyCatalogue(base, profiles)
+  const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
+  const hasNone = mayBeNone && !bringsPolicies(base)
+  const everywhere = createPolicyGuard<Native, Handler>(hasNone ? { ...base, ...nothing } : base, {
+    ...place,
+    checksAdmission: !hasNone,
+  })
+  const isApplied = isGlobal && !hasNone
+  const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
+  const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
+  const rules = new RouteRules(routes, guards, routing)
+
+  return {
+    limiter: everywhere.limiter,
+    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules.hidesOnRedirect,
+    get waiting() {
+      return everywhere.waitingRoom.waiting
+    },
+    check(context) {
+      const rule = rules.find(context.request)
+      if (rule) return rule.guard === false ? untouched : rule.guard.check(context)
+      return isAsked ? everywhere.check(context) : untouched
+    },
+    ofRoute: (override, where) => guards.at(override, where),
+    derive: (override, where) => guards.create(override, { where }),
+  }
+}
+
+/** What stands for no policies: it limits nothing. */
+const nothing = { limit: unlimited, window: '1s' } as const
+
+/** The options of a guard beside its policies: what applies to all requests, and what to some. */
+export interface GuardSettings<Native, Handler = never>
+  extends PolicyGuardSettings<Native, Handler> {
+  /**
+   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
+   * @default none
+   */
+  routes?: Routes<Native, Handler>
+  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
+  profiles?: Profiles<Native>
+}
+
+/** All fields of a guard's options, whether or not they fit together: that is checked when the guard is made. */
+export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
+  GuardSettings<Native, Handler>
+
+/** No policies for all requests. */
+export type NoPolicies = Without<Shorthand | 'policies'>
+
+/** Policies for all requests: a list, or the fields of one policy as shorthand. */
+type GuardPolicies<Native> =
+  | (HttpPolicyOptions<Native> & Without<'policies'>)
+  | ({
+      /** The quotas of every request: decided together, all or nothing. */
+      policies: readonly HttpPolicyOptions<Native>[]
+    } & Without<Shorthand>)
+
+/** The options of a guard: settings, and policies for all requests, for some (`routes`), or none beside a penalty. */
+export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
+  (
+    | GuardPolicies<Native>
+    | (NoPolicies & { routes: Routes<Native, Handler> })
+    | (NoPolicies & { penalty: GuardPenalty<Native> })
+  )

@@ -1,0 +1,179 @@
+import type {
+  AutomaticPenalty,
+  EnforcedShare,
+  LimiterSettings,
+  ManualPenalty,
+  MaybePromise,
+  Observers,
+  PolicyFields,
+  WindowForm,
+} from '@sluice/core'
+import type { Dialect } from '@sluice/headers'
+import type { ListOptions } from '../access/lists.ts'
+import type { Admission } from '../admission/port.ts'
+import type { MissingKey } from '../keys/missing-key.ts'
+import type { KeyResolver } from '../keys/resolver.ts'
+import type { SettlementOptions } from '../lifecycle/settlement.ts'
+import type { ShedOptions } from '../limits/shedder.ts'
+import type { LimitOption, LimitSource, LimitValue } from '../limits/source.ts'
+import type { PerRequest } from '../user-functions.ts'
+import type { RequestDecision } from './passage.ts'
+
+/** The fields of a policy of HTTP requests, whether or not they fit together. */
+export interface HttpPolicyFields<Native>
+  extends Omit<PolicyFields, 'limit' | 'enforce'>,
+    SettlementOptions<Native> {
+  /**
+   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that finds it, or a limit that moves by itself:
+   * `tiers(…)`, `schedule(…)`, `adaptive(…)`.
+   */
+  limit: LimitOption<Native>
+  /** The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed beside such a function. */
+  defaultLimit?: number
+  /** Who is counted. @default the guard's `key` */
+  key?: KeyResolver<Native>
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the guard's `cost` */
+  cost?: PerRequest<Native, number>
+  /**
+   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a function of the request.
+   * @default everybody
+   */
+  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
+}
+
+/** A function may yield no limit, so a default stands beside it. */
+export type LimitForm<Native> =
+  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
+  | { limit: LimitOption<Native>; defaultLimit: number }
+
+/** A quota of HTTP requests: what it counts may depend on the request. */
+export type HttpPolicyOptions<Native> = Omit<
+  HttpPolicyFields<Native>,
+  keyof WindowForm | keyof LimitForm<Native>
+> &
+  WindowForm &
+  LimitForm<Native>
+
+/** Those that are shorthand for a single policy; the others stand among the settings of a guard too. */
+export type Shorthand = Exclude<
+  keyof HttpPolicyFields<never>,
+  'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
+>
+
+interface KeyedPenalty<Native> {
+  /** Who collects strikes, and is blocked. @default the guard's `key` */
+  key?: KeyResolver<Native>
+}
+
+/** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
+export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
+
+/** How the retries of one request are told from other requests. */
+export interface IdempotencyOptions<Native> {
+  /**
+   * What a client sends again with a retry, so that both are charged once: `true` for the header Idempotency-Key, or a resolver. A retry has
+   * the key, the method, the path, the cost and the identity of the request before it. `false`: none, for a route.
+   * @default none: every request is charged
+   */
+  idempotencyKey?: boolean | KeyResolver<Native>
+  /**
+   * How many retries with one key are free in the longest window of the policies: a whole number from 1 to 100. A client that makes up keys gets so
+   * many requests more for each that it pays for.
+   * @default 3
+   */
+  idempotentRetries?: number
+}
+
+/** What a client reads when it is refused: a text, or an object that is sent as JSON. */
+export type Message = string | object
+
+/** What happens to CORS preflights: they pass uncounted, or count as any other request. */
+export type Preflights = 'pass' | 'count'
+
+/**
+ * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with goes to the error handling of the
+ * framework.
+ * @typeParam Native the framework's request
+ * @typeParam Handler how the framework has somebody reply
+ */
+export interface PolicyGuardSettings<Native, Handler = never>
+  extends SettlementOptions<Native>,
+    IdempotencyOptions<Native>,
+    Omit<LimiterSettings, 'penalty' | keyof Observers>,
+    Observers<Native>,
+    ListOptions {
+  /**
+   * Who is counted: a resolver such as `user(fn)`, or a function of the request.
+   * @default ip()
+   */
+  key?: KeyResolver<Native>
+  /**
+   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all routes of the guard, but those that have a
+   * penalty of their own, or `false`.
+   * @default none
+   */
+  penalty?: GuardPenalty<Native> | false
+  /** What happens to a request that has no key. @default 'ip' */
+  onMissingKey?: MissingKey
+  /**
+   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass uncounted, or count as other requests do. Any client
+   * can send requests of that shape, to a handler that serves OPTIONS as it serves other methods.
+   * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`); elsewhere one passes, but a handler's answer without CORS fields is
+   * charged afterwards, and has those that follow from its address counted
+   */
+  preflights?: Preflights
+  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
+  admission?: Admission<Native>
+  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
+  cost?: PerRequest<Native, number>
+  /** Requests that pass uncounted, without headers. @default none */
+  skip?: (native: Native) => MaybePromise<boolean>
+  /**
+   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response the first decides which
+   * IETF draft, and which kind of legacy, is spoken.
+   * @default ['draft-11', 'legacy']
+   */
+  headers?: readonly Dialect[]
+  /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
+  exposeHeaders?: boolean
+  /** Takes the headers off a redirect, which some clients would wait before following. @default false */
+  hideOnRedirect?: boolean
+  /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
+  githubExtras?: boolean
+  /**
+   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back all at once: 0 to 1.
+   * @default 0
+   */
+  retryJitter?: number
+  /**
+   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥ 0; one more is refused with 503, and
+   * not charged.
+   * @default 10_000
+   */
+  maxWaiting?: number
+  /** Refuses the less important classes of requests first, with 503 and uncounted, while there is too much to do. @default none */
+  shed?: ShedOptions<Native>
+  /**
+   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a store that failed, a full waiting room, a
+   * limit that is reduced for now.
+   * @default 429
+   */
+  statusCode?: number
+  /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
+  message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
+  /**
+   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands a `RateLimitError` to the error handling of the framework.
+   */
+  handler?: Handler | 'throw'
+}
+
+/**
+ * What one list of policies is decided by: `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what
+ * HTTP adds. Whether they fit together is checked when the guard is made.
+ */
+export interface PolicyGuardOptions<Native, Handler = never>
+  extends Partial<HttpPolicyFields<Native>>,
+    PolicyGuardSettings<Native, Handler> {
+  /** The quotas of every request: decided together, all or nothing. */
+  policies?: readonly HttpPolicyOptions<Native>[]
+}

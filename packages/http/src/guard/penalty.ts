@@ -1,0 +1,111 @@
+import {
+  type Check,
+  type Decision,
+  invalid,
+  isOptions,
+  type PenaltyOptions,
+  type Policy,
+} from '@sluice/core'
+import { checkCounting, type Rule, type RuleCheck, ruleOf } from './bound-policy.ts'
+import type { GuardPenalty } from './options.ts'
+
+/** The options of a guard that say what penalty it has. */
+interface WithPenalty<Native> {
+  readonly penalty?: GuardPenalty<Native> | false | undefined
+}
+
+/**
+ * The options of a penalty as core takes them; none where there is none.
+ * @throws SluiceError when it is no object, or its key no resolver
+ */
+export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
+  penalty?: PenaltyOptions
+} {
+  if (penalty === undefined || penalty === false) return {}
+  if (!isOptions(penalty)) {
+    const legal = `false, or options, as in { after: 10, within: '1m', for: '5m' } or { after: 'never' }`
+    throw invalid({ option: 'penalty' }, penalty, legal)
+  }
+  const { key, ...own } = penalty
+  checkCounting({ ...(key === undefined ? {} : { key }) }, (field) => `penalty.${field}`)
+  return { penalty: own }
+}
+
+/** What the penalty of a guard shares with the rules of its policies. */
+export type PenaltyDefaults<Native> = Pick<Rule<Native>, 'policy' | 'key' | 'scope'>
+
+/** The rule of a penalty: each denied request is one strike, whatever it costs. */
+export function penaltyRule<Native>(
+  { penalty }: WithPenalty<Native>,
+  { policy, key, scope }: PenaltyDefaults<Native>,
+): Rule<Native> {
+  const own = penalty ? penalty.key : undefined
+  return ruleOf(
+    policy,
+    { ...(own && { key: own }) },
+    { key, cost: 1, settlement: undefined, scope },
+  )
+}
+
+/**
+ * The penalty of a route: that of the guard around it, so that whoever is blocked is blocked on all of its routes, unless the route has one of
+ * its own, or `false` for none.
+ */
+export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
+  override: WithPenalty<Native> | string,
+  options: Options,
+  around: Rule<Native> | undefined,
+): { options: Options; penalty: Rule<Native> | undefined } {
+  const own = typeof override === 'string' ? undefined : override.penalty
+  if (own !== undefined) return { options, penalty: undefined }
+  return { options: { ...options, penalty: false }, penalty: around }
+}
+
+/** What a reduced limit denies is our doing, and no strike: which limit denies is known when all are decided. */
+export function withoutUndueStrikes<Native>(
+  checks: readonly RuleCheck<Native>[],
+): readonly RuleCheck<Native>[] {
+  return checks.some(({ reduced }) => reduced) ? withStrikesLater(checks) : checks
+}
+
+/** Checks by which a denial is no strike yet: whether it is one is known later. */
+export function withStrikesLater<Native>(
+  checks: readonly RuleCheck<Native>[],
+): readonly RuleCheck<Native>[] {
+  return checks.map((check) =>
+    check.policy.penalty ? { ...check, policy: madeOnce(check.policy, patientPolicies) } : check,
+  )
+}
+
+/**
+ * The strike for a request that is refused, where strikes are counted later; `undefined` where it was counted already, or is none since the
+ * key is blocked.
+ */
+export function strikeDue<Native>(
+  { outcomes }: Decision,
+  checks: readonly RuleCheck<Native>[],
+  penalty: Rule<Native>,
+): Check | undefined {
+  const patient = patientPolicies.get(penalty.policy)
+  if (!penalty.policy.countDenied || !patient) return undefined
+  const index = checks.findIndex(({ policy }) => policy === patient)
+  const check = checks[index]
+  return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
+}
+
+/** A check by which a penalty denies whom it has blocked, and counts nothing. */
+export function withoutStrike<C extends Check>(check: C): C {
+  return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
+}
+
+/** Penalties that count nothing, by those that do: since a retry is no strike, and since strikes are counted later. */
+const lenientPolicies = new WeakMap<Policy, Policy>()
+const patientPolicies = new WeakMap<Policy, Policy>()
+
+function madeOnce(policy: Policy, made: WeakMap<Policy, Policy>): Policy {
+  const known = made.get(policy)
+  if (known) return known
+  const quiet = { ...policy, countDenied: false, penalty: undefined }
+  made.set(policy, quiet)
+  return quiet
+}

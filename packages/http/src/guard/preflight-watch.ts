@@ -1,0 +1,86 @@
+import type { MaybePromise } from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import type { HttpRequest } from '../adapter/request.ts'
+import type { HttpResponse } from '../adapter/response.ts'
+import type { Hold } from '../lifecycle/hold.ts'
+
+/** A browser asks whether it may ask; a refusal would be a network error to it. */
+export function isPreflight(request: HttpRequest): boolean {
+  return (
+    request.method === 'OPTIONS' &&
+    request.header('origin') !== undefined &&
+    request.header('access-control-request-method') !== undefined
+  )
+}
+
+/** How long an address is remembered: as long as the longest window, within these bounds. */
+const minRememberMs = 60_000
+const maxRememberMs = 3_600_000
+
+/** The most addresses that are remembered; beyond that all are forgotten. */
+const maxAddresses = 10_000
+
+/**
+ * Tells preflights of browsers from requests of the same shape, which any client can send to a handler of all methods. What a request was is known when it is
+ * answered: a preflight gets a CORS answer, or reaches no handler. Any other request is charged then, and its address gets no further request through
+ * uncounted.
+ */
+export class PreflightWatch<Native extends object> {
+  readonly #rememberMs: number
+  readonly #charge: (context: RequestContext<Native>) => MaybePromise<unknown>
+  readonly #suspectUntil = new Map<string, number>()
+
+  /**
+   * @param windowsMs the windows of the policies
+   * @param charge takes what the request costs, without asking
+   */
+  constructor(
+    windowsMs: readonly number[],
+    charge: (context: RequestContext<Native>) => MaybePromise<unknown>,
+  ) {
+    this.#rememberMs = Math.min(maxRememberMs, Math.max(minRememberMs, ...windowsMs))
+    this.#charge = charge
+  }
+
+  /** Whether the address has sent requests in the shape of preflights that were none. */
+  isSuspect({ ip = '' }: HttpRequest): boolean {
+    const until = this.#suspectUntil.get(ip)
+    if (until === undefined) return false
+    if (Date.now() < until) return true
+    this.#suspectUntil.delete(ip)
+    return false
+  }
+
+  /** What judges a request that passes uncounted, by its response. */
+  hold(context: RequestContext<Native>): Hold {
+    const { response } = context
+    // Fields that stand there before the limiter stand on the answers of all handlers, and tell nothing.
+    const isAnyAnswer = allowsCors(response)
+    const judge = (status?: number) => {
+      const isCors = allowsCors(response) && !isAnyAnswer
+      if (!isCors && !isUnserved(response, status)) this.#suspect(context)
+    }
+    return { finish: judge, abort: judge }
+  }
+
+  #suspect(context: RequestContext<Native>): void {
+    if (this.#suspectUntil.size >= maxAddresses) this.#suspectUntil.clear()
+    this.#suspectUntil.set(context.request.ip ?? '', Date.now() + this.#rememberMs)
+    // Its next request meets the same error, and hands it on.
+    void Promise.resolve(context)
+      .then(this.#charge)
+      .catch(() => undefined)
+  }
+}
+
+/** Whether no handler did anything: there is none, or the router told in its place what it allows. */
+function isUnserved(response: HttpResponse, status: number | undefined): boolean {
+  return status === 404 || status === 405 || response.getHeader('allow') !== undefined
+}
+
+function allowsCors(response: HttpResponse): boolean {
+  return (
+    response.getHeader('access-control-allow-methods') !== undefined ||
+    response.getHeader('access-control-allow-headers') !== undefined
+  )
+}

@@ -1,0 +1,197 @@
+import {
+  algorithmOf,
+  andThen,
+  type Check,
+  createLimiter,
+  type Decision,
+  definePolicy,
+  given,
+  invalid,
+  type Limiter,
+  type LimiterSettings,
+  type MaybePromise,
+  type Outcome,
+  type Policy,
+  unlimited,
+  wholeNumber,
+} from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import { joinKey } from '../keys/combine.ts'
+import { header } from '../keys/headers.ts'
+import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
+import type { Decided } from '../lifecycle/account.ts'
+import type { Rule, RuleCheck } from './bound-policy.ts'
+import type { IdempotencyOptions } from './options.ts'
+import { withoutStrike } from './penalty.ts'
+
+/** A guard whose retries are told from other requests. */
+export interface ReplayedGuard<Native> {
+  readonly idempotency: Idempotency<Native>
+  readonly limiter: Limiter
+  readonly rules: readonly Rule<Native>[]
+  /** The options of its limiter, but its policies. */
+  readonly options: LimiterSettings
+}
+
+/**
+ * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which expires with the longest window; with a mark,
+ * the quotas are asked for nothing and the mark for one more, in one step. So as many are free as the mark admits, whoever asks at once, and
+ * the others are charged like any request.
+ */
+export class Replays<Native extends object> {
+  readonly #guard: ReplayedGuard<Native>
+  readonly #marks: Limiter
+  readonly #mark: Policy
+
+  constructor(guard: ReplayedGuard<Native>) {
+    const { idempotency, rules, options } = guard
+    this.#guard = guard
+    // The guard's own limiter tells of the store; an unlimited policy counts nothing.
+    const { onResilience: _resilience, ...others } = options
+    this.#marks = createLimiter({ ...others, limit: unlimited, window: '1s' })
+    const mark = definePolicy(
+      {
+        algorithm: 'fixed-window',
+        limit: 1 + idempotency.retries,
+        window: `${Math.max(...rules.map(({ policy }) => policy.windowMs))}ms`,
+        // It has no say while the store is away.
+        failureMode: 'open',
+      },
+      'idempotencyKey',
+    )
+    // Another guard has marks of its own: it has to charge the same request too.
+    this.#mark = {
+      ...mark,
+      id: [`~retries-${mark.limit}`, ...rules.map(({ policy }) => policy.id)].join('~'),
+    }
+  }
+
+  decide(
+    context: RequestContext<Native>,
+    checks: readonly RuleCheck<Native>[],
+  ): MaybePromise<Decided<Native>> {
+    const { native, request } = context
+    const { key: resolver } = this.#guard.idempotency
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      const asked = { context, checks }
+      if (key === undefined) return this.#charged(asked)
+      const mark = this.#markOf(asked, unquoted(key))
+      return andThen(this.#marks.decide([{ ...mark, cost: 0 }], native), ({ outcomes: [seen] }) =>
+        isMarked(seen) ? this.#replayed(asked, mark) : this.#marked(asked, mark),
+      )
+    })
+  }
+
+  #charged(asked: Asked<Native>): MaybePromise<Decided<Native>> {
+    const { context, checks } = asked
+    const decision = this.#guard.limiter.decide(checks, context.native)
+    return andThen(decision, (known) => ({
+      context,
+      checks,
+      decision: known,
+      mayGiveBack: undefined,
+    }))
+  }
+
+  /** A first attempt. Nobody waits for its mark. */
+  #marked(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
+    return andThen(this.#charged(asked), (decided) => {
+      if (!decided.decision.allowed) return decided
+      const charged = this.#marks.chargeChecks([mark])
+      const mayGiveBack = (): MaybePromise<boolean> =>
+        andThen(charged, (known) => this.#takenOff(mark, known))
+      return { ...decided, mayGiveBack }
+    })
+  }
+
+  /** Takes a mark off, unless retries went by it: what the first attempt took stands for them, or nobody would have paid for any. */
+  #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
+    void this.#marks.refund(charged)
+    return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [left] }) => {
+      if (!isMarked(left)) return true
+      return andThen(this.#marks.chargeChecks([mark]), () => false)
+    })
+  }
+
+  #replayed(asked: Asked<Native>, mark: Check): MaybePromise<Decided<Native>> {
+    const checks = asked.checks.map(free)
+    return andThen(this.#marks.decide([...checks, mark], asked.context.native), (decision) => {
+      const seen = decision.outcomes.at(-1)
+      if (seen?.allowed === false) return this.#charged(asked)
+      if (decision.allowed && isFirst(seen)) return this.#startedAnew(asked, mark, decision)
+      // Without the store there may be no outcomes at all.
+      const told = { ...decision, outcomes: decision.outcomes.slice(0, -1) }
+      return { ...asked, checks, decision: told }
+    })
+  }
+
+  /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
+  #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
+    // The store is told in this order, and nobody waits for the first.
+    void this.#marks.refund(taken)
+    return this.#marked(asked, mark)
+  }
+
+  #markOf({ context: { request }, checks }: Asked<Native>, key: string): Check {
+    const identities = new Set(checks.map((check) => check.key))
+    // A request that asks for more is another one, or a cheap one would pay for dear ones.
+    const costs = checks.map(({ cost }) => cost).join()
+    const parts = [request.method, request.path, key, costs, ...identities]
+    return { policy: this.#mark, key: joinKey('@retry/', parts), cost: 1, limit: this.#mark.limit }
+  }
+}
+
+type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
+
+/**
+ * A retry takes nothing again; but it waits in a queue and is in flight like any other request, since those keep the pace, and who is blocked
+ * stays blocked.
+ */
+function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
+  if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)
+  return keepsPace(check) ? check : { ...check, cost: 0 }
+}
+
+function keepsPace({ policy }: Check): boolean {
+  const { counts, delayMs } = algorithmOf(policy)
+  return counts === 'leases' || delayMs !== undefined
+}
+
+function isFirst(seen: Outcome | undefined): boolean {
+  return seen?.remaining === (seen?.limit ?? 0) - 1
+}
+
+/** With the limit that was applied: a process that decides without the store has a share of the mark too. */
+function isMarked(seen: Outcome | undefined): boolean {
+  return seen?.remaining !== undefined && seen.remaining < seen.limit
+}
+
+export const idempotencyFields: readonly (keyof IdempotencyOptions<never>)[] = [
+  'idempotencyKey',
+  'idempotentRetries',
+]
+
+export interface Idempotency<Native> {
+  readonly key: KeyResolver<Native>
+  readonly retries: number
+}
+
+/** @throws SluiceError when an option is out of range; `undefined` where every request is charged */
+export function idempotencyOf<Native>({
+  idempotencyKey: key,
+  idempotentRetries,
+}: IdempotencyOptions<Native>): Idempotency<Native> | undefined {
+  const place = { option: 'idempotentRetries' }
+  const retries = wholeNumber(given(idempotentRetries, 3), place, { min: 1, max: 100 })
+  if (key === undefined || key === false) return undefined
+  if (key === true) return { key: header('idempotency-key'), retries }
+  if (typeof key === 'function') return { key, retries }
+  const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
+  throw invalid({ option: 'idempotencyKey' }, key, legal)
+}
+
+/** A quoted key is the same as a bare one: many clients leave the quotes of a structured field out. */
+function unquoted(key: string): string {
+  const [, tag = '', text] = /^(@header\/[^/]*\/)?\s*"((?:[^"\\]|\\["\\])*)"\s*$/.exec(key) ?? []
+  return text === undefined ? key : tag + text.replace(/\\(.)/g, '$1')
+}

@@ -1,0 +1,74 @@
+import { andThen, isPromise, type MaybePromise, SluiceError } from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
+import {
+  checkResolvers,
+  defineIdentity,
+  defineKey,
+  evidenceOf,
+  type IdentityResolver,
+  type KeyResolver,
+  keyOfIdentity,
+  resolveKey,
+  withEvidence,
+} from './resolver.ts'
+
+/**
+ * Several identities as one, such as account and address; missing when any of them is. `all(account, ip()).keyOf('ada', '203.0.113.9')` is
+ * the key for `limiter.reset`.
+ */
+export function all<Native>(
+  ...resolvers: KeyResolver<Native>[]
+): IdentityResolver<Native, unknown[]> {
+  checkResolvers(resolvers, 'all(...)')
+  const resolver = defineIdentity<Native, unknown[]>(
+    (native, request) => {
+      const parts = resolvers.map((resolver) => resolveKey(resolver, native, request))
+      return parts.some(isPromise) ? Promise.all(parts).then(joined) : joined(parts)
+    },
+    (...values) => {
+      if (values.length !== resolvers.length) throw otherCount(values.length, resolvers.length)
+      const parts = resolvers.map((resolver, index) => keyOfIdentity(resolver, values[index]))
+      return joinKey(tag, parts)
+    },
+  )
+  return withEvidence(resolver, evidenceOf(...resolvers))
+}
+
+const tag = '@all/'
+
+function joined(parts: readonly MaybePromise<string | undefined>[]): string | undefined {
+  const texts = parts.filter((part) => typeof part === 'string')
+  return texts.length === parts.length ? joinKey(tag, texts) : undefined
+}
+
+function otherCount(given: number, needed: number): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `all(...).keyOf takes one value for each resolver: ${needed}, but got ${given}`,
+  )
+}
+
+/** The first identity that a request has, such as its API key, else its address. */
+export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {
+  checkResolvers(resolvers, 'firstOf(...)')
+  const from = (
+    index: number,
+    native: Native,
+    request: HttpRequest,
+  ): MaybePromise<string | undefined> => {
+    const resolver = resolvers[index]
+    if (!resolver) return undefined
+    return andThen(resolveKey(resolver, native, request), (key) => {
+      return key ?? from(index + 1, native, request)
+    })
+  }
+  return withEvidence(
+    defineKey((native: Native, request) => from(0, native, request)),
+    evidenceOf(...resolvers),
+  )
+}
+
+/** Several texts as one, so that no two lists give the same: each is preceded by its length. */
+export function joinKey(tag: string, parts: readonly string[]): string {
+  return tag + parts.map((part) => `${part.length}:${part}`).join('')
+}

@@ -1,0 +1,146 @@
+import {
+  andThen,
+  given,
+  invalid,
+  knownFields,
+  type MaybePromise,
+  show,
+  warnOnce,
+} from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
+
+/**
+ * The value of a request header. A blank one is missing. Long values are fine: stores digest them. **Clients choose their headers**: a
+ * header is an identity only if a proxy of yours, or something before the limiter, sets or checks it. Else each value that a client makes up
+ * gets a full limit of its own.
+ */
+export function header(name: string): IdentityResolver<unknown> {
+  const field = headerName(name, 'header(name)')
+  const tag = `@header/${field}/`
+  return defineIdentity(
+    (_native, request) => tagged(tag, present(request, field)),
+    (value) => tag + identityText(value, `header('${field}').keyOf(value)`),
+  )
+}
+
+/** Text that is not empty. It is not shown: it may be a secret. */
+export function identityText(value: unknown, option: string): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw invalid({ option }, typeof value === 'string' ? '' : typeof value, 'text that is not empty')
+}
+
+/** The value of a header, `undefined` when it is absent or blank. */
+function present(request: HttpRequest, field: string): string | undefined {
+  const value = request.header(field)
+  return value === undefined || value.trim() === '' ? undefined : value
+}
+
+function tagged(tag: string, value: string | undefined): string | undefined {
+  return value === undefined ? undefined : `${tag}${value}`
+}
+
+/** The lower-case name of a header field. */
+function headerName(name: unknown, option: string): string {
+  if (typeof name === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name)) {
+    return name.toLowerCase()
+  }
+  throw invalid({ option }, name, `the name of a header, such as 'x-api-key'`)
+}
+
+export interface CredentialOptions<Native = unknown> {
+  /**
+   * Says whether you issued this credential; may be async. Only `true` counts: any other answer means that the request has no such key, so that
+   * the next resolver of `firstOf`, or `onMissingKey`, decides whom it counts for. **Without `verify`, anybody gets a full limit for each
+   * credential that they make up**. `false` says that something before the limiter has refused those, so nothing is verified here.
+   * @default none: every credential is believed, and a limiter warns once
+   */
+  verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false
+}
+
+interface Credential<Native> {
+  /** What the user calls the resolver, for messages. */
+  readonly name: string
+  /** What its keys begin with. */
+  readonly tag: string
+  readonly verify: CredentialOptions<Native>['verify']
+  find(request: HttpRequest): string | undefined
+}
+
+/** A resolver of credentials that clients send. */
+function credentialKey<Native>({
+  name,
+  tag,
+  verify,
+  find,
+}: Credential<Native>): IdentityResolver<Native> {
+  if (verify !== undefined && verify !== false && typeof verify !== 'function') {
+    const legal =
+      'a function that answers true or false, or false where something before the limiter refuses unknown credentials'
+    throw invalid({ option: `verify of ${name}` }, verify, legal)
+  }
+  const resolver = defineIdentity<Native, [string]>(
+    (native, request) => {
+      const credential = find(request)
+      if (credential === undefined || !verify) return tagged(tag, credential)
+      return andThen(verify(credential, native), (answer) =>
+        isVerified(answer, name) ? `${tag}${credential}` : undefined,
+      )
+    },
+    (credential) => `${tag}${identityText(credential, `${name}.keyOf(credential)`)}`,
+  )
+  return withEvidence(resolver, verify === undefined ? 'unverified' : undefined)
+}
+
+/** Not the value itself: it may be what is stored beside the credential. */
+function isVerified(answer: unknown, name: string): boolean {
+  if (typeof answer !== 'boolean') {
+    const what = typeof answer === 'object' ? 'an object' : show(answer)
+    warnOnce(
+      `verify of ${name} must answer true or false, but answered ${answer === null ? 'null' : what}; the credential did not count`,
+      `verify of ${name}`,
+    )
+  }
+  return answer === true
+}
+
+export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Native> {
+  /** The header that carries it. @default 'x-api-key' */
+  header?: string
+}
+
+/**
+ * The API key of a request. **Anybody can make up API keys**: give `verify`, or refuse unknown ones before the limiter; else each made-up
+ * key gets a full limit of its own. Count logins by address and account, never by this alone.
+ * @example
+ * key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
+ */
+export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityResolver<Native> {
+  knownFields(options, 'apiKey', ['header', 'verify'])
+  const field = headerName(given(options.header, 'x-api-key'), 'header')
+  return credentialKey({
+    name: 'apiKey(…)',
+    tag: '@key/',
+    verify: options.verify,
+    find: (request) => present(request, field),
+  })
+}
+
+/**
+ * The token of `Authorization: Bearer <token>`; missing with another scheme. **Anybody can make up tokens**: give `verify`, or refuse
+ * unknown ones before the limiter; else each made-up token gets a full limit of its own.
+ * @example
+ * key: firstOf(bearer({ verify: async (token) => (await sessionOf(token)) !== undefined }), ip())
+ */
+export function bearer<Native>(options: CredentialOptions<Native> = {}): IdentityResolver<Native> {
+  knownFields(options, 'bearer', ['verify'])
+  return credentialKey({
+    name: 'bearer(…)',
+    tag: '@bearer/',
+    verify: options.verify,
+    find(request) {
+      const [scheme, token] = (request.header('authorization') ?? '').trim().split(/ +/, 2)
+      return scheme?.toLowerCase() === 'bearer' ? token : undefined
+    },
+  })
+}

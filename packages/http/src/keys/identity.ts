@@ -1,0 +1,70 @@
+import { invalid, isPromise, type MaybePromise, show, warnOnce } from '@sluice/core'
+import { defineIdentity, type IdentityResolver } from './resolver.ts'
+
+/** What a database calls somebody: text, or a whole number, which counts as its digits. `undefined`, null, '' and NaN: nobody. */
+export type Id = string | number | bigint | null | undefined
+
+/** A resolver of ids, whose keys are `@kind/id`: ids of two kinds never meet. */
+function idKey<Native>(
+  kind: 'user' | 'tenant',
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
+  const keyOf = (id: Id): string | undefined => {
+    const text = textOf(id, kind)
+    return text === undefined ? undefined : `@${kind}/${text}`
+  }
+  return defineIdentity(
+    (native) => {
+      const id = find(native)
+      return isPromise(id) ? id.then(keyOf) : keyOf(id)
+    },
+    (id) => {
+      const legal = 'text that is not empty, a bigint, or a whole number up to 2^53 − 1'
+      const key = isId(id) ? keyOf(id) : undefined
+      if (key !== undefined) return key
+      throw invalid({ option: `${kind}(…).keyOf(id)` }, id, legal)
+    },
+  )
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === 'string' || typeof id === 'bigint' || Number.isSafeInteger(id)
+}
+
+function textOf(id: Id, kind: string): string | undefined {
+  if (typeof id === 'string') return id === '' ? undefined : id
+  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return String(id)
+  if (id === undefined || id === null || Number.isNaN(id)) return undefined
+  warnOnce(
+    `the function of ${kind}(…) yielded ${typeof id === 'number' ? show(id) : `a ${typeof id}`}, which is no id and counts as ` +
+      `missing: it must be text, a bigint, or a whole number up to 2^53 − 1, beyond which two ids would be one`,
+    `id of ${kind}`,
+  )
+  return undefined
+}
+
+/**
+ * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id, such as
+ * `@user/42`.
+ */
+export function user<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
+  if (typeof find === 'function') return idKey('user', find)
+  throw invalid({ option: 'user(find)' }, find, 'a function of the request, as in user((req) => …)')
+}
+
+/**
+ * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as
+ * `@tenant/acme`.
+ */
+export function tenant<Native>(
+  find: (native: Native) => MaybePromise<Id>,
+): IdentityResolver<Native, [id: Id]> {
+  if (typeof find === 'function') return idKey('tenant', find)
+  throw invalid(
+    { option: 'tenant(find)' },
+    find,
+    'a function of the request, as in tenant((req) => …)',
+  )
+}

@@ -1,0 +1,132 @@
+import {
+  invalid,
+  isPromise,
+  type MaybePromise,
+  maxKeyLength,
+  processWide,
+  warnOnce,
+} from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
+
+/** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
+export type ResolvedKey = string | null | undefined
+
+/**
+ * Says who is asking. Any function of the framework's request is one; the ready-made ones read the neutral view that comes second.
+ * @typeParam Native the framework's request
+ */
+export type KeyResolver<Native> = (
+  native: Native,
+  request: HttpRequest,
+) => MaybePromise<ResolvedKey>
+
+/**
+ * A ready-made resolver. It also tells the key of an identity that no request stands for.
+ * @typeParam Values what an identity is made of
+ */
+export interface IdentityResolver<Native, Values extends unknown[] = [value: string]>
+  extends KeyResolver<Native> {
+  /**
+   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it: `user(…).keyOf('ada')` is `'@user/ada'`.
+   * @throws SluiceError when the value is no identity
+   */
+  keyOf(...values: Values): string
+}
+
+const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
+
+/** What the keys of a resolver rest on: the address of a client, or a credential that nobody verifies. */
+type Evidence = 'address' | 'unverified'
+
+const evidence = processWide(
+  '@sluice/http/evidence-of-keys/1',
+  () => new WeakMap<object, Evidence>(),
+)
+
+/** Marks a resolver by what its keys rest on. */
+export function withEvidence<R extends object>(resolver: R, found: Evidence | undefined): R {
+  if (found) evidence.set(resolver, found)
+  return resolver
+}
+
+/** What the keys of resolvers rest on, where it is known; of several, one that is unverified is enough. */
+export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
+  const known = resolvers.map((resolver) => evidence.get(resolver))
+  return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
+}
+
+/** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
+export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
+  readyMade.add(resolver)
+  return resolver
+}
+
+/** Marks a resolver, and gives it `keyOf`. */
+export function defineIdentity<Native, Values extends unknown[]>(
+  resolver: KeyResolver<Native>,
+  keyOf: (...values: Values) => string,
+): IdentityResolver<Native, Values> {
+  return Object.assign(defineKey(resolver), { keyOf })
+}
+
+/**
+ * The key of a request. What a user's function yields is taken as it is, so that it is the same key in
+ * `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must not reach the keys of
+ * another kind.
+ * @throws or rejects with what the resolver throws
+ */
+export function resolveKey<Native>(
+  resolver: KeyResolver<Native>,
+  native: Native,
+  request: HttpRequest,
+): MaybePromise<string | undefined> {
+  const key = resolver(native, request)
+  return isPromise(key) ? key.then((known) => accept(known, resolver)) : accept(key, resolver)
+}
+
+function accept(key: ResolvedKey, resolver: object): string | undefined {
+  if (typeof key !== 'string' || key === '') {
+    if (key !== undefined && key !== null && key !== '') warnAboutType(key)
+    return undefined
+  }
+  if (key.length > maxKeyLength) {
+    warnOnce(
+      `a key of more than ${maxKeyLength} characters counts as missing; yield a digest of it instead`,
+      'key length',
+    )
+    return undefined
+  }
+  return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
+}
+
+/**
+ * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`. Without `keyOf` (a user's function,
+ * `firstOf(…)`) it is what the resolver yields.
+ * @throws SluiceError when the value is no identity
+ */
+export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
+  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') {
+    return resolver.keyOf(...(Array.isArray(value) ? value : [value]))
+  }
+  if (typeof value === 'string' && value !== '') return accept(value, resolver) ?? value
+  throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
+}
+
+/** A number for a key is what many databases hold; all its users would share one address' quota unseen. */
+function warnAboutType(key: unknown): void {
+  warnOnce(
+    `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)`,
+    'key type',
+  )
+}
+
+/** Throws unless `resolvers` is a list of at least one function. */
+export function checkResolvers(resolvers: readonly unknown[], option: string): void {
+  const wrong = resolvers.findIndex((resolver) => typeof resolver !== 'function')
+  if (resolvers.length > 0 && wrong === -1) return
+  throw invalid(
+    { option },
+    resolvers[wrong],
+    'at least one resolver: ip(), apiKey(), or a function of the request',
+  )
+}

@@ -1,0 +1,205 @@
+import {
+  algorithmOf,
+  andThen,
+  type Decision,
+  invalid,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+  type Policy,
+  SluiceError,
+  show,
+  wholeNumber,
+} from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
+import { inOrder, type Report } from '../user-functions.ts'
+import type { Hold } from './hold.ts'
+import type { RuleSettlement } from './settlement.ts'
+
+/** What the accounts of one guard have in common. */
+export interface AccountPlace<Native> {
+  readonly limiter: Limiter
+  readonly rules: readonly Rule<Native>[]
+  readonly report: Report
+}
+
+/** One request as it was decided. */
+export interface Decided<Native extends object> {
+  readonly context: RequestContext<Native>
+  readonly decision: Decision
+  /** All that was asked, those in shadow too. */
+  readonly checks: readonly RuleCheck<Native>[]
+  /** Asked once, before anything of it is given back. @default true */
+  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+}
+
+/** What one request took: settled once, when its response is over; what is added later is charged at once. */
+export class RequestAccount<Native extends object> implements Hold {
+  readonly #place: AccountPlace<Native>
+  readonly #request: Decided<Native>
+  readonly #late = new Map<RuleCheck<Native>, number>()
+  #refunded: readonly Rule<Native>[] = []
+  #isHeld = false
+  #isOver = false
+  #isSettled = false
+
+  constructor(place: AccountPlace<Native>, request: Decided<Native>) {
+    this.#place = place
+    this.#request = request
+  }
+
+  /** @throws SluiceError when `units` is no whole number ≥ 0, or no policy can be charged under the name */
+  charge(units: number, policyName: string | undefined): void {
+    const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
+    wholeNumber(units, place, { min: 0 })
+    if (policyName !== undefined) this.#checkName(policyName)
+    if (units === 0) return
+    for (const check of this.#request.checks) {
+      if (policyName === undefined ? !hasUnits(check.policy) : check.policy.name !== policyName)
+        continue
+      const sum = (this.#late.get(check) ?? 0) + units
+      this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
+    }
+    if (this.#isSettled) this.#chargeLate()
+    else if (!this.#isHeld) this.#request.context.settleAtEnd(this.held())
+  }
+
+  /** What has to be settled when the response is over; whoever asks for it sees to that. */
+  held(): Hold {
+    this.#isHeld = true
+    return this
+  }
+
+  finish(status: number): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { context, decision, checks } = this.#request
+    const rules = decision.allowed ? checks.map(({ rule }) => rule) : []
+    const refunded = refundedRules(rules, {
+      native: context.native,
+      status,
+      report: this.#place.report,
+    })
+    void andThen(refunded, (known) => this.#settle(known))
+  }
+
+  /** Who leaves before the answer is charged, or nobody who tries passwords would wait for one. */
+  abort(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#settle([])
+  }
+
+  #settle(due: readonly Rule<Native>[]): void {
+    const { mayGiveBack } = this.#request
+    if (due.length === 0 || !mayGiveBack) this.#close(due)
+    else void andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+  }
+
+  #close(refunded: readonly Rule<Native>[]): void {
+    this.#isSettled = true
+    this.#refunded = refunded
+    const { decision } = this.#request
+    if (refunded.length > 0) {
+      const policies = refunded.map(({ policy }) => policy)
+      void this.#place.limiter.refund(decision, { policies })
+    }
+    this.#chargeLate()
+  }
+
+  /** A request that was given back costs nothing later either, and one that a policy in shadow would have denied would have had no cost. */
+  #chargeLate(): void {
+    const { shadow } = this.#request.decision
+    const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
+    const checks = [...this.#late]
+      .filter(([{ rule }]) => !this.#refunded.includes(rule))
+      .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
+      .map(([check, cost]) => ({ ...check, cost }))
+    this.#late.clear()
+    if (checks.length > 0) void this.#place.limiter.chargeChecks(checks)
+  }
+
+  #checkName(name: string): void {
+    const { rules } = this.#place
+    const policy = rules.find((rule) => rule.policy.name === name)?.policy
+    if (!policy) {
+      const known = rules.map((rule) => rule.policy.name).join(', ')
+      throw new SluiceError(
+        'SLUICE_POLICY_UNKNOWN',
+        `charge() names ${show(name)}, but this limiter has no such policy; it has ${known}`,
+      )
+    }
+    if (hasUnits(policy)) return
+    const legal =
+      'the name of a policy with units to charge, and neither one that counts requests in flight nor a penalty'
+    throw invalid({ option: 'the policy of charge()' }, name, legal)
+  }
+}
+
+/** Leases end, and a penalty counts denials: neither has units that could be charged. */
+export function hasUnits(policy: Policy): boolean {
+  return algorithmOf(policy).counts === 'units'
+}
+
+/** Whether something of a request may be given back when its response is over. */
+export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
+  if (!decision.allowed || decision.source === 'open') return false
+  return checks.some(({ rule }) => rule.settlement !== undefined)
+}
+
+interface Ended<Native> {
+  readonly native: Native
+  readonly status: number
+  readonly report: Report
+}
+
+/** The rules that give back what was taken, now that the response is over. Never throws or rejects: there is nobody left to tell. */
+function refundedRules<Native>(
+  rules: readonly Rule<Native>[],
+  ended: Ended<Native>,
+): MaybePromise<readonly Rule<Native>[]> {
+  const concerned = rules.filter(({ settlement }) => settlement !== undefined)
+  const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
+  const answers = inOrder(functions, (ask) => {
+    const settlement = concerned.find((rule) => rule.settlement?.ask === ask)?.settlement
+    return settlement ? answerOf(settlement, ended) : undefined
+  })
+  return andThen(answers, (known) =>
+    concerned.filter(
+      ({ settlement }) => known[functions.indexOf(settlement?.ask)] === settlement?.refundsOn,
+    ),
+  )
+}
+
+/** What a function of the user's says; `undefined`, and a report, when it says nothing: then the charge is kept. */
+function answerOf<Native>(
+  { option, ask }: RuleSettlement<Native>,
+  { native, status, report }: Ended<Native>,
+): MaybePromise<boolean | undefined> {
+  const keep = (how: string): undefined => {
+    report(
+      'SLUICE_ANSWER_INVALID',
+      option,
+      `it must answer true or false, but ${how}; the charge was kept`,
+    )
+  }
+  const threw = (error: unknown): undefined =>
+    keep(`threw ${error instanceof Error ? `a ${error.name}` : show(error)}`)
+  const accept = (answer: unknown): boolean | undefined =>
+    typeof answer === 'boolean' ? answer : keep(`answered ${show(answer)}`)
+  try {
+    const answer = ask(native, { status })
+    return isPromise(answer) ? answer.then(accept, threw) : accept(answer)
+  } catch (error) {
+    return threw(error)
+  }
+}
+
+/** Gives back all that a request took, if nothing went by it: nobody waits for that. */
+export function giveBack<Native extends object>(
+  { decision, mayGiveBack = () => true }: Decided<Native>,
+  limiter: Limiter,
+): void {
+  void andThen(mayGiveBack(), (may) => may && limiter.refund(decision))
+}

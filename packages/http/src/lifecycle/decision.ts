@@ -1,0 +1,69 @@
+import {
+  bindingIndex,
+  type Decision,
+  type DecisionSource,
+  divideChecks,
+  type Outcome,
+  type Policy,
+} from '@sluice/core'
+import type { RuleCheck } from '../guard/bound-policy.ts'
+import type { RequestDecision } from '../guard/passage.ts'
+import { type AccountPlace, type Decided, RequestAccount } from './account.ts'
+
+/**
+ * A decision that knows its request. Where nothing can be given back the account is opened by the first charge, so that requests without
+ * one pay next to nothing for it.
+ */
+export class ChargeableDecision<Native extends object> implements RequestDecision {
+  readonly allowed: boolean
+  readonly outcomes: readonly Outcome[]
+  readonly retryAfterMs: number
+  readonly delayMs: number
+  readonly source: DecisionSource
+  readonly shadow: Decision['shadow']
+  readonly #place: AccountPlace<Native>
+  readonly #request: Decided<Native>
+  #account: RequestAccount<Native> | undefined
+
+  constructor(
+    place: AccountPlace<Native>,
+    request: Decided<Native>,
+    account: RequestAccount<Native> | undefined,
+  ) {
+    const { decision } = request
+    this.allowed = decision.allowed
+    this.outcomes = decision.outcomes
+    this.retryAfterMs = decision.retryAfterMs
+    this.delayMs = decision.delayMs
+    this.source = decision.source
+    this.shadow = decision.shadow
+    this.#place = place
+    this.#request = request
+    this.#account = account
+  }
+
+  get policy(): Policy | undefined {
+    return this.#binding?.policy
+  }
+
+  get key(): string | undefined {
+    return this.#binding?.identity
+  }
+
+  get #binding(): RuleCheck<Native> | undefined {
+    return divideChecks(this.#request.checks).enforced[bindingIndex(this.outcomes)]
+  }
+
+  charge(units: number, policy?: string): void {
+    this.#account ??= new RequestAccount(this.#place, this.#request)
+    this.#account.charge(units, policy)
+  }
+
+  async reset(): Promise<boolean> {
+    const { checks } = this.#request
+    // A penalty may have been asked in a form that counts no strikes.
+    return this.#place.limiter.resetChecks(
+      checks.map((check) => ({ ...check, policy: check.rule.policy })),
+    )
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  andThen,
+  type Decision,
+  type Duration,
+  durationMs,
+  given,
+  invalid,
+  knownFields,
+  type MaybePromise,
+  show,
+} from '@sluice/core'
+import type { Report } from '../user-functions.ts'
+import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
+
+/** Whom to refuse first when there is too much to do. */
+export interface ShedOptions<Native> extends SignalOptions {
+  /** The classes of requests, the least important first: `['batch', 'normal', 'critical']`. The last one is never refused. */
+  classes: readonly string[]
+  /** The class of a request. What is none of the classes, or nothing, is of the least important one. Asked under pressure only. */
+  priority: (native: Native) => MaybePromise<string | null | undefined>
+  /** The wait that a refused client is told, and the shortest time for which a class is refused. @default '5s' */
+  retryAfter?: Duration
+}
+
+/**
+ * Refuses classes of requests while a signal says that there is too much to do: one class more when the average has come to the
+ * next of even steps from `low` to `high`, and one less when it has fallen below the step before that one.
+ */
+export class LoadShedder<Native> {
+  readonly refusal: Decision
+  readonly #classes: readonly string[]
+  readonly #priority: ShedOptions<Native>['priority']
+  readonly #signal: SmoothedSignal
+  readonly #retryAfterMs: number
+  /** How many of the classes are refused. */
+  #refused = 0
+  #changedMs = 0
+
+  /** @throws SluiceError that names the option and the fix */
+  constructor(options: ShedOptions<Native>) {
+    knownFields(options, 'shed', ['classes', 'priority', 'retryAfter', ...signalFields])
+    this.#classes = classesOf(options.classes)
+    if (typeof options.priority !== 'function') {
+      const legal = 'a function that finds the class of a request'
+      throw invalid({ option: 'shed.priority' }, options.priority, legal)
+    }
+    this.#priority = options.priority
+    this.#retryAfterMs = durationMs(given(options.retryAfter, '5s'), 'shed.retryAfter')
+    this.#signal = new SmoothedSignal(options, { where: 'shed' }, (reading) =>
+      this.#follow(reading),
+    )
+    this.refusal = {
+      allowed: false,
+      outcomes: [],
+      retryAfterMs: this.#retryAfterMs,
+      delayMs: 0,
+      source: 'shed',
+    }
+  }
+
+  /** Whether a request is of a class that is refused now. */
+  refuses(native: Native, report: Report): MaybePromise<boolean> {
+    this.#signal.refresh(report)
+    if (this.#refused === 0) return false
+    return andThen(this.#priority(native), (found) => this.#rank(found, report) < this.#refused)
+  }
+
+  #rank(found: unknown, report: Report): number {
+    const rank = typeof found === 'string' ? this.#classes.indexOf(found) : -1
+    if (rank >= 0) return rank
+    if (found === undefined || found === null || found === '') return 0
+    report(
+      'SLUICE_PRIORITY_UNKNOWN',
+      'shed.priority',
+      `there is no class ${show(found)}; '${this.#classes[0]}' stood in. Have the function yield one of shed.classes`,
+    )
+    return 0
+  }
+
+  #follow({ value, nowMs, idleMs }: Reading): void {
+    const { low, high, smoothingMs } = this.#signal
+    const steps = this.#classes.length - 1
+    const pressure = ((value - low) / (high - low)) * steps
+    const refused = this.#refused
+    if (refused < steps && pressure >= refused + 1) this.#refused += 1
+    else if (nowMs < this.#changedMs || nowMs >= this.#changedMs + this.#retryAfterMs) {
+      // After a pause nobody is there to rush back.
+      const isIdle = idleMs >= Math.max(smoothingMs, this.#retryAfterMs)
+      const fewest = isIdle ? 0 : Math.max(0, refused - 1)
+      while (this.#refused > fewest && pressure < this.#refused - 1) this.#refused -= 1
+    }
+    if (this.#refused === refused) return
+    this.#changedMs = nowMs
+    this.#signal.restart(nowMs)
+  }
+}
+
+function classesOf(classes: unknown): readonly string[] {
+  const isList =
+    Array.isArray(classes) &&
+    classes.length >= 2 &&
+    classes.every((name) => typeof name === 'string' && name !== '') &&
+    new Set(classes).size === classes.length
+  if (isList) return [...classes]
+  const legal = `two or more different names, the least important first, as in ['batch', 'normal', 'critical']`
+  throw invalid({ option: 'shed.classes' }, classes, legal)
+}

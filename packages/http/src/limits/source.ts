@@ -1,0 +1,119 @@
+import {
+  andThen,
+  invalid,
+  isWholeNumber,
+  type MaybePromise,
+  maxUnits,
+  type Policy,
+  SluiceError,
+  unlimited,
+} from '@sluice/core'
+import type { PerRequest, Report } from '../user-functions.ts'
+
+/** A limit as a function of the request yields it. */
+export type LimitValue = number | typeof unlimited
+
+/** A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
+export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
+
+/**
+ * What is found for a request. `reduced`: it is lower than it would be in quiet times. 'default': nothing was found, which is
+ * reported already, so that the declared default of the policy stands in.
+ */
+export type FoundLimit = { readonly value: LimitValue; readonly reduced: boolean } | 'default'
+
+/** Finds the limit of a request. */
+export type LimitFinder<Native> = (native: Native, report: Report) => MaybePromise<FoundLimit>
+
+/** A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It knows beforehand what stands in when nothing is found. */
+export interface LimitSource<Native = unknown> {
+  /** What a user calls it. */
+  readonly kind: string
+  /** `undefined`: it has no default, so the policy needs a `defaultLimit`. */
+  readonly declared: LimitValue | undefined
+  /** The largest limit that stands in it. */
+  readonly largest: number
+  find(native: Native, report: Report): MaybePromise<FoundLimit>
+}
+
+export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Native> {
+  return typeof limit === 'object' && limit !== null && 'declared' in limit && 'find' in limit
+}
+
+/** Whether a value may stand for a limit: the range that a window allows is for the policy to check. */
+export function isLimitValue(value: unknown): value is LimitValue {
+  return value === unlimited || isWholeNumber(value, { min: 0 })
+}
+
+/** How the limit of a request is found. */
+export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
+  if (isLimitSource<Native>(limit)) return (native, report) => limit.find(native, report)
+  if (typeof limit !== 'function') {
+    const found = unreduced(limit)
+    return () => found
+  }
+  return (native) => andThen(limit(native), unreduced)
+}
+
+/** The largest number among limits; `unlimited` is none. */
+export function largestOf(limits: readonly unknown[]): number {
+  return limits.reduce<number>((largest, limit) => {
+    if (isLimitSource(limit)) return Math.max(largest, limit.largest)
+    return typeof limit === 'number' ? Math.max(largest, limit) : largest
+  }, 0)
+}
+
+function unreduced(value: LimitValue): FoundLimit {
+  return { value, reduced: false }
+}
+
+/** The options that say how much is allowed. */
+interface Limits<Native> {
+  readonly limit: LimitOption<Native>
+  readonly defaultLimit?: number
+}
+
+/**
+ * Checks that there is one default for a limit that may not be found, and not two.
+ * @throws SluiceError that names the place and the fix
+ */
+export function checkDefault<Native>(
+  { limit, defaultLimit }: Limits<Native>,
+  option: string,
+): void {
+  if (!needsDefault(limit)) {
+    if (defaultLimit === undefined) return
+    const reason = isLimitSource(limit)
+      ? `beside ${limit.kind}, which says itself what stands in`
+      : 'unless limit is a function'
+    throw invalid({ option }, defaultLimit, `left out ${reason}`)
+  }
+  if (isWholeNumber(defaultLimit, { min: 0 })) return
+  const legal = isLimitSource(limit)
+    ? `a whole number ≥ 0 beside ${limit.kind} without a fixed default, or better: give it one, as in { …, default: 60 }`
+    : 'a whole number ≥ 0 beside a limit function, for when that yields none'
+  throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
+}
+
+/** The limit as core takes it: what stands in, where it depends on the request. */
+export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native>): LimitValue {
+  if (isLimitSource(limit)) return limit.declared ?? defaultLimit
+  return typeof limit === 'function' ? defaultLimit : limit
+}
+
+/** @throws SluiceError when a limit that stands in a source is too large for the window of its policy */
+export function checkLargest<Native>(
+  limit: LimitOption<Native> | undefined,
+  { name, windowMs }: Policy,
+): void {
+  if (!isLimitSource(limit) || limit.largest <= maxUnits(windowMs)) return
+  throw new SluiceError(
+    'SLUICE_POLICY_RANGE',
+    `limit of '${name}': ${limit.kind} goes up to ${limit.largest}, but with a window of ${windowMs} ms it can be ` +
+      `${maxUnits(windowMs)} at most, to stay exact`,
+  )
+}
+
+function needsDefault<Native>(limit: LimitOption<Native>): boolean {
+  return isLimitSource(limit) ? limit.declared === undefined : typeof limit === 'function'
+}

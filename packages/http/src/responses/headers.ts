@@ -1,0 +1,200 @@
+import type { Decision } from '@sluice/core'
+import {
+  exposedHeaders,
+  formatFields,
+  formatRetryAfter,
+  mergeExposed,
+  mergeRetryAfter,
+  parseRateLimit,
+  parseRateLimitPolicy,
+} from '@sluice/headers'
+import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
+import { type FieldKind, kindOf, Ledger } from './ledger.ts'
+
+export interface FieldOptions {
+  readonly rejected: boolean
+  /** As `formatRetryAfter` answers it; only of a request that is refused. */
+  readonly retryAfter: string | undefined
+  readonly nowMs: number
+  readonly exposeHeaders: boolean
+  readonly githubExtras: boolean
+}
+
+/** The rate-limit fields of one response: what our guards have to tell, joined with what others have put there. */
+export class ResponseFields {
+  readonly ledger: Ledger = new Ledger()
+  hideOnRedirect = false
+  /** What we wrote, the newest first, and what others had written: between two guards of ours somebody may add to it. */
+  #written: readonly ResponseField[] = []
+  #theirs: Map<string, readonly string[]> | undefined
+
+  /** The fields as they are to be set now. */
+  render(response: HttpResponse, options: FieldOptions): readonly ResponseField[] {
+    const fields = this.#limits(response, options)
+    if (options.retryAfter !== undefined) {
+      const merged = this.#others(response, 'Retry-After').reduce(
+        (ours, theirs) => mergeRetryAfter(theirs, ours, options),
+        options.retryAfter,
+      )
+      fields.push(['Retry-After', merged])
+    }
+    this.#written = this.#written.length === 0 ? fields : [...fields, ...this.#written]
+    return options.exposeHeaders && fields.length > 0
+      ? [...fields, this.#exposed(response, options)]
+      : fields
+  }
+
+  /** The fields that undo what was set, so that the response is as others left it. */
+  undo(): readonly ResponseField[] {
+    return this.#written.map(([name]) => {
+      const theirs = this.#theirs?.get(name) ?? []
+      return [name, theirs.length === 0 ? undefined : theirs.join(', ')]
+    })
+  }
+
+  #limits(response: HttpResponse, options: FieldOptions): ResponseField[] {
+    const { dialects, uniformStates } = this.ledger
+    if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
+    return formatFields(uniformStates, dialects, options)
+  }
+
+  /** Whether anybody but us has written a field of ours, which nearly never happens. */
+  #hasOthers(response: HttpResponse): boolean {
+    if (this.#theirs) return true
+    for (const lowerCase of response.getHeaderNames()) {
+      const field = limitField(lowerCase)
+      if (!field || !this.ledger.speaks(field.kind)) continue
+      if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
+    }
+    return false
+  }
+
+  #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
+    const fields: ResponseField[] = []
+    for (const dialect of this.ledger.dialects) {
+      const kind = kindOf(dialect)
+      const states = this.ledger.states(kind)
+      const ours = new Map(formatFields(states, [dialect], options))
+      if (ours.size === 0) continue
+      for (const name of fieldsOfKind[kind]) {
+        const theirs = this.#others(response, name)
+        const isList =
+          dialect === 'draft-11' && (name === 'RateLimit' || name === 'RateLimit-Policy')
+        const value = isList ? joinLists(name, theirs, ours.get(name)) : ours.get(name)
+        if (value !== undefined || theirs.length > 0) fields.push([name, value])
+      }
+    }
+    return fields
+  }
+
+  #others(response: HttpResponse, name: string): readonly string[] {
+    const written = this.#lastWritten(name)
+    const added = fieldLines(response, name).filter((line) => line !== written)
+    const known = this.#theirs?.get(name) ?? []
+    if (added.length === 0) return known
+    this.#theirs ??= new Map()
+    this.#theirs.set(name, [...known, ...added])
+    return [...known, ...added]
+  }
+
+  #lastWritten(name: string): string | undefined {
+    for (const [other, value] of this.#written) if (other === name) return value
+    return undefined
+  }
+
+  #exposed(response: HttpResponse, { githubExtras }: FieldOptions): ResponseField {
+    const existing = fieldLines(response, 'Access-Control-Expose-Headers').join(', ')
+    return [
+      'Access-Control-Expose-Headers',
+      mergeExposed(existing, exposedHeaders(this.ledger.dialects, { githubExtras })),
+    ]
+  }
+}
+
+const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/1')
+
+/** A request that knows the fields of its response, under a symbol that only copies of this file have. */
+interface Known {
+  [fieldsKey]?: ResponseFields
+}
+
+/** The fields of the response to a request, which its guards have in common. */
+export function responseFields(native: object): ResponseFields {
+  const request: Known = native
+  request[fieldsKey] ??= new ResponseFields()
+  return request[fieldsKey]
+}
+
+/**
+ * The fields to set as the head of a response goes out: none, or, on a redirect, those that take ours off again, where
+ * a guard has `hideOnRedirect`.
+ */
+export function fieldsOnHead(native: object, status: number): readonly ResponseField[] {
+  const { [fieldsKey]: fields }: Known = native
+  const isRedirect = status >= 300 && status < 400 && status !== 304
+  return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
+}
+
+/** The rate-limit fields that exist. Who writes one of a kind answers for all of that kind. */
+const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
+  ietf: [
+    'RateLimit-Policy',
+    'RateLimit',
+    'RateLimit-Limit',
+    'RateLimit-Remaining',
+    'RateLimit-Reset',
+  ],
+  legacy: [
+    'X-RateLimit-Limit',
+    'X-RateLimit-Remaining',
+    'X-RateLimit-Reset',
+    'X-RateLimit-Used',
+    'X-RateLimit-Resource',
+  ],
+}
+
+interface LimitField {
+  readonly name: string
+  readonly kind: FieldKind
+}
+
+const byLowerCase = new Map<string, LimitField>()
+for (const kind of ['ietf', 'legacy'] as const) {
+  for (const name of fieldsOfKind[kind]) byLowerCase.set(name.toLowerCase(), { name, kind })
+}
+
+/** The rate-limit field of a name in lower case; `undefined` for all others. */
+function limitField(lowerCase: string): LimitField | undefined {
+  return byLowerCase.get(lowerCase)
+}
+
+const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
+
+/**
+ * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs comes first. What is
+ * not of the type that drafts have had since -08, or has a name that is in our list, is dropped: a client could read
+ * neither.
+ */
+function joinLists(
+  name: 'RateLimit' | 'RateLimit-Policy',
+  theirs: readonly string[],
+  ours: string | undefined,
+): string | undefined {
+  if (theirs.length === 0) return ours
+  const parse = name === 'RateLimit' ? parseRateLimit : parseRateLimitPolicy
+  const taken = new Set(ours === undefined ? [] : parse(ours).map((item) => item.name))
+  const members = (theirs.join(',').match(member) ?? []).flatMap((text) => {
+    const [item] = parse(text)
+    if (item?.name === undefined || taken.has(item.name)) return []
+    taken.add(item.name)
+    return [text.trim()]
+  })
+  if (ours !== undefined) members.push(ours)
+  return members.length === 0 ? undefined : members.join(', ')
+}
+
+/** Jitter only ever adds: whoever waits longer than needed is let in. */
+export function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
+  const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
+  return formatRetryAfter(retryAfterMs, jitterMs)
+}

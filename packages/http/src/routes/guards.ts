@@ -1,0 +1,97 @@
+import { invalid, isOptions, isSluiceError, SluiceError } from '@sluice/core'
+import type { Rule } from '../guard/bound-policy.ts'
+import type { PolicyGuardOptions } from '../guard/options.ts'
+import { penaltyOfRoute } from '../guard/penalty.ts'
+import {
+  createPolicyGuard,
+  type PolicyGuard,
+  type PolicyGuardPlace,
+} from '../guard/policy-guard.ts'
+import type { PolicyCatalogue } from './catalogue.ts'
+import { type RouteOverride, wholeOverride } from './overrides.ts'
+import type { Scope } from './scope.ts'
+
+/** The options around the overrides of routes, and what was made of them. */
+export interface Surroundings<Native extends object, Handler> {
+  readonly options: PolicyGuardOptions<Native, Handler>
+  readonly catalogue: PolicyCatalogue<Native>
+  readonly guard: PolicyGuard<Native, Handler>
+  /** Where that guard stands; `undefined` where only each context tells. */
+  readonly scope: Scope | undefined
+  /** Whether it limits all other requests, so that an override can be added to it. */
+  readonly isApplied: boolean
+}
+
+/** How the guard of a route is told from others. */
+type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>
+
+/** The guards of routes that have limits of their own. */
+export class RouteGuards<Native extends object, Handler> {
+  readonly #around: Surroundings<Native, Handler>
+  readonly #made = new Map<unknown, PolicyGuard<Native, Handler>>()
+
+  constructor(around: Surroundings<Native, Handler>) {
+    this.#around = around
+  }
+
+  /** The guard of an override that stands at a route, made when it is first asked for. */
+  at(
+    override: RouteOverride<Native, Handler> | string,
+    where: string,
+  ): PolicyGuard<Native, Handler> {
+    const known = this.#made.get(override)
+    if (known) return known
+    const guard = this.create(override, { where, identifiedByScope: true })
+    this.#made.set(override, guard)
+    return guard
+  }
+
+  /** @throws SluiceError that names the place, when an option of the override is unknown, missing or out of range */
+  create(
+    override: RouteOverride<Native, Handler> | string,
+    place: RoutePlace,
+  ): PolicyGuard<Native, Handler> {
+    const { options: around, catalogue, guard } = this.#around
+    if (!isOptions(override) && typeof override !== 'string') {
+      throw invalid({ option: place.where }, override, 'options, the name of a policy, or false')
+    }
+    try {
+      const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
+      const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
+      if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
+      const addedTo = isAdded ? this.#addedTo() : undefined
+      const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
+      const shedder = options.shed === around.shed ? guard.shedder : undefined
+      const checksAdmission = options.admission !== around.admission
+      const rules = { addedTo, shared, penalty, checksAdmission }
+      return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
+    } catch (error) {
+      if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error
+      throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })
+    }
+  }
+
+  #addedTo(): readonly Rule<Native>[] {
+    const { guard, scope, isApplied } = this.#around
+    if (!isApplied) {
+      throw new SluiceError(
+        'SLUICE_OPTION_INVALID',
+        `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
+      )
+    }
+    const { rules, penalty } = guard.setup
+    return rules
+      .filter((rule) => rule !== penalty)
+      .map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
+  }
+}
+
+/** In two stores one quota would be two, and a block would hold in one of them. */
+function otherStore(isAdded: boolean): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    isAdded
+      ? `store: policies that are added to others are counted with them; leave store or combine out`
+      : `store: the penalty around the route is in force in its own store alone; leave store out, or give the route a penalty of its own, or false`,
+  )
+}

@@ -1,0 +1,195 @@
+import {
+  type AlgorithmName,
+  algorithms,
+  given,
+  invalid,
+  oneOf,
+  SluiceError,
+  type Without,
+} from '@sluice/core'
+import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
+import type {
+  HttpPolicyFields,
+  HttpPolicyOptions,
+  LimitForm,
+  PolicyGuardOptions,
+  PolicyGuardSettings,
+  Shorthand,
+} from '../guard/options.ts'
+import {
+  type RuleSettlement,
+  type SettlementOptions,
+  settlementFields,
+  settlementOf,
+} from '../lifecycle/settlement.ts'
+import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
+
+interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
+  /**
+   * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
+   * @default 'replace'
+   */
+  combine?: 'replace' | 'add'
+}
+
+/** The fields of one policy, as far as they are not as around the route. */
+type RoutePolicy<Native> = Without<'policies'> &
+  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
+  (LimitForm<Native> | Without<'limit'>)
+
+/**
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
+ * is then one quota, wherever it is named.
+ */
+export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
+  (
+    | RoutePolicy<Native>
+    | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
+  )
+
+/** When shared policies give back, by their names. */
+type SharedSettlements<Native> = ReadonlyMap<string, RuleSettlement<Native> | undefined>
+
+/** An override made whole. */
+export interface WholeOverride<Native, Handler> {
+  readonly options: PolicyGuardOptions<Native, Handler>
+  readonly isAdded: boolean
+  /** When the policies give back that the route shares with others: those with a name that it inherits or refers to. */
+  readonly shared: SharedSettlements<Native>
+}
+
+/**
+ * Fills an override with the options around it. Where it brings policies, none of those around it are taken over.
+ * @throws SluiceError when it names a policy that is unknown, or adds nothing
+ */
+export function wholeOverride<Native, Handler>(
+  override: RouteOverride<Native, Handler> | string,
+  around: PolicyGuardOptions<Native, Handler>,
+  catalogue: PolicyCatalogue<Native>,
+): WholeOverride<Native, Handler> {
+  if (typeof override === 'string')
+    return wholeOverride({ policies: [override] }, around, catalogue)
+  const { combine, policies, ...own } = completed(writtenIn(override), around)
+  const isAdded =
+    oneOf(given(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
+  const hasPolicies = policies !== undefined || bringsPolicies(own)
+  if (isAdded && !hasPolicies) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `combine is 'add', but there is nothing to add: give limit and window, or policies`,
+    )
+  }
+  const inherited = hasPolicies ? withoutPolicies(around) : around
+  const options = { ...withoutRivals(inherited, own), ...own }
+  if (policies === undefined) {
+    const shared = hasPolicies ? [] : namedPolicies(around)
+    const ownCount = (around.policies?.length ?? 1) - shared.length
+    return { options, isAdded, shared: sharedSettlements(shared, { own, around, ownCount }) }
+  }
+  if (!Array.isArray(policies)) {
+    throw invalid({ option: 'policies' }, policies, 'an array of policies and names of policies')
+  }
+  const found = policies.map((policy: HttpPolicyOptions<Native> | string, index) =>
+    typeof policy === 'string' ? catalogue.find(policy, `policies[${index}]`) : policy,
+  )
+  const named = found.filter((_policy, index) => typeof policies[index] === 'string')
+  const ownCount = found.length - named.length
+  const shared = sharedSettlements(named, { own, around, ownCount })
+  return { options: { ...options, policies: found }, isAdded, shared }
+}
+
+interface Settling<Native> {
+  readonly own: SettlementOptions<Native>
+  readonly around: SettlementOptions<Native>
+  /** How many policies count for the route alone. */
+  readonly ownCount: number
+}
+
+/** What a route says of settlement is for the policies that count for it alone: a quota of several routes has one rule everywhere. */
+function sharedSettlements<Native>(
+  policies: readonly HttpPolicyOptions<Native>[],
+  { own, around, ownCount }: Settling<Native>,
+): SharedSettlements<Native> {
+  const field = settlementFields.find((name) => own[name] !== undefined)
+  if (field && policies.length > 0 && ownCount === 0) {
+    const names = policies.map(({ name = '' }) => name).join(', ')
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${field} applies to policies of the route's own, but all of its policies are shared: ${names}; write ${field} in the policy itself, or give the route limit and window`,
+    )
+  }
+  const inherited = settlementOf(around)
+  return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
+}
+
+/** Its options but those that are `undefined`, which are left out like those that are not there. */
+function writtenIn<Native, Handler>(
+  override: RouteOverride<Native, Handler>,
+): RouteOverride<Native, Handler> {
+  return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
+}
+
+/** What holds for any algorithm. */
+const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
+
+/**
+ * Takes what a single policy at the top level leaves out from the only policy around it, but its name: `{ limit: 2 }` has the window that is there. One that has
+ * limit and window is a policy of its own.
+ */
+function completed<Native, Handler>(
+  own: RouteOverride<Native, Handler>,
+  around: PolicyGuardOptions<Native, Handler>,
+): RouteOverride<Native, Handler> {
+  const { policies, limit, window, algorithm } = own
+  if (policies !== undefined || !bringsPolicies(own)) return own
+  if (limit !== undefined && (window !== undefined || hasNoWindow(algorithm))) return own
+  const others = around.policies ?? (bringsPolicies(around) ? [around] : [])
+  const [other] = others
+  if (!other) return own
+  if (others.length > 1) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `${limit === undefined ? 'limit' : 'window'} is left out, and cannot be as around it, where there are ${others.length} policies; give limit and window`,
+    )
+  }
+  const isOther = algorithm !== undefined && algorithm !== given(other.algorithm, 'sliding-log')
+  const taken = Object.entries(other).filter(([field]) => {
+    if (field === 'name' || field === 'policies') return false
+    if (field === 'defaultLimit' && limit !== undefined) return false
+    if (field === 'window' && hasNoWindow(algorithm)) return false
+    if (field === 'mode' || field === 'enforce') return !own.mode && !own.enforce
+    return !isOther || !shorthandFields.includes(field) || generalFields.includes(field)
+  })
+  const inherited = withoutRivals(Object.fromEntries(taken), own)
+  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
+}
+
+/** Leases take the place of a window. */
+function hasNoWindow(name: AlgorithmName | undefined): boolean {
+  return name !== undefined && algorithms[name]?.counts === 'leases'
+}
+
+/** Of these only one is ever in force: what an override says takes the place of what the other says around it. */
+const rivals = [
+  ['chargeWhen', 'refundWhen'],
+  ['message', 'handler'],
+] as const
+
+function withoutRivals<Native, Handler>(
+  around: PolicyGuardOptions<Native, Handler>,
+  own: Pick<PolicyGuardOptions<Native, Handler>, (typeof rivals)[number][number]>,
+): PolicyGuardOptions<Native, Handler> {
+  const dropped: readonly string[] = rivals
+    .filter((pair) => pair.some((field) => own[field] !== undefined))
+    .flat()
+  return Object.fromEntries(Object.entries(around).filter(([field]) => !dropped.includes(field)))
+}
+
+function withoutPolicies<Native, Handler>(
+  options: PolicyGuardOptions<Native, Handler>,
+): PolicyGuardOptions<Native, Handler> {
+  const others = Object.entries(options).filter(
+    ([field]) => field !== 'policies' && !shorthandFields.includes(field),
+  )
+  return Object.fromEntries(others)
+}

@@ -1,0 +1,91 @@
+import { invalid, isOptions } from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
+import type { PolicyGuard } from '../guard/policy-guard.ts'
+import type { RouteGuards } from './guards.ts'
+import type { RouteOverride } from './overrides.ts'
+import { routeScope, type Scope } from './scope.ts'
+import { RouteTable, type Routing, routePattern, undecoded } from './table.ts'
+
+/**
+ * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.
+ * A text is the name of a policy, `false` leaves requests alone. Paths are written as for find-my-way.
+ */
+export interface Routes<Native, Handler = never> {
+  readonly [route: string]: RouteOverride<Native, Handler> | string | false
+}
+
+/** What applies to the requests of one route. */
+export interface RouteRule<Native extends object, Handler> {
+  readonly scope: Scope
+  /** `false`: nothing. */
+  readonly guard: PolicyGuard<Native, Handler> | false
+}
+
+/** The rules of `routes`, each with its guard. */
+export class RouteRules<Native extends object, Handler> {
+  readonly hidesOnRedirect: boolean
+  readonly #table: RouteTable<RouteRule<Native, Handler>>
+  /** Those that limit something. */
+  readonly #limits: RouteTable<RouteRule<Native, Handler>>
+  /** Finds only what is written, where the others are lenient. */
+  readonly #exactTable: RouteTable<RouteRule<Native, Handler>> | undefined
+
+  /** @throws SluiceError that names the route, when it is none, or its limits are wrong */
+  constructor(
+    routes: Routes<Native, Handler> | undefined,
+    guards: RouteGuards<Native, Handler>,
+    routing: Routing,
+  ) {
+    if (routes !== undefined && !isOptions(routes)) {
+      throw invalid(
+        { option: 'routes' },
+        routes,
+        `a plain object, as in { 'POST /login': { limit: 5, window: '1m' } }`,
+      )
+    }
+    const rules = new Map<string, RouteRule<Native, Handler>>()
+    for (const [text, override] of Object.entries(routes ?? {})) {
+      const { method, path } = routePattern(text)
+      const scope = routeScope(method, `${routing.prefix ?? ''}${path}`)
+      const where = `routes['${text}']`
+      const guard = override === false ? false : guards.create(override, { where, scope })
+      rules.set(text, { scope, guard })
+    }
+    this.#table = new RouteTable(rules, routing)
+    this.#limits = new RouteTable(
+      new Map([...rules].filter(([, { guard }]) => guard !== false)),
+      routing,
+    )
+    this.#exactTable = routing.lenient ? new RouteTable(rules, exactly) : undefined
+    this.hidesOnRedirect = [...rules.values()].some(
+      ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
+    )
+  }
+
+  /** The rule of a request, which its key resolvers see too; `undefined` for none. */
+  find(request: HttpRequest): RouteRule<Native, Handler> | undefined {
+    const rule = this.#find(request)
+    if (rule) request.rule = rule.scope
+    return rule
+  }
+
+  /**
+   * To match one request too many is a limit on a request that finds nothing, where there are limits; where there are none, it is a way
+   * around those of others. So `false` stands for what is written, and nothing else.
+   */
+  #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
+    const rule = this.#table.find(method, path)
+    if (rule?.guard !== false) return rule
+    const isWritten = !this.#exactTable || this.#exactTable.find(method, undecoded(path)) === rule
+    // Whatever a path with dot segments is handed on to, such as another server, may resolve them.
+    return isWritten && !dotSegment.test(path) ? rule : this.#limits.find(method, path)
+  }
+}
+
+const exactly: Routing = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+}
+
+const dotSegment = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#;]|%2f|%5c|$)/i

@@ -1,0 +1,228 @@
+import { METHODS } from 'node:http'
+import { SluiceError, show } from '@sluice/core'
+import findMyWay from 'find-my-way'
+
+/** How a framework matches paths, in the words of find-my-way. */
+export interface Routing {
+  readonly caseSensitive: boolean
+  readonly ignoreTrailingSlash: boolean
+  readonly ignoreDuplicateSlashes: boolean
+  /**
+   * Whether it stands for routers whose settings are not known, and that match paths as they were sent, without decoding them: then a value
+   * is found where any of them would find it. @default false
+   */
+  readonly lenient?: boolean
+  /** Whether a semicolon begins the query too. @default false */
+  readonly useSemicolonDelimiter?: boolean
+  /** What stands before every path, such as the prefix of a plugin. @default '' */
+  readonly prefix?: string
+}
+
+type Router = ReturnType<typeof findMyWay>
+type Method = Parameters<Router['findRoute']>[0]
+
+/** Those that find-my-way knows. */
+const routable: ReadonlySet<string> = new Set(METHODS.filter(isRoutable))
+
+/** Where routes without a method stand for the methods that find-my-way does not know. */
+const anyMethod: Method = 'GET'
+
+/** A value, and the text that it stands under. */
+interface Entry<Value> {
+  readonly text: string
+  readonly value: Value
+}
+
+/** Values by method and path pattern, found as the router of the framework would find them. */
+export class RouteTable<Value> {
+  readonly #byMethod: Router
+  readonly #byPath: Router
+  readonly #prefix: string
+  readonly #isEmpty: boolean
+  readonly #isLenient: boolean
+
+  /**
+   * @param entries by text such as `POST /login`
+   * @throws SluiceError when a text is no route, or two of them match alike
+   */
+  constructor(
+    entries: ReadonlyMap<string, Value>,
+    { prefix = '', lenient = false, ...routing }: Routing,
+  ) {
+    this.#isEmpty = entries.size === 0
+    this.#isLenient = lenient
+    this.#byMethod = createRouter(routing)
+    this.#byPath = createRouter(routing)
+    this.#prefix = prefix
+    const patterns = [...entries].map(([text, value]) => ({
+      pattern: routePattern(text),
+      entry: { text, value },
+    }))
+    for (const { pattern, entry } of patterns) {
+      this.#add(pattern.method === undefined ? this.#byPath : this.#byMethod, pattern, entry)
+    }
+    // A route without a method stands for all methods that have none of their own.
+    for (const { pattern, entry } of patterns) {
+      if (pattern.method === undefined) this.#addToRest(pattern, entry)
+    }
+  }
+
+  /** What stands for a request; HEAD is GET. */
+  find(method: string, path: string): Value | undefined {
+    if (this.#isEmpty) return undefined
+    const asked = method === 'HEAD' ? 'GET' : method
+    return (this.#isLenient ? this.#findLeniently(asked, path) : this.#find(asked, path))?.value
+  }
+
+  /** A path that cannot be decoded is taken as it is. */
+  #find(method: string, path: string): Entry<Value> | undefined {
+    return (
+      this.#entry(method, path) ??
+      (path.includes('%') ? this.#entry(method, undecoded(path)) : undefined)
+    )
+  }
+
+  /**
+   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of its own. A slash at the end may stand for
+   * nothing, or begin the empty rest of a wildcard.
+   */
+  #findLeniently(method: string, sent: string): Entry<Value> | undefined {
+    const path = sent.toLowerCase()
+    return (
+      this.#entry(method, undecoded(path)) ??
+      (path.endsWith('/') ? this.#entry(method, `${undecoded(path)}*`) : undefined) ??
+      (path.includes('%') ? this.#entry(method, path) : undefined)
+    )
+  }
+
+  #entry(method: string, path: string): Entry<Value> | undefined {
+    return isKnown(method)
+      ? this.#byMethod.find(method, path)?.store
+      : this.#byPath.find(anyMethod, path)?.store
+  }
+
+  #add(router: Router, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
+    if (!isKnown(method)) {
+      throw notAdded(entry.text, `this version of find-my-way does not know the method ${method}`)
+    }
+    for (const full of this.#fullPaths(path)) {
+      try {
+        router.on(method, full, noHandler, entry)
+      } catch (error) {
+        if (!isDuplicate(error)) throw notAdded(entry.text, reasonOf(error))
+        const other: Entry<Value> | undefined = (
+          router.findRoute(method, full) ?? router.find(method, full)
+        )?.store
+        // With and without a slash at its end, the root of a prefix may be one path.
+        if (other === entry) continue
+        throw new SluiceError(
+          'SLUICE_ROUTE_DUPLICATE',
+          `routes: ${show(entry.text)} matches the same requests as ${other ? show(other.text) : 'another one'}; ` +
+            `join the two, or give one of them a method`,
+        )
+      }
+    }
+  }
+
+  #addToRest({ path }: RoutePattern, entry: Entry<Value>): void {
+    for (const full of this.#fullPaths(path)) {
+      for (const method of routable) {
+        try {
+          if (isKnown(method)) this.#byMethod.on(method, full, noHandler, entry)
+        } catch (error) {
+          if (!isDuplicate(error)) throw error
+        }
+      }
+    }
+  }
+
+  /** The root of a prefix is reached with and without a slash. */
+  #fullPaths(path: string): readonly string[] {
+    const prefix = this.#prefix.replace(/\/$/, '')
+    if (this.#isLenient) return [lowerCase(path)]
+    if (prefix === '') return [path]
+    return path === '/' ? [prefix, `${prefix}/`] : [prefix + (path === '*' ? '/*' : path)]
+  }
+}
+
+/** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
+function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Router {
+  return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
+}
+
+/** Classes in the expression of a parameter, such as `\D`, mean something else in lower case. */
+function lowerCase(pattern: string): string {
+  return pattern.replace(/\\.|[^\\]+/g, (part) => (part[0] === '\\' ? part : part.toLowerCase()))
+}
+
+/** What find-my-way decodes to the path as it is. */
+export function undecoded(path: string): string {
+  return path.replaceAll('%', '%25')
+}
+
+function noHandler(): void {
+  // Only what stands beside it is looked up.
+}
+
+function isKnown(method: string): method is Method {
+  return routable.has(method)
+}
+
+function isRoutable(method: string): boolean {
+  try {
+    findMyWay().on(method as Method, '/', noHandler)
+    return true
+  } catch {
+    // It says so of methods that it does not know.
+    return false
+  }
+}
+
+function isDuplicate(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('already declared')
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : show(error)
+}
+
+function notAdded(text: string, reason: string): SluiceError {
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
+}
+
+/** A key of `routes`, taken apart. */
+export interface RoutePattern {
+  /** Upper case, GET for HEAD too; `undefined`: every method. */
+  readonly method: string | undefined
+  /** As find-my-way takes it: `/users/:id`, `/files/*`. */
+  readonly path: string
+}
+
+const shape = /^(?:(\S+)\s+)?(\/\S*|\*)$/
+
+/**
+ * Reads a key of `routes`, such as `POST /login` or `/health`.
+ * @throws SluiceError when it is none
+ */
+export function routePattern(text: string): RoutePattern {
+  const [, method, path = ''] = shape.exec(text) ?? []
+  if (path === '') {
+    throw wrong(text, `it must be a path, or a method and a path: '/health', 'POST /login'`)
+  }
+  if (method !== undefined && !METHODS.includes(method)) {
+    const meant = METHODS.includes(method.toUpperCase()) ? `write ${method.toUpperCase()}` : ''
+    throw wrong(text, `${show(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
+  }
+  if (method === 'HEAD') throw wrong(text, 'HEAD counts as GET; write GET')
+  if (/[{}\\]/.test(path.replace(/\(.*\)/, ''))) {
+    throw wrong(
+      text,
+      `paths have parameters (/users/:id), optional ones last (/users/:id?), and a wildcard at their end (/files/*)`,
+    )
+  }
+  return { method, path }
+}
+
+function wrong(text: string, reason: string): SluiceError {
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
+}

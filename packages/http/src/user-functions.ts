@@ -1,0 +1,51 @@
+import {
+  type ErrorCode,
+  isPromise,
+  type LimiterOptions,
+  type MaybePromise,
+  notify,
+  onOneLine,
+  warnOnce,
+} from '@sluice/core'
+
+/**
+ * Asks about one item after the other. There is a promise only where an answer is one, and never two at once: the
+ * rejection of one could go unhandled while another throws.
+ */
+export function inOrder<Item, Answer>(
+  items: readonly Item[],
+  ask: (item: Item) => MaybePromise<Answer>,
+): MaybePromise<readonly Answer[]> {
+  const answers: Answer[] = []
+  const remaining = items.values()
+
+  function goOn(): MaybePromise<readonly Answer[]> {
+    for (const item of remaining) {
+      const answer = ask(item)
+      if (isPromise(answer)) return answer.then(take)
+      answers.push(answer)
+    }
+    return answers
+  }
+
+  function take(answer: Answer): MaybePromise<readonly Answer[]> {
+    answers.push(answer)
+    return goOn()
+  }
+
+  return goOn()
+}
+
+/** A value, or a function of the framework's request that finds it. */
+export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
+
+/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
+export type Report = (code: ErrorCode, place: string, detail: string) => void
+
+/** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
+export function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
+  return (code, place, detail) => {
+    if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
+    else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)
+  }
+}

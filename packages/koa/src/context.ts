@@ -1,0 +1,141 @@
+import { warnOnce } from '@sluice/http'
+import {
+  type AdapterContext,
+  type Hold,
+  type HttpRequest,
+  ProxyWatch,
+  type Reject,
+  type RequestContent,
+  type RequestDecision,
+  type ResponseBody,
+  routeScope,
+  type Scope,
+  settleAfter,
+} from '@sluice/http/adapter'
+import type { Context, Middleware, Next } from 'koa'
+import type { RateLimitHandler } from './options.ts'
+
+const proxyWatch = new ProxyWatch({
+  untrusted:
+    `a request came with X-Forwarded-For, but app.proxy is off, so the address of the connection is counted; behind one ` +
+    `proxy set app.proxy = true and app.maxIpsCount = 1, and with none have the header removed`,
+  oneAddress:
+    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: app.maxIpsCount may ` +
+    `be less than the number of proxies, so that all clients share one limit; set it to that number. One very busy client ` +
+    `looks the same: then all is well`,
+})
+
+/** What Sluice sees of a Koa request. */
+export class RequestView implements HttpRequest {
+  readonly native: Context
+  readonly #place: RouterLayer | undefined
+
+  constructor(native: Context, place?: RouterLayer) {
+    this.native = native
+    this.#place = place
+  }
+
+  get method(): string {
+    return this.native.method
+  }
+
+  get path(): string {
+    return this.native.path
+  }
+
+  get route(): string | undefined {
+    const { _matchedRoute: route } = this.native
+    return route && String(route)
+  }
+
+  get ip(): string | undefined {
+    const { app, ip } = this.native
+    const forwarded = this.header('x-forwarded-for')
+    if (forwarded === undefined) return ip
+    proxyWatch.see(forwarded, ip, app.proxy)
+    if (app.proxy && !app.maxIpsCount) warnOnce(leftmost)
+    return ip
+  }
+
+  get isForAllMethods(): boolean {
+    return this.#place !== undefined && isForAll(this.#place)
+  }
+
+  get content(): RequestContent {
+    const { originalUrl: url, req: stream, request } = this.native
+    return { url, parsed: Reflect.get(request, 'body'), stream }
+  }
+
+  header(name: string): string | undefined {
+    const value = this.native.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
+
+const leftmost =
+  `app.proxy is on without app.maxIpsCount, so the first address of X-Forwarded-For is counted, which any client can make ` +
+  `up; set app.maxIpsCount to the number of your proxies`
+
+/** A request of Koa at one `rateLimit`. */
+export class KoaContext implements AdapterContext<Context, RateLimitHandler> {
+  readonly native: Context
+  readonly request: RequestView
+  readonly response: Context['res']
+  readonly scope: Scope
+  readonly #next: Next
+
+  constructor(native: Context, next: Next, middleware: Middleware) {
+    const place = layersOf(native).find(({ stack }) => stack.includes(middleware))
+    this.native = native
+    this.request = new RequestView(native, place)
+    this.response = native.res
+    this.scope = place ? scopeOf(place, native.method) : ''
+    this.#next = next
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.native.res, this.native.req.socket, hold)
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.native.rateLimit = decision
+  }
+
+  send(status: number, { contentType, text }: ResponseBody): void {
+    this.native.status = status
+    // Not `type`, which would add a charset: problem+json does not have one.
+    this.native.set('Content-Type', contentType)
+    this.native.body = text
+  }
+
+  setStatus(status: number): void {
+    this.native.status = status
+  }
+
+  callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): unknown {
+    this.native.status = refusal.status
+    return handler(this.native, this.#next, refusal.decision)
+  }
+}
+
+/** What Sluice reads of the layers that @koa/router has matched. */
+interface RouterLayer {
+  readonly path: string | RegExp
+  readonly methods: readonly string[]
+  readonly stack: readonly unknown[]
+}
+
+function layersOf({ matched }: Context): readonly RouterLayer[] {
+  return Array.isArray(matched) ? matched : []
+}
+
+/** A middleware of `router.use` has no route, so it stands where the whole application stands. */
+function scopeOf(layer: RouterLayer, method: string): Scope {
+  if (layer.methods.length === 0) return ''
+  return routeScope(isForAll(layer) ? undefined : method, String(layer.path))
+}
+
+/** A layer for GET is one for HEAD too. */
+function isForAll({ methods }: RouterLayer): boolean {
+  return methods.filter((method) => method !== 'HEAD').length > 1
+}

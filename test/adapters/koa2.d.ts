@@ -1,0 +1,4 @@
+declare module 'koa2' {
+  import koa = require('koa')
+  export = koa
+}
