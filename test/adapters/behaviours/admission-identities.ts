@@ -98,7 +98,7 @@ export const admissionIdentities: Behaviour = ({ start }) => {
   it('does not guess whose requests are', () => {
     vi.spyOn(console, 'warn').mockReturnValue()
     const queue = createQueue({ broker: memoryBroker() })
-    const message = /^queue must know whose a request is: .*identity: apiKey\(\)/
+    const message = /^queue must know whose a request is: .*identity: apiKey\({ verify }\)/
     expect(() => createAdmission({ queue, monitor: '/jobs' })).toThrow(message)
     expect(() => statusMonitor({ queue })).toThrow(message)
   })
