@@ -2,7 +2,7 @@ import { processWide } from '@sluice/core'
 import type { Hold } from '../lifecycle/hold.ts'
 
 /** What the responses of HTTP/1 and HTTP/2 in Node have in common. */
-export interface EndingResponse {
+interface EndingResponse {
   readonly statusCode: number
   readonly writableEnded: boolean
   /** Whether 'close' was emitted; HTTP/2 does not tell. */
@@ -12,7 +12,7 @@ export interface EndingResponse {
 }
 
 /** The connection of a request, or, in HTTP/2, its stream. Serverless platforms have none, or one without events. */
-export interface ClosingSocket {
+interface ClosingSocket {
   readonly destroyed: boolean
   once?(event: 'close', listener: () => void): unknown
 }
