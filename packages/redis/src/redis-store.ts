@@ -105,8 +105,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       if (rows.every(({ answered }) => answered)) throw notSentInTime()
     }
     callNumber += 1
+    const number = callNumber
     if (clock === 'client') await fleet.clockAsked()
-    const header = { now: isServerClock ? undefined : clientNow(), number: callNumber, incarnation }
+    const header = { now: isServerClock ? undefined : clientNow(), number, incarnation }
     const encoded = calls.encode(rows, plan, header)
     // Four for each key at most.
     incarnation = (incarnation + 4 * Number(encoded.command[2])) % u32
