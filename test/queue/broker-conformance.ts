@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { NewJob } from '@sluice/queue'
 import { describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
@@ -23,6 +24,31 @@ export function describeDelivery(driver: BrokerDriver): void {
       await bench.reaches(job.id, 'done')
       expect(runs).toMatchObject([{ ...job, attempt: 1 }])
       expect(await bench.broker.status(job.id)).toMatchObject({ attempts: 1, result: { pages: 3 } })
+    })
+
+    it('never shows a job as done without its result, nor a cancelled job as done', async () => {
+      const torn: unknown[] = []
+      let last = ''
+      bench.work(async ({ id, payload }) => {
+        last = id
+        await setImmediate()
+        return payload ? { outcome: 'done', result: 'there' } : { outcome: 'cancelled' }
+      }, 1)
+      for (let i = 0; i < 40; i += 1) {
+        const { id } = await bench.enqueued(newJob({ payload: i % 2 }))
+        const watch = async (): Promise<void> => {
+          for (;;) {
+            await setImmediate()
+            const { state, result } = (await bench.broker.status(id)) ?? {}
+            const isWhole = i % 2 ? state !== 'done' || result === 'there' : state !== 'done'
+            if (!isWhole) torn.push({ id, state, result })
+            if (state === 'done' || state === 'cancelled') return
+          }
+        }
+        await Promise.all([watch(), watch(), watch()])
+        expect(last).toBe(id)
+      }
+      expect(torn).toEqual([])
     })
 
     it('runs jobs in their order, as many at once as it may', async () => {

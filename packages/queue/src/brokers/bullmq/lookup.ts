@@ -12,12 +12,11 @@ export interface Found {
 const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export async function findJob(queue: Queue, id: string): Promise<Found | undefined> {
-  const job = jobId.test(id) ? await queue.getJob(id) : undefined
-  if (!job) return undefined
-  const state = await job.getState()
-  // It was removed since it was read.
-  if (state === 'unknown') return undefined
-  return { job, status: statusOf(job, state) }
+  if (!jobId.test(id)) return undefined
+  // The state is read first. In the other order, a job that ends between the two reads would be done, and have no result.
+  const state = await queue.getJobState(id)
+  const job = state === 'unknown' ? undefined : await queue.getJob(id)
+  return job && { job, status: statusOf(job, state) }
 }
 
 /** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
