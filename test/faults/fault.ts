@@ -40,8 +40,8 @@ interface FaultTraits {
   readonly lastsMs?: number
   /** The APIs are started when it has begun already. @default false */
   readonly beforeBoot?: boolean
-  /** The server loses what it knows, or some of it. @default false */
-  readonly losesData?: boolean
+  /** The server loses what it knows, or some of it; `acknowledged`: of what it takes until the fault has ended, too. @default false */
+  readonly losesData?: boolean | 'acknowledged'
   /** The server writes its data to disk, and has it when it starts again. @default false */
   readonly isPersistent?: boolean
   /** The stores of the APIs count by a clock of the tests, which `stepClock` steps. @default false */

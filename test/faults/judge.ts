@@ -241,8 +241,9 @@ function chargeProblems(
   hot: readonly Measured[],
 ): string[] {
   if (charged === undefined) return fault.ownClock ? [] : ['the store does not say what it knows']
+  const keptFrom = fault.losesData === 'acknowledged' ? marks.ended : marks.begun
   const known = fault.losesData
-    ? hot.filter(({ arrivedAt }) => arrivedAt >= marks.begun).length
+    ? hot.filter(({ arrivedAt }) => arrivedAt >= keptFrom).length
     : hot.length
   const errors = Object.entries(events).filter(([name]) => name.startsWith('SLUICE_'))
   const lost = errors.reduce((sum, [, count]) => sum + count, 0)

@@ -16,6 +16,21 @@ export const topologyFaults: readonly Fault[] = [
     },
   },
   {
+    name: 'Sentinel: planned failover',
+    topology: 'sentinel',
+    store: 'flaky',
+    // The old master takes writes until it follows the new one, and then they are gone.
+    losesData: 'acknowledged',
+    async inflict(redis) {
+      const master = await redis.master()
+      await redis.failover()
+      return async () => {
+        await redis.untilReplaced(master)
+        await redis.untilReplica(master)
+      }
+    },
+  },
+  {
     name: 'Cluster: planned failover',
     topology: 'cluster',
     store: 'flaky',

@@ -9,8 +9,12 @@ export interface RedisSentinel extends AsyncDisposable {
   readonly nodes: readonly RedisServer[]
   /** The node that is the master according to most sentinels. */
   master(): Promise<RedisServer>
+  /** Has the replica take over from a master that is well. */
+  failover(): Promise<void>
   /** Waits until another node than this one is the master. */
   untilReplaced(master: RedisServer): Promise<void>
+  /** Waits until this node follows another. */
+  untilReplica(node: RedisServer): Promise<void>
   stop(): Promise<void>
 }
 
@@ -44,13 +48,27 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
           fieldOf(fields, 'num-other-sentinels') === '2' && fieldOf(fields, 'num-slaves') === '1',
       )
     })
+    // A sentinel makes a replica again of a master that nobody told it of for four of these periods: a planned
+    // failover, at which the sentinel that leads it connects anew, takes longer than four of the short ones.
+    await Promise.all(sentinels.map((one) => debugPeriods(one, 'PUBLISH-PERIOD', 500)))
     return {
       name,
       sentinels,
       nodes,
       master: () => masterOf(nodes, sentinels),
+      async failover() {
+        // It refuses while it holds the replica to be late, as it may on a busy machine.
+        await until('a failover that begins', async () => {
+          await sentinels[0]?.cli('SENTINEL', 'FAILOVER', name)
+          return true
+        })
+      },
       untilReplaced: (master) =>
         until('another master', async () => (await masterOf(nodes, sentinels)) !== master),
+      untilReplica: (node) =>
+        until('the old master is a replica', async () =>
+          String(await node.cli('INFO', 'replication')).includes('role:slave'),
+        ),
       stop,
       [Symbol.asyncDispose]: stop,
     }
@@ -68,10 +86,16 @@ async function startSentinel(masterPort: number, start: typeof startRedis): Prom
   ]
   const sentinel = await start({ config: `${config.join('\n')}\n`, args: ['--sentinel'] })
   // From Redis 7 on they can be made to tell each other of themselves sooner than every two seconds.
-  await sentinel
-    .cli('SENTINEL', 'DEBUG', 'INFO-PERIOD', 200, 'PUBLISH-PERIOD', 100)
-    .catch(() => undefined)
+  await debugPeriods(sentinel, 'INFO-PERIOD', 200, 'PUBLISH-PERIOD', 100)
   return sentinel
+}
+
+/** How often a sentinel does what it does; an older Redis does not know how to change that. */
+async function debugPeriods(
+  sentinel: RedisServer,
+  ...periods: readonly (string | number)[]
+): Promise<void> {
+  await sentinel.cli('SENTINEL', 'DEBUG', ...periods).catch(() => undefined)
 }
 
 async function masterOf(
