@@ -306,6 +306,14 @@ describe('the return', () => {
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(1_000)
   })
 
+  it('owes what a refund in part left', async () => {
+    const limiter = limit()
+    await cutOff(limiter)
+    await limiter.refund(await limiter.consume('k', { cost: 4 }), { units: 3 })
+    await comeBack(limiter)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(9)
+  })
+
   it('forgets a debt that was refunded', async () => {
     const limiter = limit()
     await cutOff(limiter)
@@ -338,10 +346,10 @@ describe('a reset', () => {
 })
 
 describe('an answer that comes late', () => {
-  async function late(limiter: Limiter): Promise<Decision> {
+  async function late(limiter: Limiter, cost = 1): Promise<Decision> {
     await limiter.peek('nobody')
     store.mood = 'hangs'
-    const decision = limiter.consume('k')
+    const decision = limiter.consume('k', { cost })
     await pass(100)
     return decision
   }
@@ -374,6 +382,25 @@ describe('an answer that comes late', () => {
     store.calls.at(-1)?.answer()
     await pass(0)
     expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(10)
+  })
+
+  it('is kept for the units that a refund left', async () => {
+    const limiter = limit()
+    await limiter.refund(await late(limiter, 5), { units: 3 })
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(8)
+  })
+
+  it('is given back in part where the refund comes after it', async () => {
+    const limiter = limit()
+    const decision = await late(limiter, 5)
+    store.mood = 'answers'
+    store.calls.at(-1)?.answer()
+    await pass(0)
+    await limiter.refund(decision, { units: 3 })
+    expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(8)
   })
 
   it('leaves the debt where it denied what was let pass', async () => {
