@@ -77,7 +77,7 @@ describe('examples/quickstart', () => {
   })
 })
 
-describe.each(['express', 'fastify'])('examples/%s', (name) => {
+describe.each(['express', 'fastify', 'koa'])('examples/%s', (name) => {
   it.each(['memory', 'Redis'])(
     'limits logins apart from everything, and searches by their cost, in %s',
     async (where) => {

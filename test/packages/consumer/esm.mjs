@@ -5,10 +5,14 @@ import { rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
 import * as headers from '@sluice/headers'
 import * as http from '@sluice/http'
+import { rateLimit as koaRateLimit } from '@sluice/koa'
+import { createOutbound } from '@sluice/outbound'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
+import Koa from 'koa'
+import proveCalls from './prove-calls.cjs'
 import proveLimits from './prove-limits.cjs'
 import proveQueue from './prove-queue.cjs'
 
@@ -25,6 +29,7 @@ const limiter = createLimiter({
 assert.equal((await limiter.consume('user:42')).allowed, true)
 assert.equal((await limiter.consume('user:42')).allowed, false)
 
-await proveLimits({ express, rateLimit, fastify, rateLimitPlugin })
+await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
+await proveCalls(createOutbound)
 await proveQueue({ createQueue, createWorker, memoryBroker })
 console.log('esm: ok')

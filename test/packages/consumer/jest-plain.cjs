@@ -1,16 +1,24 @@
 const { rateLimit } = require('@sluice/express')
 const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
+const { rateLimit: koaRateLimit } = require('@sluice/koa')
+const { createOutbound } = require('@sluice/outbound')
 const { bullmqBroker, createQueue, createWorker, memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
 const express = require('express')
 const fastify = require('fastify')
 const { Redis } = require('ioredis')
+const Koa = require('koa')
+const proveCalls = require('./prove-calls.cjs')
 const proveLimits = require('./prove-limits.cjs')
 const proveQueue = require('./prove-queue.cjs')
 
 test('limits requests', async () => {
   expect(fastifyPlugin).toBe(rateLimitPlugin)
-  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin })
+  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
+})
+
+test('calls a third party', async () => {
+  await proveCalls(createOutbound)
 })
 
 test('runs jobs', async () => {

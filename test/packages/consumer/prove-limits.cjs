@@ -1,10 +1,12 @@
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
 
-/** Allows one request a minute in both frameworks, with the memory store, and expects the second to be refused. */
-module.exports = async function proveLimits({ express, rateLimit, fastify, rateLimitPlugin }) {
+/** Allows one request a minute in each framework, with the memory store, and expects the second to be refused. */
+module.exports = async function proveLimits(installed) {
+  const { express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit } = installed
   assert.deepEqual(await askExpress(express, rateLimit), [200, 429], 'Express')
   assert.deepEqual(await askFastify(fastify, rateLimitPlugin), [200, 429], 'Fastify')
+  assert.deepEqual(await askKoa(Koa, koaRateLimit), [200, 429], 'Koa')
 }
 
 async function askExpress(express, rateLimit) {
@@ -13,7 +15,19 @@ async function askExpress(express, rateLimit) {
   app.get('/', (_request, response) => {
     response.send('hello')
   })
-  const server = app.listen(0, '127.0.0.1')
+  return askServer(app.listen(0, '127.0.0.1'))
+}
+
+async function askKoa(Koa, rateLimit) {
+  const app = new Koa()
+  app.use(rateLimit({ limit: 1, window: '1m' }))
+  app.use((context) => {
+    context.body = 'hello'
+  })
+  return askServer(app.listen(0, '127.0.0.1'))
+}
+
+async function askServer(server) {
   await once(server, 'listening')
   const statuses = await askTwice(`http://127.0.0.1:${server.address().port}/`)
   server.close()

@@ -2,6 +2,7 @@ import { createFetch } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
+import { createOutbound } from '@sluice/outbound'
 import { redisStore } from '@sluice/redis'
 
 import express = require('express')
@@ -12,6 +13,7 @@ app.use(rateLimit({ limit: 100, window: '1m' }))
 export const seen: readonly unknown[] = [
   createFetch,
   createLimiter,
+  createOutbound,
   memoryStore,
   rateLimitPlugin,
   redisStore,

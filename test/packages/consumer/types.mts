@@ -2,6 +2,7 @@ import { type ClientOptions, createFetch, waitFor } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { apiKey, rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import { createOutbound, type Outbound } from '@sluice/outbound'
 import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
@@ -34,6 +35,11 @@ service.get('/search', { config: { rateLimit: { limit: 5, window: '1m' } } }, as
   return { allowed }
 })
 service.get('/health', { config: { rateLimit: false } }, async () => 'ok')
+
+export const vendor: Outbound = createOutbound({
+  name: 'vendor',
+  limits: [{ limit: 5, window: '1s' }],
+})
 
 const limiter = createLimiter({
   policies: [{ name: 'default', limit: 100, window: '1m' }],
