@@ -21,6 +21,25 @@ function failure(options: object): SluiceError {
   throw new Error('nothing was thrown')
 }
 
+describe('options in a place where they mean nothing', () => {
+  const names: readonly (readonly [object, RegExp])[] = [
+    [{ ...good, combine: 'add' }, /^rateLimit: there is no option 'combine'/],
+    [{ routes: { '/r': { ...good, routes: {} } } }, /'\/r'.*there is no option 'routes'/],
+    [{ routes: { '/r': { ...good, profiles: {} } } }, /'\/r'.*there is no option 'profiles'/],
+    [{ policies: [{ ...good, skip: () => true }] }, /policies\[0\]: there is no option 'skip'/],
+    [{ ...good, profiles: { a: { ...good, message: '' } } }, /a: there is no option 'message'/],
+    [
+      { ...good, profiles: { a: { ...good, deadlineMs: 1 } } },
+      /a: there is no option 'deadlineMs'/,
+    ],
+  ]
+
+  it.each(names)('%j', (options, message) => {
+    expect(failure(options)).toMatchObject({ code: 'SLUICE_OPTION_UNKNOWN' })
+    expect(failure(options).message).toMatch(message)
+  })
+})
+
 describe('options that no guard is made of', () => {
   it.each<[object, string, RegExp]>([
     [{ ...good, wndow: 1 }, 'SLUICE_OPTION_UNKNOWN', /rateLimit: there is no option 'wndow'/],

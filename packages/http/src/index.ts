@@ -39,10 +39,21 @@ export type {
   ResponseField,
 } from './adapter/response.ts'
 export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
-export { checkResolver } from './guard/bound-policy.ts'
-export type { GuardFields, GuardOptions, GuardSettings, NoPolicies } from './guard/guard.ts'
-export { createGuard, type Guard, type GuardSite } from './guard/guard.ts'
-export type { GuardPenalty, HttpPolicyOptions, Message, Preflights } from './guard/options.ts'
+export { createGuard, type Guard, type GuardPlace } from './guard/guard.ts'
+export { checkResolver } from './guard/option-table.ts'
+export type {
+  GuardFields,
+  GuardOptions,
+  GuardPenalty,
+  GuardSettings,
+  HttpPolicyOptions,
+  Message,
+  NoPolicies,
+  Preflights,
+  Profiles,
+  RouteOverride,
+  Routes,
+} from './guard/options.ts'
 export type {
   Answer,
   Delay,
@@ -91,9 +102,6 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
-export type { Profiles } from './routes/catalogue.ts'
-export type { RouteOverride } from './routes/overrides.ts'
-export type { Routes } from './routes/rules.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
 export type { Routing } from './routes/table.ts'
 export type { PerRequest } from './user-functions.ts'

@@ -19,10 +19,9 @@ export class AccessLists {
   readonly #allow: AccessList
   readonly #block: AccessList
 
-  /** @throws SluiceError that names the entry which is wrong */
-  constructor({ allow = {}, block = {} }: ListOptions) {
-    this.#allow = AccessList.read(allow, 'allow')
-    this.#block = AccessList.read(block, 'block')
+  constructor(allow: AccessList | undefined, block: AccessList | undefined) {
+    this.#allow = allow ?? AccessList.read({}, 'allow')
+    this.#block = block ?? AccessList.read({}, 'block')
   }
 
   /** Reads the address only where there is something to compare it with. */
@@ -63,9 +62,14 @@ export function readLists({ allow, block }: ListOptions): ListOptions {
 }
 
 /** `undefined` where there are none: as for most guards. */
-export function accessLists(options: ListOptions): AccessLists | undefined {
-  const { allow, block } = options
-  return allow === undefined && block === undefined ? undefined : new AccessLists(options)
+export function accessLists({
+  allow,
+  block,
+}: {
+  readonly allow: AccessList | undefined
+  readonly block: AccessList | undefined
+}): AccessLists | undefined {
+  return allow || block ? new AccessLists(allow, block) : undefined
 }
 
 /** Whom a list names. */
@@ -87,17 +91,18 @@ export class AccessList implements AccessListOptions {
    * @param option what the list is called, for messages
    * @throws SluiceError that names the entry which is no address, network or key
    */
-  static read(options: AccessListOptions, option: string): AccessList {
-    return options instanceof AccessList ? options : new AccessList(options, option)
-  }
-
-  private constructor(options: AccessListOptions, option: string) {
+  static read(options: unknown, option: string): AccessList {
+    if (options instanceof AccessList) return options
     if (!isOptions(options)) {
       throw invalid({ option }, options, `a plain object of lists, as in { ips: ['10.0.0.0/8'] }`)
     }
     knownFields(options, option, ['ips', 'keys'])
-    this.ips = entries(options.ips, `${option}.ips`)
-    this.keys = entries(options.keys, `${option}.keys`)
+    return new AccessList(options, option)
+  }
+
+  private constructor({ ips, keys }: AccessListOptions, option: string) {
+    this.ips = entries(ips, `${option}.ips`)
+    this.keys = entries(keys, `${option}.keys`)
     this.#addresses = new AddressSet(this.ips, `${option}.ips`)
     for (const [index, key] of this.keys.entries()) {
       if (typeof key === 'string' && key !== '') continue

@@ -9,46 +9,35 @@ import {
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { RuleCheck } from '../guard/bound-policy.ts'
-import type { Answer, Passage, RequestDecision } from '../guard/passage.ts'
+import type { Answer, Passage } from '../guard/passage.ts'
+import type { Responder } from '../guard/respond.ts'
 import { type Decided, giveBack } from '../lifecycle/account.ts'
 import type { Admission, Taken } from './port.ts'
 
-/** What of a guard is needed to have requests taken over. */
-export interface TakeOverSetup<Native extends object, Handler> {
+/** What of a guard is needed to hand requests to an admission. */
+export interface AdmissionSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
   readonly limiter: Limiter
-  /** Tells observers what became of a request: once for each. */
-  observe(decided: Decided<Native>): void
-  /** Answers as without admission. */
-  answer(decided: Decided<Native>): MaybePromise<Passage<Handler>>
-  /** Sees to it that what a request holds is settled when its response is over. */
-  hold(charged: Decided<Native>): void
-  /** What is told of a request that is no refusal. */
-  tell(decided: Decided<Native>): Told
-}
-
-interface Told {
-  readonly decision: RequestDecision
-  readonly fields: readonly ResponseField[]
+  readonly responder: Responder<Native, Handler>
 }
 
 /** Has a request taken over, or else answers it as without admission. */
 export function takenOrAnswered<Native extends object, Handler>(
   decided: Decided<Native>,
-  setup: TakeOverSetup<Native, Handler>,
+  setup: AdmissionSetup<Native, Handler>,
 ): MaybePromise<Passage<Handler>> {
   const { admission } = setup
   const { context, decision } = decided
-  if (decision.allowed) setup.observe(decided)
+  if (decision.allowed) setup.responder.observe(decided)
   return andThen(orReleased(admission.takes(context, decision), decided, setup), (takes) => {
     if (takes === false) {
-      const passage = decision.allowed ? setup.answer(decided) : refused(decided, setup)
+      const passage = decision.allowed ? setup.responder.answer(decided) : refused(decided, setup)
       return andThen(passage, (known) => varying(known, context, admission))
     }
     if (!decision.allowed) {
       return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
     }
-    setup.hold(decided)
+    setup.responder.settleAtEnd(decided)
     const answer = takes === true ? admission.take(context) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
   })
@@ -58,7 +47,7 @@ export function takenOrAnswered<Native extends object, Handler>(
 function orReleased<T, Native extends object, Handler>(
   takes: MaybePromise<T>,
   { decision }: Decided<Native>,
-  { limiter }: TakeOverSetup<Native, Handler>,
+  { limiter }: AdmissionSetup<Native, Handler>,
 ): MaybePromise<T> {
   if (!isPromise(takes) || !decision.allowed) return takes
   return takes.catch(async (error: unknown) => {
@@ -89,21 +78,21 @@ export function takenUnlimited<Native extends object, Handler>(
  */
 async function overflow<Native extends object, Handler>(
   decided: Decided<Native>,
-  setup: TakeOverSetup<Native, Handler>,
+  setup: AdmissionSetup<Native, Handler>,
 ): Promise<Passage<Handler>> {
   const charged = await charge(decided, setup.limiter)
   if (!charged.decision.allowed) return refused(decided, setup)
-  setup.hold(charged)
+  setup.responder.settleAtEnd(charged)
   let answer: Taken
   try {
     answer = await setup.admission.take(decided.context)
   } catch (error) {
-    setup.observe(charged)
+    setup.responder.observe(charged)
     throw error
   }
   const { fullForMs = 0, isNew, givesBack } = answer
   if (isNew || (givesBack && fullForMs === 0)) {
-    setup.observe(charged)
+    setup.responder.observe(charged)
     return answered(answer, { decided, charged }, setup)
   }
   giveBack(charged, setup.limiter)
@@ -114,30 +103,30 @@ async function overflow<Native extends object, Handler>(
 function takenBefore<Native extends object, Handler>(
   answer: Taken,
   decided: Decided<Native>,
-  setup: TakeOverSetup<Native, Handler>,
+  setup: AdmissionSetup<Native, Handler>,
 ): Passage<Handler> {
   const { source } = decided.decision
   const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
-  setup.observe({ ...decided, checks: [], decision })
+  setup.responder.observe({ ...decided, checks: [], decision })
   return answered(answer, { decided, charged: decided }, setup)
 }
 
 function refused<Native extends object, Handler>(
   decided: Decided<Native>,
-  setup: TakeOverSetup<Native, Handler>,
+  setup: AdmissionSetup<Native, Handler>,
 ): MaybePromise<Passage<Handler>> {
-  setup.observe(decided)
-  return setup.answer(decided)
+  setup.responder.observe(decided)
+  return setup.responder.answer(decided)
 }
 
 /** @param requests as it was decided, and as it was charged */
 function answered<Native extends object, Handler>(
   answer: Taken,
   { decided, charged }: { decided: Decided<Native>; charged: Decided<Native> },
-  setup: TakeOverSetup<Native, Handler>,
+  setup: AdmissionSetup<Native, Handler>,
 ): Passage<Handler> {
   if (answer.givesBack) giveBack(charged, setup.limiter)
-  const told = setup.tell(decided)
+  const told = setup.responder.tell(decided)
   const verdict = verdictOf(answer, told.fields, decided.context)
   return { decision: told.decision, verdict, hold: undefined }
 }

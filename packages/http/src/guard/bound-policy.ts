@@ -1,6 +1,5 @@
 import {
   type Check,
-  invalid,
   isWholeNumber,
   knownFields,
   type MaybePromise,
@@ -10,21 +9,10 @@ import {
   policyFields,
   show,
   unlimited,
-  wholeNumber,
   withoutHeadroom,
 } from '@sluice/core'
-import { all, firstOf } from '../keys/combine.ts'
-import { apiKey, bearer, header } from '../keys/headers.ts'
-import { tenant, user } from '../keys/identity.ts'
-import { ip } from '../keys/ip.ts'
 import type { KeyResolver } from '../keys/resolver.ts'
-import { route } from '../keys/route.ts'
-import {
-  checkSettlement,
-  type RuleSettlement,
-  settlementFields,
-  settlementOf,
-} from '../lifecycle/settlement.ts'
+import { checkSettlement, type RuleSettlement, settlementOf } from '../lifecycle/settlement.ts'
 import {
   checkDefault,
   checkLargest,
@@ -36,6 +24,7 @@ import {
 } from '../limits/source.ts'
 import type { Scope } from '../routes/scope.ts'
 import type { PerRequest, Report } from '../user-functions.ts'
+import { checkOptions, optionsOf } from './option-table.ts'
 import type { HttpPolicyFields, HttpPolicyOptions } from './options.ts'
 
 /** A policy, and how a request becomes a check of it. */
@@ -72,58 +61,13 @@ export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
 
-export const ruleFields: readonly string[] = [
-  ...policyFields,
-  'defaultLimit',
-  'key',
-  'cost',
-  ...settlementFields,
-]
-
 /** Checks what HTTP adds to the options of a policy; the rest is for core to check. */
-export function checkRule<Native>(options: HttpPolicyOptions<Native>, where: string): void {
-  knownFields(options, where || 'policy', [...ruleFields, 'failureMode'])
+export function checkPolicy<Native>(options: HttpPolicyOptions<Native>, where: string): void {
+  knownFields(options, where || 'policy', optionsOf('policy'))
   const at = (field: string): string => (where ? `${where}.${field}` : field)
-  checkCounting(options, at)
+  checkOptions(options, 'policy', at)
   checkSettlement(options, at)
   checkDefault(options, at('defaultLimit'))
-}
-
-/** They make resolvers, and are none. */
-const factories: readonly { readonly name: string }[] = [
-  all,
-  apiKey,
-  bearer,
-  firstOf,
-  header,
-  ip,
-  route,
-  tenant,
-  user,
-]
-
-/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
-export function checkResolver(resolver: unknown, option: string): void {
-  if (typeof resolver !== 'function') {
-    throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')
-  }
-  const factory = factories.find((make) => make === resolver)
-  if (!factory) return
-  throw invalid(
-    { option },
-    resolver,
-    `called, as in ${option.split('.').at(-1)}: ${factory.name}(…)`,
-  )
-}
-
-/** Checks who is counted, and for how much. */
-export function checkCounting<Native>(
-  { key, cost }: Partial<HttpPolicyFields<Native>>,
-  at: (field: string) => string,
-): void {
-  if (key !== undefined) checkResolver(key, at('key'))
-  if (cost === undefined || typeof cost === 'function') return
-  wholeNumber(cost, { option: at('cost'), code: 'SLUICE_COST_INVALID' }, { min: 0 })
 }
 
 /** The options of a policy as core takes them; the default limit stands for a function's. */
@@ -156,7 +100,7 @@ export function ruleOf<Native>(
 }
 
 /** The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers never open the gate. */
-export function legalCost(cost: unknown, report: Report): number {
+export function validCost(cost: unknown, report: Report): number {
   if (isWholeNumber(cost, { min: 0 })) return cost
   report(
     'SLUICE_COST_INVALID',
@@ -167,7 +111,7 @@ export function legalCost(cost: unknown, report: Report): number {
 }
 
 /** The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or what is no limit. */
-export function legalLimit(
+export function validLimit(
   found: FoundLimit,
   { limit: otherwise, headroom, name, windowMs }: Policy,
   report: Report,
@@ -188,7 +132,7 @@ export function legalLimit(
 }
 
 /** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
-export function legalEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
+export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
   report(
     'SLUICE_ANSWER_INVALID',

@@ -8,11 +8,11 @@ import { inOrder, type PerRequest } from '../user-functions.ts'
 import {
   isOnTrial,
   type LimitInForce,
-  legalCost,
-  legalEnforcement,
-  legalLimit,
   type Rule,
   type RuleCheck,
+  validCost,
+  validEnforcement,
+  validLimit,
 } from './bound-policy.ts'
 import { withoutUndueStrikes, withStrikesLater } from './penalty.ts'
 import type { GuardSetup } from './setup.ts'
@@ -115,12 +115,12 @@ export class RequestChecks<Native extends object> {
     const { report } = this.#setup
     const costs = inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
-      return andThen(cost(native), (value) => legalCost(value, report))
+      return andThen(cost(native), (value) => validCost(value, report))
     })
     const limits = (): MaybePromise<readonly LimitInForce[]> =>
       inOrder<Rule<Native>, LimitInForce>(rules, ({ policy, limitOf }) => {
         if (!limitOf) return policy
-        return andThen(limitOf(native, report), (found) => legalLimit(found, policy, report))
+        return andThen(limitOf(native, report), (found) => validLimit(found, policy, report))
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
@@ -155,7 +155,7 @@ export class RequestChecks<Native extends object> {
       if (!enforce) return check
       return andThen(enforce(native), (answer) => ({
         ...check,
-        shadow: !legalEnforcement(answer, policy, this.#setup.report),
+        shadow: !validEnforcement(answer, policy, this.#setup.report),
       }))
     })
   }

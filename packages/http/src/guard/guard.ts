@@ -6,27 +6,19 @@ import {
   type MaybePromise,
   memoryStore,
   unlimited,
-  type Without,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
-import { PolicyCatalogue, type Profiles } from '../routes/catalogue.ts'
+import { PolicyCatalogue } from '../routes/catalogue.ts'
 import { RouteGuards } from '../routes/guards.ts'
-import type { RouteOverride } from '../routes/overrides.ts'
-import { RouteRules, type Routes } from '../routes/rules.ts'
+import { RouteRules } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
 import type { Routing } from '../routes/table.ts'
 import { bringsPolicies } from './bound-policy.ts'
-import type {
-  GuardPenalty,
-  HttpPolicyOptions,
-  PolicyGuardOptions,
-  PolicyGuardSettings,
-  Shorthand,
-} from './options.ts'
+import type { GuardFields, RouteOverride } from './options.ts'
 import { type Passage, untouched } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
-import type { GuardPlace } from './setup.ts'
+import type { Stage } from './stages.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
@@ -58,7 +50,11 @@ export interface Guard<Native extends object, Handler = never> {
 }
 
 /** What an adapter says of a guard beside the user's options. */
-export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope'> {
+export interface GuardPlace {
+  /** What the user calls the guard, for messages. */
+  readonly where: string
+  /** Options of the adapter's own, which the guard leaves alone. */
+  readonly adapterFields?: readonly string[]
   /** How the framework matches paths, for `routes`. */
   readonly routing: Routing
   /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each context */
@@ -73,7 +69,7 @@ export interface GuardSite extends Omit<GuardPlace, 'identifiedByScope' | 'scope
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
-  { routing, scope, isGlobal = true, ...place }: GuardSite,
+  { routing, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {
     throw invalid({ option: place.where }, options, 'a plain object of options')
@@ -90,59 +86,31 @@ export function createGuard<Native extends object, Handler = never>(
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  const rules = new RouteRules(routes, guards, routing)
+  const rules = routes === undefined ? undefined : new RouteRules(routes, guards, routing)
+  const otherwise = isAsked ? everywhere.check : () => untouched
 
   return {
     limiter: everywhere.limiter,
-    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules.hidesOnRedirect,
+    hidesOnRedirect: everywhere.setup.hideOnRedirect || rules?.hidesOnRedirect === true,
     get waiting() {
       return everywhere.waitingRoom.waiting
     },
-    check(context) {
-      const rule = rules.find(context.request)
-      if (rule) return rule.guard === false ? untouched : rule.guard.check(context)
-      return isAsked ? everywhere.check(context) : untouched
-    },
+    check: rules ? (context) => ruled(context, rules, otherwise) : otherwise,
     ofRoute: (override, where) => guards.at(override, where),
     derive: (override, where) => guards.create(override, { where }),
   }
 }
 
-/** What stands for no policies: it limits nothing. */
-const nothing = { limit: unlimited, window: '1s' } as const
-
-/** The options of a guard beside its policies: what applies to all requests, and what to some. */
-export interface GuardSettings<Native, Handler = never>
-  extends PolicyGuardSettings<Native, Handler> {
-  /**
-   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
-   * @default none
-   */
-  routes?: Routes<Native, Handler>
-  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
-  profiles?: Profiles<Native>
+/** Decides on a request by its rule in `routes`, where there is one. */
+function ruled<Native extends object, Handler>(
+  context: RequestContext<Native>,
+  rules: RouteRules<Native, Handler>,
+  otherwise: Stage<Native, Handler>,
+): MaybePromise<Passage<Handler>> {
+  const rule = rules.find(context.request)
+  if (!rule) return otherwise(context)
+  return rule.guard === false ? untouched : rule.guard.check(context)
 }
 
-/** All fields of a guard's options, whether or not they fit together: that is checked when the guard is made. */
-export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
-  GuardSettings<Native, Handler>
-
-/** No policies for all requests. */
-export type NoPolicies = Without<Shorthand | 'policies'>
-
-/** Policies for all requests: a list, or the fields of one policy as shorthand. */
-type GuardPolicies<Native> =
-  | (HttpPolicyOptions<Native> & Without<'policies'>)
-  | ({
-      /** The quotas of every request: decided together, all or nothing. */
-      policies: readonly HttpPolicyOptions<Native>[]
-    } & Without<Shorthand>)
-
-/** The options of a guard: settings, and policies for all requests, for some (`routes`), or none beside a penalty. */
-export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
-  (
-    | GuardPolicies<Native>
-    | (NoPolicies & { routes: Routes<Native, Handler> })
-    | (NoPolicies & { penalty: GuardPenalty<Native> })
-  )
+/** What stands for no policies: it limits nothing. */
+const nothing = { limit: unlimited, window: '1s' } as const

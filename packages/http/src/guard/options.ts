@@ -7,6 +7,7 @@ import type {
   Observers,
   PolicyFields,
   WindowForm,
+  Without,
 } from '@sluice/core'
 import type { Dialect } from '@sluice/headers'
 import type { ListOptions } from '../access/lists.ts'
@@ -42,7 +43,7 @@ export interface HttpPolicyFields<Native>
 }
 
 /** A function may yield no limit, so a default stands beside it. */
-export type LimitForm<Native> =
+type LimitForm<Native> =
   | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
   | { limit: LimitOption<Native>; defaultLimit: number }
 
@@ -55,7 +56,7 @@ export type HttpPolicyOptions<Native> = Omit<
   LimitForm<Native>
 
 /** Those that are shorthand for a single policy; the others stand among the settings of a guard too. */
-export type Shorthand = Exclude<
+type Shorthand = Exclude<
   keyof HttpPolicyFields<never>,
   'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
 >
@@ -96,7 +97,7 @@ export type Preflights = 'pass' | 'count'
  * @typeParam Native the framework's request
  * @typeParam Handler how the framework has somebody reply
  */
-export interface PolicyGuardSettings<Native, Handler = never>
+interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,
     IdempotencyOptions<Native>,
     Omit<LimiterSettings, 'penalty' | keyof Observers>,
@@ -177,3 +178,78 @@ export interface PolicyGuardOptions<Native, Handler = never>
   /** The quotas of every request: decided together, all or nothing. */
   policies?: readonly HttpPolicyOptions<Native>[]
 }
+
+/** Policies by name, for routes to refer to: in the options under `profiles`. */
+export interface Profiles<Native> {
+  readonly [name: string]: Profile<Native>
+}
+
+/** A policy whose name is its place in the table. */
+export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
+
+interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
+  /**
+   * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
+   * @default 'replace'
+   */
+  combine?: 'replace' | 'add'
+}
+
+/** The fields of one policy, as far as they are not as around the route. */
+type RoutePolicy<Native> = Without<'policies'> &
+  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
+  (LimitForm<Native> | Without<'limit'>)
+
+/**
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
+ * is then one quota, wherever it is named.
+ */
+export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
+  (
+    | RoutePolicy<Native>
+    | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
+  )
+
+/**
+ * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.
+ * A text is the name of a policy, `false` leaves requests alone. Paths are written as for find-my-way.
+ */
+export interface Routes<Native, Handler = never> {
+  readonly [route: string]: RouteOverride<Native, Handler> | string | false
+}
+
+/** The options of a guard beside its policies: what applies to all requests, and what to some. */
+export interface GuardSettings<Native, Handler = never>
+  extends PolicyGuardSettings<Native, Handler> {
+  /**
+   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
+   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
+   * @default none
+   */
+  routes?: Routes<Native, Handler>
+  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
+  profiles?: Profiles<Native>
+}
+
+/** All fields of a guard's options, whether or not they fit together: that is checked when the guard is made. */
+export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
+  GuardSettings<Native, Handler>
+
+/** No policies for all requests. */
+export type NoPolicies = Without<Shorthand | 'policies'>
+
+/** Policies for all requests: a list, or the fields of one policy as shorthand. */
+type GuardPolicies<Native> =
+  | (HttpPolicyOptions<Native> & Without<'policies'>)
+  | ({
+      /** The quotas of every request: decided together, all or nothing. */
+      policies: readonly HttpPolicyOptions<Native>[]
+    } & Without<Shorthand>)
+
+/** The options of a guard: settings, and policies for all requests, for some (`routes`), or none beside a penalty. */
+export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
+  (
+    | GuardPolicies<Native>
+    | (NoPolicies & { routes: Routes<Native, Handler> })
+    | (NoPolicies & { penalty: GuardPenalty<Native> })
+  )

@@ -6,7 +6,8 @@ import {
   type PenaltyOptions,
   type Policy,
 } from '@sluice/core'
-import { checkCounting, type Rule, type RuleCheck, ruleOf } from './bound-policy.ts'
+import { type Rule, type RuleCheck, ruleOf } from './bound-policy.ts'
+import { checkResolver } from './option-table.ts'
 import type { GuardPenalty } from './options.ts'
 
 /** The options of a guard that say what penalty it has. */
@@ -27,7 +28,7 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
     throw invalid({ option: 'penalty' }, penalty, legal)
   }
   const { key, ...own } = penalty
-  checkCounting({ ...(key === undefined ? {} : { key }) }, (field) => `penalty.${field}`)
+  if (key !== undefined) checkResolver(key, 'penalty.key')
   return { penalty: own }
 }
 

@@ -3,6 +3,7 @@ import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { HttpResponse } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
+import { type Passage, untouched } from './passage.ts'
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */
 export function isPreflight(request: HttpRequest): boolean {
@@ -20,30 +21,45 @@ const maxRememberMs = 3_600_000
 /** The most addresses that are remembered; beyond that all are forgotten. */
 const maxAddresses = 10_000
 
+interface PreflightOptions<Native extends object> {
+  /** Whether all preflights pass, and none is judged. */
+  readonly isAlwaysPassed: boolean
+  /** The windows of the policies. */
+  readonly windowsMs: readonly number[]
+  /** Takes what a request costs, without asking. */
+  charge(context: RequestContext<Native>): MaybePromise<unknown>
+}
+
 /**
  * Tells preflights of browsers from requests of the same shape, which any client can send to a handler of all methods. What a request was is known when it is
  * answered: a preflight gets a CORS answer, or reaches no handler. Any other request is charged then, and its address gets no further request through
  * uncounted.
  */
 export class PreflightWatch<Native extends object> {
+  readonly #isAlwaysPassed: boolean
   readonly #rememberMs: number
-  readonly #charge: (context: RequestContext<Native>) => MaybePromise<unknown>
+  readonly #charge: PreflightOptions<Native>['charge']
   readonly #suspectUntil = new Map<string, number>()
 
-  /**
-   * @param windowsMs the windows of the policies
-   * @param charge takes what the request costs, without asking
-   */
-  constructor(
-    windowsMs: readonly number[],
-    charge: (context: RequestContext<Native>) => MaybePromise<unknown>,
-  ) {
+  constructor({ isAlwaysPassed, windowsMs, charge }: PreflightOptions<Native>) {
+    this.#isAlwaysPassed = isAlwaysPassed
     this.#rememberMs = Math.min(maxRememberMs, Math.max(minRememberMs, ...windowsMs))
     this.#charge = charge
   }
 
+  /** Whether a preflight counts as any other request. */
+  counts(request: HttpRequest): boolean {
+    if (this.#isAlwaysPassed) return false
+    return request.isForAllMethods === true || this.#isSuspect(request)
+  }
+
+  /** Lets a preflight pass, and judges it by its answer. */
+  pass(context: RequestContext<Native>): Passage<never> {
+    return this.#isAlwaysPassed ? untouched : { ...untouched, hold: this.#hold(context) }
+  }
+
   /** Whether the address has sent requests in the shape of preflights that were none. */
-  isSuspect({ ip = '' }: HttpRequest): boolean {
+  #isSuspect({ ip = '' }: HttpRequest): boolean {
     const until = this.#suspectUntil.get(ip)
     if (until === undefined) return false
     if (Date.now() < until) return true
@@ -52,7 +68,7 @@ export class PreflightWatch<Native extends object> {
   }
 
   /** What judges a request that passes uncounted, by its response. */
-  hold(context: RequestContext<Native>): Hold {
+  #hold(context: RequestContext<Native>): Hold {
     const { response } = context
     // Fields that stand there before the limiter stand on the answers of all handlers, and tell nothing.
     const isAnyAnswer = allowsCors(response)

@@ -5,15 +5,12 @@ import {
   createLimiter,
   type Decision,
   definePolicy,
-  given,
-  invalid,
   type Limiter,
   type LimiterSettings,
   type MaybePromise,
   type Outcome,
   type Policy,
   unlimited,
-  wholeNumber,
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import { joinKey } from '../keys/combine.ts'
@@ -166,28 +163,18 @@ function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
 }
 
-export const idempotencyFields: readonly (keyof IdempotencyOptions<never>)[] = [
-  'idempotencyKey',
-  'idempotentRetries',
-]
-
-export interface Idempotency<Native> {
+/** How the retries of a guard are told from other requests. */
+interface Idempotency<Native> {
   readonly key: KeyResolver<Native>
   readonly retries: number
 }
 
-/** @throws SluiceError when an option is out of range; `undefined` where every request is charged */
-export function idempotencyOf<Native>({
-  idempotencyKey: key,
-  idempotentRetries,
-}: IdempotencyOptions<Native>): Idempotency<Native> | undefined {
-  const place = { option: 'idempotentRetries' }
-  const retries = wholeNumber(given(idempotentRetries, 3), place, { min: 1, max: 100 })
-  if (key === undefined || key === false) return undefined
-  if (key === true) return { key: header('idempotency-key'), retries }
-  if (typeof key === 'function') return { key, retries }
-  const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
-  throw invalid({ option: 'idempotencyKey' }, key, legal)
+/** Returns the resolver of the option; `undefined` where every request is charged. */
+export function idempotencyKeyOf<Native>({
+  idempotencyKey,
+}: IdempotencyOptions<Native>): KeyResolver<Native> | undefined {
+  if (idempotencyKey === true) return header('idempotency-key')
+  return idempotencyKey === false ? undefined : idempotencyKey
 }
 
 /** A quoted key is the same as a bare one: many clients leave the quotes of a structured field out. */

@@ -8,22 +8,27 @@ const renewalsPerLease = 3
 const longestTimerMs = 2 ** 31 - 1
 
 /** Keeps the leases of requests under way: renews them all by one timer, and releases each when its response is over. */
-export class LeaseKeeper {
+export class LeaseRenewer {
   readonly #limiter: Limiter
-  /** `undefined` where no policy lends anything. */
-  readonly #periodMs: number | undefined
+  readonly #periodMs: number
   readonly #kept = new Set<Decision>()
   #timer: NodeJS.Timeout | undefined
   #isRenewing = false
 
-  constructor(limiter: Limiter, policies: readonly Policy[]) {
+  /** `undefined` where no policy lends anything. */
+  static of(limiter: Limiter, policies: readonly Policy[]): LeaseRenewer | undefined {
+    const periodMs = renewalPeriodMs(policies)
+    return periodMs === undefined ? undefined : new LeaseRenewer(limiter, periodMs)
+  }
+
+  private constructor(limiter: Limiter, periodMs: number) {
     this.#limiter = limiter
-    this.#periodMs = renewalPeriodMs(policies)
+    this.#periodMs = periodMs
   }
 
   /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
   keep(decision: Decision): Hold | undefined {
-    if (this.#periodMs === undefined || !lends(decision)) return undefined
+    if (!lends(decision)) return undefined
     this.#kept.add(decision)
     // Not what keeps a process alive: a lease that its process leaves behind runs out.
     this.#timer ??= setInterval(() => this.#renew(), this.#periodMs).unref()

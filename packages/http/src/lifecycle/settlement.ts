@@ -1,4 +1,4 @@
-import { invalid, type MaybePromise, SluiceError } from '@sluice/core'
+import { type MaybePromise, SluiceError } from '@sluice/core'
 
 /** A response that is over. */
 export interface EndedResponse {
@@ -31,16 +31,11 @@ export interface RuleSettlement<Native> {
 
 export const settlementFields = ['chargeWhen', 'refundWhen'] as const
 
-/** @throws SluiceError when one of them is no function, or both are given */
+/** @throws SluiceError when both are given */
 export function checkSettlement<Native>(
   options: SettlementOptions<Native>,
   at: (field: string) => string,
 ): void {
-  for (const field of settlementFields) {
-    const ask = options[field]
-    if (ask === undefined || typeof ask === 'function') continue
-    throw invalid({ option: at(field) }, ask, 'a function of the request and its response')
-  }
   if (options.chargeWhen === undefined || options.refundWhen === undefined) return
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',

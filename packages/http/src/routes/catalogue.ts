@@ -1,14 +1,6 @@
-import { definePolicy, invalid, isOptions, SluiceError, show, type Without } from '@sluice/core'
-import { checkRule, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
-import type { HttpPolicyOptions, PolicyGuardOptions } from '../guard/options.ts'
-
-/** A policy whose name is its place in the table. */
-type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
-
-/** Policies by name, for routes to refer to: in the options under `profiles`. */
-export interface Profiles<Native> {
-  readonly [name: string]: Profile<Native>
-}
+import { definePolicy, invalid, isOptions, SluiceError, show } from '@sluice/core'
+import { checkPolicy, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
+import type { HttpPolicyOptions, PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
 
 /** The named policies of a guard's options, which the overrides of routes refer to. */
 export class PolicyCatalogue<Native> {
@@ -48,7 +40,7 @@ export class PolicyCatalogue<Native> {
       throw invalid({ option: where }, profile, 'the options of a policy, without a name')
     }
     const policy = { ...profile, name }
-    checkRule(policy, where)
+    checkPolicy(policy, where)
     definePolicy(corePolicy(policy), where)
     this.#policies.set(name, policy)
   }

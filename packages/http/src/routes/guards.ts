@@ -1,18 +1,15 @@
 import { invalid, isOptions, isSluiceError, SluiceError } from '@sluice/core'
 import type { Rule } from '../guard/bound-policy.ts'
-import type { PolicyGuardOptions } from '../guard/options.ts'
+import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import { penaltyOfRoute } from '../guard/penalty.ts'
-import {
-  createPolicyGuard,
-  type PolicyGuard,
-  type PolicyGuardPlace,
-} from '../guard/policy-guard.ts'
+import { createPolicyGuard, type PolicyGuard } from '../guard/policy-guard.ts'
+import type { PolicyGuardPlace } from '../guard/setup.ts'
 import type { PolicyCatalogue } from './catalogue.ts'
-import { type RouteOverride, wholeOverride } from './overrides.ts'
+import { wholeOverride } from './overrides.ts'
 import type { Scope } from './scope.ts'
 
-/** The options around the overrides of routes, and what was made of them. */
-export interface Surroundings<Native extends object, Handler> {
+/** The guard around routes, and its options. */
+export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: PolicyGuard<Native, Handler>
@@ -27,10 +24,10 @@ type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedB
 
 /** The guards of routes that have limits of their own. */
 export class RouteGuards<Native extends object, Handler> {
-  readonly #around: Surroundings<Native, Handler>
+  readonly #around: ParentGuard<Native, Handler>
   readonly #made = new Map<unknown, PolicyGuard<Native, Handler>>()
 
-  constructor(around: Surroundings<Native, Handler>) {
+  constructor(around: ParentGuard<Native, Handler>) {
     this.#around = around
   }
 
@@ -59,12 +56,15 @@ export class RouteGuards<Native extends object, Handler> {
       const { options: whole, isAdded, shared } = wholeOverride(override, around, catalogue)
       const { options, penalty } = penaltyOfRoute(override, whole, guard.setup.penalty)
       if (options.store !== around.store && (isAdded || penalty)) throw otherStore(isAdded)
-      const addedTo = isAdded ? this.#addedTo() : undefined
-      const waitingRoom = options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined
-      const shedder = options.shed === around.shed ? guard.shedder : undefined
+      const inherited = {
+        addedTo: isAdded ? this.#addedTo() : [],
+        shared,
+        penalty,
+        waitingRoom: options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined,
+        shedder: options.shed === around.shed ? guard.shedder : undefined,
+      }
       const checksAdmission = options.admission !== around.admission
-      const rules = { addedTo, shared, penalty, checksAdmission }
-      return createPolicyGuard(options, { ...place, ...rules, waitingRoom, shedder })
+      return createPolicyGuard(options, { ...place, checksAdmission, inherited })
     } catch (error) {
       if (!isSluiceError(error) || error.message.startsWith(place.where)) throw error
       throw new SluiceError(error.code, `${place.where}: ${error.message}`, { cause: error })

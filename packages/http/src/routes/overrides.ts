@@ -1,21 +1,6 @@
-import {
-  type AlgorithmName,
-  algorithms,
-  given,
-  invalid,
-  oneOf,
-  SluiceError,
-  type Without,
-} from '@sluice/core'
+import { type AlgorithmName, algorithms, given, invalid, oneOf, SluiceError } from '@sluice/core'
 import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
-import type {
-  HttpPolicyFields,
-  HttpPolicyOptions,
-  LimitForm,
-  PolicyGuardOptions,
-  PolicyGuardSettings,
-  Shorthand,
-} from '../guard/options.ts'
+import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import {
   type RuleSettlement,
   type SettlementOptions,
@@ -23,29 +8,6 @@ import {
   settlementOf,
 } from '../lifecycle/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
-
-interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
-  /**
-   * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
-   * @default 'replace'
-   */
-  combine?: 'replace' | 'add'
-}
-
-/** The fields of one policy, as far as they are not as around the route. */
-type RoutePolicy<Native> = Without<'policies'> &
-  Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
-  (LimitForm<Native> | Without<'limit'>)
-
-/**
- * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
- * is then one quota, wherever it is named.
- */
-export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
-  (
-    | RoutePolicy<Native>
-    | ({ policies: readonly (HttpPolicyOptions<Native> | string)[] } & Without<Shorthand>)
-  )
 
 /** When shared policies give back, by their names. */
 type SharedSettlements<Native> = ReadonlyMap<string, RuleSettlement<Native> | undefined>

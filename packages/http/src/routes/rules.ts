@@ -1,18 +1,10 @@
 import { invalid, isOptions } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
+import type { Routes } from '../guard/options.ts'
 import type { PolicyGuard } from '../guard/policy-guard.ts'
 import type { RouteGuards } from './guards.ts'
-import type { RouteOverride } from './overrides.ts'
 import { routeScope, type Scope } from './scope.ts'
 import { RouteTable, type Routing, routePattern, undecoded } from './table.ts'
-
-/**
- * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.
- * A text is the name of a policy, `false` leaves requests alone. Paths are written as for find-my-way.
- */
-export interface Routes<Native, Handler = never> {
-  readonly [route: string]: RouteOverride<Native, Handler> | string | false
-}
 
 /** What applies to the requests of one route. */
 export interface RouteRule<Native extends object, Handler> {
@@ -32,11 +24,11 @@ export class RouteRules<Native extends object, Handler> {
 
   /** @throws SluiceError that names the route, when it is none, or its limits are wrong */
   constructor(
-    routes: Routes<Native, Handler> | undefined,
+    routes: Routes<Native, Handler>,
     guards: RouteGuards<Native, Handler>,
     routing: Routing,
   ) {
-    if (routes !== undefined && !isOptions(routes)) {
+    if (!isOptions(routes)) {
       throw invalid(
         { option: 'routes' },
         routes,
@@ -44,7 +36,7 @@ export class RouteRules<Native extends object, Handler> {
       )
     }
     const rules = new Map<string, RouteRule<Native, Handler>>()
-    for (const [text, override] of Object.entries(routes ?? {})) {
+    for (const [text, override] of Object.entries(routes)) {
       const { method, path } = routePattern(text)
       const scope = routeScope(method, `${routing.prefix ?? ''}${path}`)
       const where = `routes['${text}']`

@@ -1,0 +1,258 @@
+import {
+  flag,
+  given,
+  invalid,
+  type LimiterSettings,
+  limiterFields,
+  oneOf,
+  type PolicyFields,
+  policyFields,
+  SluiceError,
+  show,
+  wholeNumber,
+} from '@sluice/core'
+import { checkDialects, type Dialect } from '@sluice/headers'
+import { AccessList } from '../access/lists.ts'
+import { all, firstOf } from '../keys/combine.ts'
+import { apiKey, bearer, header } from '../keys/headers.ts'
+import { tenant, user } from '../keys/identity.ts'
+import { ip } from '../keys/ip.ts'
+import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
+import { route } from '../keys/route.ts'
+import type { GuardFields, Preflights } from './options.ts'
+
+/** Where an option may stand: among those of a guard, of a route, or of one policy in `policies` or `profiles`. */
+export type OptionPlace = 'guard' | 'route' | 'policy'
+
+/** All that is said of one option. */
+interface OptionRow<Value> {
+  readonly places: readonly OptionPlace[]
+  /** Checks the option, and fills in its default. `option` names it in messages. */
+  check(value: unknown, option: string): Value
+}
+
+/** The options that are plain values, checked and with their defaults. */
+export interface Settings {
+  readonly allow: AccessList | undefined
+  readonly block: AccessList | undefined
+  readonly exposeHeaders: boolean
+  readonly githubExtras: boolean
+  readonly headers: readonly Dialect[]
+  readonly hideOnRedirect: boolean
+  readonly idempotentRetries: number
+  readonly maxWaiting: number
+  readonly onMissingKey: MissingKey
+  /** `undefined`: the answer to each preflight decides. */
+  readonly preflights: Preflights | undefined
+  readonly retryJitter: number
+  readonly statusCode: number
+}
+
+/** The options of HTTP. Those of core's policies and limiters are listed and checked by core. */
+type HttpOption = Exclude<
+  keyof GuardFields<never> | 'combine',
+  keyof PolicyFields | keyof LimiterSettings
+>
+
+/** The values that checks yield: nothing for an option that is read elsewhere. */
+type Checked = Settings & Record<Exclude<HttpOption, keyof Settings>, void>
+
+const inGuards = ['guard', 'route'] as const
+const everywhere = ['guard', 'route', 'policy'] as const
+
+/** One row for each option. A new option does not compile without one. */
+const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
+  admission: {
+    places: inGuards,
+    check(value) {
+      if (value === undefined || hasMethod(value, 'take')) return
+      throw invalid({ option: 'admission' }, value, 'what createAdmission({ queue, … }) makes')
+    },
+  },
+  allow: { places: inGuards, check: accessList },
+  block: { places: inGuards, check: accessList },
+  chargeWhen: {
+    places: everywhere,
+    check: aFunction('a function of the request and its response'),
+  },
+  combine: { places: ['route'], check: whereItIsRead },
+  cost: {
+    places: everywhere,
+    check(value, option) {
+      if (value === undefined || typeof value === 'function') return
+      wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
+    },
+  },
+  defaultLimit: { places: everywhere, check: whereItIsRead },
+  exposeHeaders: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
+  githubExtras: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
+  handler: {
+    places: inGuards,
+    check(value, option) {
+      if (value === undefined || value === 'throw' || typeof value === 'function') return
+      throw invalid({ option }, value, `a function that replies, or 'throw'`)
+    },
+  },
+  headers: { places: inGuards, check: dialects },
+  hideOnRedirect: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
+  idempotencyKey: {
+    places: inGuards,
+    check(value, option) {
+      if (value === undefined || typeof value === 'boolean' || typeof value === 'function') return
+      const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
+      throw invalid({ option }, value, legal)
+    },
+  },
+  idempotentRetries: {
+    places: inGuards,
+    check: (value, option) => wholeNumber(given(value, 3), { option }, { min: 1, max: 100 }),
+  },
+  key: {
+    places: everywhere,
+    check(value, option) {
+      if (value !== undefined) checkResolver(value, option)
+    },
+  },
+  maxWaiting: {
+    places: inGuards,
+    check: (value, option) => wholeNumber(given(value, 10_000), { option }, { min: 0 }),
+  },
+  message: {
+    places: inGuards,
+    check(value, option) {
+      const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
+      if (isMessage && value !== null) return
+      throw invalid({ option }, value, 'a text, an object, or a function that finds one')
+    },
+  },
+  onMissingKey: {
+    places: inGuards,
+    check: (value, option) => oneOf(given(value, 'ip'), { option }, missingKeyModes),
+  },
+  policies: { places: inGuards, check: whereItIsRead },
+  preflights: {
+    places: inGuards,
+    check: (value, option) =>
+      value === undefined ? undefined : oneOf<Preflights>(value, { option }, ['pass', 'count']),
+  },
+  profiles: { places: ['guard'], check: whereItIsRead },
+  refundWhen: {
+    places: everywhere,
+    check: aFunction('a function of the request and its response'),
+  },
+  retryJitter: {
+    places: inGuards,
+    check(value, option) {
+      const share = given(value, 0)
+      if (typeof share === 'number' && share >= 0 && share <= 1) return share
+      throw invalid({ option }, share, 'a number from 0 to 1')
+    },
+  },
+  routes: { places: ['guard'], check: whereItIsRead },
+  shed: { places: inGuards, check: whereItIsRead },
+  skip: { places: inGuards, check: aFunction('a function of the request') },
+  statusCode: {
+    places: inGuards,
+    check: (value, option) => wholeNumber(given(value, 429), { option }, { min: 400, max: 599 }),
+  },
+}
+
+const rows: readonly (readonly [name: string, row: OptionRow<unknown>])[] = Object.entries(table)
+
+/** The names of the options that may stand in a place. */
+export function optionsOf(place: OptionPlace): readonly string[] {
+  const core = place === 'policy' ? ['failureMode'] : limiterFields
+  const own = rows.filter(([, { places }]) => places.includes(place)).map(([name]) => name)
+  return [...policyFields, ...core, ...own]
+}
+
+/**
+ * Checks the HTTP options of a place.
+ * @param at the name of a field as the user writes it, for messages
+ * @throws SluiceError that names the option, its value, the legal range and the fix
+ */
+export function checkOptions(
+  options: object,
+  place: OptionPlace,
+  at: (field: string) => string,
+): void {
+  for (const [name, { places, check }] of rows) {
+    if (places.includes(place)) check(Reflect.get(options, name), at(name))
+  }
+}
+
+/** The options that are plain values, with their defaults. */
+export function settingsOf(options: Partial<Record<keyof Settings, unknown>>): Settings {
+  const read = <Name extends keyof Settings>(name: Name): Settings[Name] =>
+    table[name].check(options[name], name)
+  return {
+    allow: read('allow'),
+    block: read('block'),
+    exposeHeaders: read('exposeHeaders'),
+    githubExtras: read('githubExtras'),
+    headers: read('headers'),
+    hideOnRedirect: read('hideOnRedirect'),
+    idempotentRetries: read('idempotentRetries'),
+    maxWaiting: read('maxWaiting'),
+    onMissingKey: read('onMissingKey'),
+    preflights: read('preflights'),
+    retryJitter: read('retryJitter'),
+    statusCode: read('statusCode'),
+  }
+}
+
+/** For an option that the module which reads it checks, together with others. */
+function whereItIsRead(): void {
+  // Nothing to check by itself.
+}
+
+function aFunction(legal: string): (value: unknown, option: string) => void {
+  return (value, option) => {
+    if (value !== undefined && typeof value !== 'function') throw invalid({ option }, value, legal)
+  }
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject && typeof Reflect.get(value, name) === 'function'
+}
+
+function accessList(value: unknown, option: string): AccessList | undefined {
+  return value === undefined ? undefined : AccessList.read(value, option)
+}
+
+function dialects(value: unknown): readonly Dialect[] {
+  try {
+    return checkDialects(given(value, ['draft-11', 'legacy']))
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : show(value)
+    throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })
+  }
+}
+
+/** Functions that make resolvers, and are none. */
+const factories: readonly { readonly name: string }[] = [
+  all,
+  apiKey,
+  bearer,
+  firstOf,
+  header,
+  ip,
+  route,
+  tenant,
+  user,
+]
+
+/** Throws for an option that is no resolver, and for a factory of resolvers that was not called. */
+export function checkResolver(resolver: unknown, option: string): void {
+  if (typeof resolver !== 'function') {
+    throw invalid({ option }, resolver, 'a resolver such as apiKey(), or a function of the request')
+  }
+  const factory = factories.find((make) => make === resolver)
+  if (!factory) return
+  throw invalid(
+    { option },
+    resolver,
+    `called, as in ${option.split('.').at(-1)}: ${factory.name}(…)`,
+  )
+}

@@ -1,0 +1,227 @@
+import {
+  andThen,
+  type Decision,
+  divideChecks,
+  type MaybePromise,
+  notifyDecided,
+} from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import type { ResponseField } from '../adapter/response.ts'
+import { type Decided, giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
+import { ChargeableDecision } from '../lifecycle/decision.ts'
+import type { WaitingRoom } from '../lifecycle/delay-queue.ts'
+import { allHolds, type Hold } from '../lifecycle/hold.ts'
+import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
+import {
+  type FieldOptions,
+  type ResponseFields,
+  responseFields,
+  retryAfter,
+} from '../responses/headers.ts'
+import {
+  blocked,
+  forbidden,
+  refusalBody,
+  refusalCause,
+  refusalStatus,
+  turnedAway,
+} from '../responses/refusal.ts'
+import { matchedRoute } from '../routes/scope.ts'
+import { isOnTrial, type RuleCheck } from './bound-policy.ts'
+import type { PolicyGuardOptions } from './options.ts'
+import { type Passage, type RequestDecision, untouched } from './passage.ts'
+import { strikeDue } from './penalty.ts'
+import type { GuardSetup } from './setup.ts'
+
+/** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
+export class Responder<Native extends object, Handler> {
+  readonly #setup: GuardSetup<Native>
+  readonly #options: PolicyGuardOptions<Native, Handler>
+  readonly #waitingRoom: WaitingRoom
+  readonly #leases: LeaseRenewer | undefined
+  readonly #hasTrials: boolean
+  readonly #hasRefunds: boolean
+  readonly #isObserved: boolean
+
+  constructor(
+    setup: GuardSetup<Native>,
+    options: PolicyGuardOptions<Native, Handler>,
+    waitingRoom: WaitingRoom,
+  ) {
+    this.#setup = setup
+    this.#options = options
+    this.#waitingRoom = waitingRoom
+    const policies = setup.rules.map(({ policy }) => policy)
+    this.#leases = LeaseRenewer.of(setup.limiter, policies)
+    this.#hasTrials = setup.rules.some(isOnTrial)
+    this.#hasRefunds = setup.rules.some(({ settlement }) => settlement !== undefined)
+    this.#isObserved = options.onDecision !== undefined || options.onShadow !== undefined
+  }
+
+  /** Tells observers of a decision, and answers it. */
+  respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    if (this.#isTurnedAway(decided)) return this.#turnAway(decided, 'observed')
+    if (this.#isObserved) this.observe(decided)
+    return this.#answer(decided)
+  }
+
+  /** Answers a decision that observers know of. */
+  answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    return this.#isTurnedAway(decided) ? this.#turnAway(decided) : this.#answer(decided)
+  }
+
+  /** Tells observers of a decision: once for each request. */
+  observe({ context, decision, checks }: Decided<Native>): void {
+    if (!this.#isObserved) return
+    const { native, request } = context
+    const route = matchedRoute(request)
+    notifyDecided(this.#options, { decision, checks, request: native, route })
+  }
+
+  /** Refuses a request that a list blocks. */
+  forbid(context: RequestContext<Native>): MaybePromise<Passage<Handler>> {
+    this.observe({ context, decision: blocked, checks: [] })
+    return forbidden(this.#options, context.native)
+  }
+
+  /** Has everything settled at the end of the response that a request holds, whoever answers it. */
+  settleAtEnd(charged: Decided<Native>): void {
+    const hold = this.#hold(charged.decision, this.#accountOf(charged))
+    if (hold) charged.context.settleAtEnd(hold)
+  }
+
+  /** The decision and the header fields of a request that somebody else answers, and that is not refused. */
+  tell(decided: Decided<Native>): {
+    readonly decision: RequestDecision
+    readonly fields: readonly ResponseField[]
+  } {
+    const { context, checks } = decided
+    const decision = new ChargeableDecision(this.#setup, decided, undefined)
+    if (decision.outcomes.length === 0) return { decision, fields: [] }
+    const fields = this.#fieldsOf(context, decision, this.#enforced(checks))
+    const options = { ...this.#fieldOptions(decision), rejected: false, retryAfter: undefined }
+    return { decision, fields: fields.render(context.response, options) }
+  }
+
+  #answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+    const { context } = decided
+    const account = this.#accountOf(decided)
+    const decision = new ChargeableDecision(this.#setup, decided, account)
+    if (decision.source === 'open') return { ...untouched, decision }
+    const checks = this.#enforced(decided.checks)
+    if (checks.length === 0 && decision.allowed) {
+      return { ...untouched, decision, hold: this.#hold(decision, account) }
+    }
+    const fields = this.#fieldsOf(context, decision, checks)
+    if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })
+    const set = fields.render(context.response, this.#fieldOptions(decision))
+    return decision.delayMs === 0
+      ? {
+          decision,
+          verdict: { action: 'pass', fields: set },
+          hold: this.#hold(decision, account),
+        }
+      : this.#delay(decision, account, set)
+  }
+
+  #delay(
+    decision: RequestDecision,
+    account: RequestAccount<Native> | undefined,
+    fields: readonly ResponseField[],
+  ): Passage<Handler> {
+    // No policy that queues stands beside one with leases, so there are none to renew.
+    const waiter = this.#waitingRoom.seat(decision.delayMs)
+    const verdict = { action: 'delay', fields, turn: waiter.turn } as const
+    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
+  }
+
+  #refuse(
+    { native, response }: RequestContext<Native>,
+    { decision, checks, fields }: Refused<Native>,
+  ): MaybePromise<Passage<Handler>> {
+    const { limiter, penalty, statusCode } = this.#setup
+    const { message, handler } = this.#options
+    const cause = refusalCause(decision, checks)
+    if (cause === 'quota' && penalty) {
+      const strike = strikeDue(decision, checks, penalty)
+      if (strike) limiter.strike(strike)
+    }
+    const status = refusalStatus(cause, statusCode)
+    const violated = fields.ledger.violated()
+    const penalties = fields.ledger.violatedPenalties()
+    const refusal = { native, decision, cause, status, violated, penalties }
+    const body = handler ? undefined : refusalBody(message, refusal)
+    return andThen(body, (known) => ({
+      decision,
+      verdict: {
+        action: 'reject',
+        decision,
+        status,
+        fields: [
+          ...fields.render(response, this.#fieldOptions(decision)),
+          ['Cache-Control', 'no-store'],
+        ],
+        body: known,
+        handler,
+      },
+      hold: undefined,
+    }))
+  }
+
+  #isTurnedAway({ decision }: Decided<Native>): boolean {
+    return decision.delayMs > 0 && this.#waitingRoom.isFull
+  }
+
+  /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
+  #turnAway(decided: Decided<Native>, told?: 'observed'): MaybePromise<Passage<Handler>> {
+    giveBack(decided, this.#setup.limiter)
+    const refused = { ...decided, decision: turnedAway(decided.decision), checks: [] }
+    if (told) this.observe({ ...refused, checks: decided.checks })
+    return this.#answer(refused)
+  }
+
+  #fieldsOf(
+    { native }: RequestContext<Native>,
+    decision: Decision,
+    checks: readonly RuleCheck<Native>[],
+  ): ResponseFields {
+    const { headers, hideOnRedirect } = this.#setup
+    const fields = responseFields(native)
+    fields.ledger.add({ decision, checks, dialects: headers })
+    if (hideOnRedirect) fields.hideOnRedirect = true
+    return fields
+  }
+
+  #fieldOptions(decision: Decision): FieldOptions {
+    const { retryJitter, exposeHeaders, githubExtras } = this.#setup
+    return {
+      rejected: !decision.allowed,
+      retryAfter: decision.allowed ? undefined : retryAfter(decision, retryJitter),
+      nowMs: Date.now(),
+      exposeHeaders,
+      githubExtras,
+    }
+  }
+
+  #enforced(checks: readonly RuleCheck<Native>[]): readonly RuleCheck<Native>[] {
+    return this.#hasTrials ? divideChecks(checks).enforced : checks
+  }
+
+  #accountOf(decided: Decided<Native>): RequestAccount<Native> | undefined {
+    return this.#hasRefunds && mayRefund(decided)
+      ? new RequestAccount(this.#setup, decided)
+      : undefined
+  }
+
+  #hold(decision: Decision, account: RequestAccount<Native> | undefined): Hold | undefined {
+    const lease = this.#leases?.keep(decision)
+    return account ? allHolds(lease, account.held()) : lease
+  }
+}
+
+interface Refused<Native> {
+  readonly decision: RequestDecision
+  /** The checks of the policies that are enforced. */
+  readonly checks: readonly RuleCheck<Native>[]
+  readonly fields: ResponseFields
+}

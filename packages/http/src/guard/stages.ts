@@ -1,0 +1,162 @@
+import { andThen, isPromise, type Limiter, type MaybePromise } from '@sluice/core'
+import type { Access, AccessLists } from '../access/lists.ts'
+import type { RequestContext } from '../adapter/context.ts'
+import { deniedWithoutKey } from '../keys/missing-key.ts'
+import { type Decided, hasUnits } from '../lifecycle/account.ts'
+import type { LoadShedder } from '../limits/shedder.ts'
+import type { Report } from '../user-functions.ts'
+import type { RuleCheck } from './bound-policy.ts'
+import type { RequestChecks } from './checks.ts'
+import type { Passage } from './passage.ts'
+import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
+import type { Replays } from './retries.ts'
+
+// A guard is a chain of stages, put together once: bypass, access, shed, checks, decide, respond.
+// Each stage answers a request, or hands it to the next one. A stage that no option asks for is left out.
+
+/** Decides on one request. */
+export type Stage<Native extends object, Handler> = (
+  context: RequestContext<Native>,
+) => MaybePromise<Passage<Handler>>
+
+/** Turns a request into checks. `access` is what the lists say of its address. */
+export type CheckStage<Native extends object, Handler> = (
+  context: RequestContext<Native>,
+  access?: Access,
+) => MaybePromise<Passage<Handler>>
+
+/** Decides the checks of a request. */
+export type DecideStage<Native extends object, Handler> = (
+  context: RequestContext<Native>,
+  checks: readonly RuleCheck<Native>[],
+) => MaybePromise<Passage<Handler>>
+
+/** Makes the passage of a decision. */
+export type RespondStage<Native extends object, Handler> = (
+  decided: Decided<Native>,
+) => MaybePromise<Passage<Handler>>
+
+/** Answers CORS preflights, which pass uncounted. */
+export function passPreflights<Native extends object, Handler>(
+  watch: PreflightWatch<Native>,
+  next: Stage<Native, Handler>,
+): Stage<Native, Handler> {
+  return (context) => {
+    const { request } = context
+    if (!isPreflight(request) || watch.counts(request)) return next(context)
+    return watch.pass(context)
+  }
+}
+
+/** Lets requests leave that the user's `skip` names. */
+export function skipSome<Native extends object, Handler>(
+  skip: (native: Native) => MaybePromise<boolean>,
+  leave: Stage<Native, Handler>,
+  next: Stage<Native, Handler>,
+): Stage<Native, Handler> {
+  return (context) =>
+    andThen(skip(context.native), (isSkipped) => (isSkipped ? leave(context) : next(context)))
+}
+
+interface AccessStages<Native extends object, Handler> {
+  readonly forbid: Stage<Native, Handler>
+  readonly leave: Stage<Native, Handler>
+  readonly checks: CheckStage<Native, Handler>
+  readonly next: Stage<Native, Handler>
+}
+
+/** Asks the lists about the address, which costs no key. An allowed request is not shed either. */
+export function askLists<Native extends object, Handler>(
+  lists: AccessLists,
+  { forbid, leave, checks, next }: AccessStages<Native, Handler>,
+): Stage<Native, Handler> {
+  return (context) => {
+    const access = lists.ofAddress(context.request)
+    if (access === 'unlisted') return next(context)
+    if (access === 'block') return forbid(context)
+    return lists.blockKeys ? checks(context, access) : leave(context)
+  }
+}
+
+/** Refuses requests of the less important classes under pressure. They are not counted. */
+export function shedSome<Native extends object, Handler>(
+  shedder: LoadShedder<Native>,
+  { report, respond }: { report: Report; respond: RespondStage<Native, Handler> },
+  next: Stage<Native, Handler>,
+): Stage<Native, Handler> {
+  return (context) =>
+    andThen(shedder.refuses(context.native, report), (isRefused) => {
+      if (!isRefused) return next(context)
+      return respond({ context, decision: shedder.refusal, checks: [] })
+    })
+}
+
+interface CheckStages<Native extends object, Handler> {
+  readonly forbid: Stage<Native, Handler>
+  readonly leave: Stage<Native, Handler>
+  readonly respond: RespondStage<Native, Handler>
+  readonly next: DecideStage<Native, Handler>
+}
+
+/** Finds the checks of a request: who is counted, for how much, up to which limit. */
+export function findChecks<Native extends object, Handler>(
+  requestChecks: RequestChecks<Native>,
+  { forbid, leave, respond, next }: CheckStages<Native, Handler>,
+): CheckStage<Native, Handler> {
+  function goOn(
+    context: RequestContext<Native>,
+    found: readonly RuleCheck<Native>[] | 'deny' | 'block',
+  ): MaybePromise<Passage<Handler>> {
+    if (found === 'block') return forbid(context)
+    if (found === 'deny') return respond({ context, decision: deniedWithoutKey, checks: [] })
+    return found.length === 0 ? leave(context) : next(context, found)
+  }
+
+  return (context, access) => {
+    const found = requestChecks.of(context, access)
+    return isPromise(found) ? found.then((known) => goOn(context, known)) : goOn(context, found)
+  }
+}
+
+/** Asks the limiter. */
+export function decide<Native extends object, Handler>(
+  limiter: Limiter,
+  respond: RespondStage<Native, Handler>,
+): DecideStage<Native, Handler> {
+  return (context, checks) => {
+    const decision = limiter.decide(checks, context.native)
+    return isPromise(decision)
+      ? decision.then((known) => respond({ context, decision: known, checks }))
+      : respond({ context, decision, checks })
+  }
+}
+
+/** Asks the limiter, so that a retry costs nothing. */
+export function decideOnce<Native extends object, Handler>(
+  replays: Replays<Native>,
+  respond: RespondStage<Native, Handler>,
+): DecideStage<Native, Handler> {
+  return (context, checks) => andThen(replays.decide(context, checks), respond)
+}
+
+interface Unasked<Native extends object> {
+  readonly skip: ((native: Native) => MaybePromise<boolean>) | undefined
+  readonly lists: AccessLists | undefined
+  readonly requestChecks: RequestChecks<Native>
+  readonly limiter: Limiter
+}
+
+/** Charges a request that passed as a preflight, and was none. */
+export function chargeUnasked<Native extends object>(
+  { skip, lists, requestChecks, limiter }: Unasked<Native>,
+  context: RequestContext<Native>,
+): MaybePromise<unknown> {
+  return andThen(skip?.(context.native), (isSkipped) => {
+    const access = lists?.ofAddress(context.request)
+    if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return undefined
+    return andThen(requestChecks.of(context, access), (checks) => {
+      const due = typeof checks === 'string' ? [] : checks.filter(({ policy }) => hasUnits(policy))
+      return due.length > 0 ? limiter.chargeChecks(due) : undefined
+    })
+  })
+}
