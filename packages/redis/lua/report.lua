@@ -1,3 +1,6 @@
+-- What scripts use that decide several requests.
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+
 -- A report is one integer, x · 2^27 + y, where both numbers fit; -1 less than its negative for a request that was denied.
 -- Otherwise it is a list: { whether the request is allowed, x, y, incarnation, ms to wait or to be held }.
 local function report_of(allowed, x, y)

@@ -56,7 +56,7 @@ function pushPlan(command: string[], plan: Plan, rows: readonly Row[]): void {
   for (const field of plan.first) command.push(field)
   const hasCosts = !rows.every(costsOne)
   if (rows.length === 1 && plan.width === 1 && !hasCosts) return
-  command.push(String(plan.width), repeatsKeys(rows) ? '1' : '0', ...plan.others)
+  command.push(String(plan.width), repeatsKeys(rows) ? '1' : '0', ...plan.all)
   if (!hasCosts) return
   for (const { checks } of rows) for (const { cost } of checks) command.push(String(cost))
 }

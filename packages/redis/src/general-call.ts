@@ -1,13 +1,6 @@
 import type { Check, Policy, StoreOp } from '@sluice/core'
-import { type Row, repeatsKeys } from './row.ts'
-import {
-  capacityOf,
-  isShortLog,
-  logTtlMs,
-  type StoreSettings,
-  usualFields,
-  usualOf,
-} from './usual-states.ts'
+import type { Row } from './row.ts'
+import { capacityOf, isShortLog, logTtlMs, type StoreSettings } from './usual-states.ts'
 
 /** Rows that follow each other, of one operation on one list of policies: their keys travel without further words. */
 interface Group {
@@ -52,11 +45,8 @@ export class GeneralCall {
     const { policy, limit } = check
     const known = encodedPolicies.get(policy)
     if (known?.limit === limit && known.settings === this.#settings) return known.json
-    const usual = usualOf(check, this.#settings)
     const json = JSON.stringify({
       algorithm: policy.algorithm,
-      usual,
-      fields: usual && usualFields(check, this.#settings),
       limit,
       window: policy.windowMs,
       capacity: capacityOf(check),
@@ -92,7 +82,6 @@ function encodeGroup({ op, shape, rows }: Group): string {
   const isPlain = rows.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
   const more = [
-    repeatsKeys(rows) ? ',"repeats":true' : '',
     isPlain ? '' : list('costs', rows, ({ cost }) => [cost]),
     hasReceipts ? list('receipts', rows, receiptOf) : '',
   ]

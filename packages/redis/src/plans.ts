@@ -1,13 +1,13 @@
 import type { Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
-import { type StoreSettings, usualFields, usualOf } from './usual-states.ts'
+import { type StoreSettings, type UsualName, usualFields, usualOf } from './usual-states.ts'
 
 /** How requests that consume by one list of policies travel: one script decides them, and its arguments are the same for all of them. */
 export interface Plan {
   readonly script: Script
-  /** What the script reads of the first policy, and of the further ones. */
+  /** What the script reads of the first policy; and, where there are several, of all of them, each behind the number of its module. */
   readonly first: readonly string[]
-  readonly others: readonly string[]
+  readonly all: readonly string[]
   /** How many policies the list has. */
   readonly width: number
 }
@@ -61,14 +61,17 @@ export class Plans {
   }
 
   #make(checks: readonly Check[]): Plan | undefined {
-    const names = new Set(checks.map((check) => usualOf(check, this.#settings)))
-    const [name] = names
-    // A penalty has a say in what others deny: that is for the general script.
-    const script = name === undefined ? undefined : this.#scripts.usual.get(name)
-    if (!script || names.size > 1) return undefined
-    const [first = [], ...others] = checks.map((check) =>
-      usualFields(check, this.#settings).map(String),
-    )
-    return { script, first, others: others.flat(), width: checks.length }
+    const names: UsualName[] = []
+    const all: string[] = []
+    for (const check of checks) {
+      const name = usualOf(check, this.#settings)
+      if (!name) return undefined
+      if (!names.includes(name)) names.push(name)
+      const fields = usualFields(check, this.#settings)
+      all.push(...[names.indexOf(name) + 1, ...fields].map(String))
+    }
+    const width = checks.length
+    const script = this.#scripts.usual(names)
+    return { script, first: all.slice(1, 5), all: width > 1 ? all : [], width }
   }
 }

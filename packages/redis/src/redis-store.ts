@@ -31,7 +31,7 @@ import {
 import { type Answer, decodeReply, isFailure } from './reply.ts'
 import type { Row } from './row.ts'
 import { ScriptRunner } from './script-runner.ts'
-import { loadScripts } from './scripts.ts'
+import { Scripts } from './scripts.ts'
 import { splitByPlan } from './split-calls.ts'
 import { lastFailure, storeFailure } from './store-failure.ts'
 import { tags } from './tags.ts'
@@ -80,7 +80,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const isServerClock = clock === 'server'
   const ttlMargin = isServerClock ? ttlMarginMs.server : ttlMarginMs.other
   const settings = { encoding, ttlMargin, isServerClock }
-  const scripts = loadScripts(encoding)
+  const scripts = new Scripts(encoding)
   const calls = new CallEncoder(scripts, settings)
   const plans = new Plans(scripts, settings)
   const denials = new Denials(

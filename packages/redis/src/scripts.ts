@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { CountingName } from '@sluice/core'
 import { readLua } from './read-lua.ts'
 import type { Encoding, UsualName } from './usual-states.ts'
 
@@ -8,142 +9,134 @@ export interface Script {
   readonly sha1: string
 }
 
-/** The scripts of one store. */
-export interface Scripts {
-  /** Decides any call. */
-  readonly general: Script
-  /** Decides calls whose requests consume by one list of policies, all of one module. */
-  readonly usual: ReadonlyMap<UsualName, Script>
-}
-
+const sharedLog = ['sliding-log']
 const packedLog = [
-  'sliding-log',
+  ...sharedLog,
   'sliding-log-string',
   'sliding-log-block-form',
   'sliding-log-blocks',
   'sliding-log-packed',
 ]
-const sortedSetLog = ['sliding-log', 'sliding-log-sorted-set']
 
-interface Parts {
-  /** The file of the module, and that of how to undo what it wrote. */
-  readonly module: string
-  readonly undo: string
-  /** A file that the module shares with the whole algorithm. */
-  readonly shared?: string
-  readonly algorithm: string
-  /** The files of the whole algorithm, for keys in no usual state. */
-  readonly whole: readonly string[]
-  /** Whether a log is one string, and whether the third number is the level of a bucket. */
-  readonly isShort?: boolean
-  readonly hasLevel?: boolean
+/** The files in `lua/algorithms/` of each algorithm, where they are not one file of its name. */
+const algorithmFiles: { readonly [name in CountingName]?: readonly string[] } = {
+  'sliding-log': packedLog,
+  'leaky-bucket': ['token-bucket', 'leaky-bucket'],
 }
 
-const parts: { readonly [name in UsualName]: Parts } = {
+/** A module in `lua/usual/`. */
+interface Module {
+  readonly file: string
+  readonly readsString: boolean
+  readonly algorithm: CountingName
+  /** What else the whole algorithm is told of a policy: whether a log is one string, and whether the third number is the level of a bucket. */
+  readonly traits?: string
+}
+
+const modules: { readonly [name in UsualName]: Module } = {
   'sliding-log-string': {
-    ...alike('sliding-log-string'),
-    algorithm: 'sliding-log',
-    whole: packedLog,
-    isShort: true,
+    ...ofAlgorithm('sliding-log'),
+    file: 'sliding-log-string',
+    traits: 'is_short = true',
   },
   'sliding-log-blocks': {
-    module: 'sliding-log-blocks',
-    undo: 'undo-blocks',
-    shared: 'block-layout',
+    file: 'sliding-log-blocks',
+    readsString: false,
     algorithm: 'sliding-log',
-    whole: packedLog,
+    traits: 'is_short = false',
   },
-  'sliding-counter': alike('sliding-counter'),
-  'fixed-window': alike('fixed-window'),
-  'token-bucket': { ...alike('token-bucket'), hasLevel: true },
+  'sliding-counter': ofAlgorithm('sliding-counter'),
+  'fixed-window': ofAlgorithm('fixed-window'),
+  'token-bucket': { ...ofAlgorithm('token-bucket'), traits: 'has_level = true' },
   'leaky-bucket': {
-    module: 'token-bucket',
-    undo: 'undo-string',
-    algorithm: 'leaky-bucket',
-    whole: ['token-bucket', 'leaky-bucket'],
-    hasLevel: true,
+    ...ofAlgorithm('leaky-bucket'),
+    file: 'token-bucket',
+    traits: 'has_level = true',
   },
-  penalty: alike('penalty'),
+  penalty: ofAlgorithm('penalty'),
 }
 
-function alike(name: string): Parts {
-  return { module: name, undo: 'undo-string', algorithm: name, whole: [name] }
+function ofAlgorithm(algorithm: CountingName): Module {
+  return { file: algorithm, readsString: true, algorithm }
 }
 
-/** A penalty never stands alone in a list, so only the general script has its module. */
-const scripted: readonly UsualName[] = [
-  'sliding-log-string',
-  'sliding-log-blocks',
-  'sliding-counter',
-  'fixed-window',
-  'token-bucket',
-  'leaky-bucket',
-]
+/** The scripts of one store, put together from their files. */
+export class Scripts {
+  /** Decides any call. */
+  readonly general: Script
+  readonly #usual = new Map<string, Script>()
 
-/** Puts the scripts together from their files. */
-export function loadScripts(encoding: Encoding): Scripts {
-  return {
-    general: generalScript(encoding),
-    usual: new Map(scripted.map((name) => [name, usualScript(parts[name])])),
+  constructor(encoding: Encoding) {
+    this.general = script([
+      readLua('shared'),
+      readLua('report'),
+      defineWhole([
+        ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
+        'sliding-counter',
+        'fixed-window',
+        'token-bucket',
+        'leaky-bucket',
+        'concurrency',
+        'penalty',
+      ]),
+      readLua('decide'),
+    ])
+  }
+
+  /** Decides calls whose requests consume by one list of policies, whose keys these modules decide. */
+  usual(names: readonly UsualName[]): Script {
+    const known = this.#usual.get(names.join())
+    if (known) return known
+    const made = usualScript(names.map((name) => modules[name]))
+    this.#usual.set(names.join(), made)
+    return made
   }
 }
 
-function usualScript(part: Parts): Script {
-  const { algorithm, whole, isShort = false, hasLevel = false } = part
-  const text = moduleText(part)
-  return script([
-    readLua('shared'),
-    // Twice, so that a request of one policy needs no function around it.
-    text,
-    readLua('usual-alone'),
-    `local open_module = ${moduleFunction(part)}`,
-    `local ALGORITHM, IS_SHORT, HAS_LEVEL = '${algorithm}', ${isShort}, ${hasLevel}`,
-    readLua('report'),
-    defineWhole(whole),
-    readLua('usual'),
-  ])
+function usualScript(parts: readonly Module[]): Script {
+  const files = parts.flatMap(({ algorithm }) => algorithmFiles[algorithm] ?? [algorithm])
+  const define = `${defineWhole([...new Set(files)])}\n${definePolicies(parts)}`
+  const frame = readLua('usual')
+    .replace(/^ *-- DEFINE$/m, () => define)
+    .replace(/^ *-- DECIDE$/gm, () => decideByKind(parts))
+  const readsStrings = parts.some(({ readsString }) => readsString)
+  return script([readLua('shared'), `local READS_STRINGS = ${readsStrings}`, frame])
 }
 
-function generalScript(encoding: Encoding): Script {
-  const whole = [
-    ...(encoding === 'packed' ? packedLog : sortedSetLog),
-    'sliding-counter',
-    'fixed-window',
-    'token-bucket',
-    'leaky-bucket',
-    'concurrency',
-    'penalty',
-  ]
-  return script([
-    readLua('shared'),
-    readLua('report'),
-    'local usuals = {}',
-    ...Object.entries(parts).map(([name, part]) => `usuals['${name}'] = ${moduleFunction(part)}`),
-    defineWhole(whole),
-    readLua('decide'),
-  ])
+/** Each module is a loop that is gone through once, so that it can be left early. */
+function decideByKind(parts: readonly Module[]): string {
+  const [first = ''] = parts.map(moduleText)
+  if (parts.length === 1) return first
+  return parts
+    .map((part, index) => `if kind == ${index + 1} then\n${moduleText(part)}\nend`)
+    .join('\n')
 }
 
-/** A module with what it shares with the whole algorithm. */
-function moduleText({ module, shared }: Parts): string {
-  const text = readLua(`usual/${module}`)
-  return shared ? `${readLua(`usual/${shared}`)}\n${text}` : text
+function moduleText({ file, readsString }: Module): string {
+  const reading = readsString ? readLua('usual/read-string') : ''
+  return `repeat\n${reading}\n${readLua(`usual/${file}`)}\nuntil true`
 }
 
-/** A module as a function of Lua, since each policy needs one of its own. */
-function moduleFunction(part: Parts): string {
-  const body = `${moduleText(part)}\n${readLua(`usual/${part.undo}`)}`
-  return `function()\n${body}\nreturn use, consume, undo, READS_STRING\nend`
+/** What the whole algorithms are told of a policy beside its numbers. */
+function definePolicies(parts: readonly Module[]): string {
+  const known = parts.map(
+    ({ algorithm, traits = '' }) => `{ algorithm = '${algorithm}', ${traits} }`,
+  )
+  return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }
 
 /** A function, so that a call in which all keys are in a usual state defines nothing of it. */
-function defineWhole(algorithms: readonly string[]): string {
-  const body = ['prelude', ...algorithms.map((name) => `algorithms/${name}`), 'row'].map(readLua)
-  const shared = algorithms.includes('sliding-log-blocks') ? [readLua('usual/block-layout')] : []
-  return `local function define_whole(reply)\n${[...shared, ...body].join('\n')}\nend`
+function defineWhole(files: readonly string[]): string {
+  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'row'].map(readLua)
+  return `local function define_whole(reply)\n${body.join('\n')}\nend`
 }
 
 function script(texts: readonly string[]): Script {
-  const text = texts.join('\n')
+  const text = included(texts.join('\n'))
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
+}
+
+/** A text with files in the place of the lines that name them. */
+function included(text: string): string {
+  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) => readLua(name))
 }

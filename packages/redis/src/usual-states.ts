@@ -47,8 +47,8 @@ export function capacityOf(check: Check): number {
 interface UsualStates {
   /** `undefined` where the whole algorithm has to decide. */
   nameOf(check: Check, settings: StoreSettings): UsualName | undefined
-  /** What the module uses beside the limit and the window: two numbers. */
-  fieldsOf(check: Check, settings: StoreSettings): readonly [number, number]
+  /** What the module uses beside the limit and the window. */
+  fieldsOf(check: Check, settings: StoreSettings): readonly [number | string, number]
 }
 
 const bucket = (name: UsualName): UsualStates => ({
@@ -77,7 +77,13 @@ const usualStates: { readonly [name in CountingName]: UsualStates } = {
   'leaky-bucket': bucket('leaky-bucket'),
   // A lease is one of many members of a set.
   concurrency: { nameOf: () => undefined, fieldsOf: () => [0, 0] },
-  penalty: { nameOf: () => 'penalty', fieldsOf: () => [0, 0] },
+  penalty: {
+    // Beside other policies.
+    nameOf: () => 'penalty',
+    fieldsOf({ policy: { penalty } }) {
+      return [penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '', 0]
+    },
+  },
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
@@ -88,8 +94,8 @@ export function usualOf(check: Check, settings: StoreSettings): UsualName | unde
   return usualStates[algorithm].nameOf(check, settings)
 }
 
-/** The four numbers that a module uses (`use` in Lua). */
-export function usualFields(check: Check, settings: StoreSettings): readonly number[] {
+/** What a module uses: limit, window, third and fourth in Lua. */
+export function usualFields(check: Check, settings: StoreSettings): readonly (number | string)[] {
   const { policy, limit } = check
   return [limit, policy.windowMs, ...usualStates[policy.algorithm].fieldsOf(check, settings)]
 }

@@ -10,11 +10,8 @@ do
     local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 
     local function form(version)
-      local header, entry, _, header_size, entry_size, full_size, span = block_layout(version)
-      return {
-        version = version, header = header, entry = entry,
-        header_size = header_size, entry_size = entry_size, full_size = full_size, span = span,
-      }
+      -- include usual/block-layout
+      return { version = version, header = header, entry = entry, header_size = header_size, entry_size = size, full_size = full_size, span = span }
     end
 
     local NARROW, WIDE = form(1), form(2)

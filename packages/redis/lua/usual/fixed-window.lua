@@ -1,27 +1,20 @@
 -- The usual states of a fixed window: absent, open, full, and over. Formats: algorithms/fixed-window.lua.
-local READS_STRING = true
-local limit, window, margin, begin
-
-local function use(new_limit, new_window, aligned, new_margin)
-  limit, window, margin = new_limit, new_window, new_margin
-  begin = aligned == 1 and now - now % window or now
-end
-
-local function consume(key, units, value)
-  if value then
-    if #value ~= 18 then return nil end
-    local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)
-    if version ~= 1 or incarnation > 0 or start > now or count > limit then return nil end
-    if now < start + window then
-      if count + units > limit then return count, now - start + 1, false, true end
-      redis_call('SETRANGE', key, '11', pack('<I7', count + units))
-      return count + units, now - start + 1, value
+-- third: 1 where windows are aligned to the clock; fourth: ms that a key outlives its window.
+if value then
+  if #value ~= 18 then break end
+  local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)
+  if version ~= 1 or incarnation > 0 or start > now or count > limit then break end
+  if now < start + window then
+    x, y = count, now - start + 1
+    denied = count + units > limit
+    if not denied then
+      x = count + units
+      write, where, data = 'SETRANGE', '11', pack('<I7', x)
     end
+    break
   end
-  if units > limit then return nil end
-  local anew, ttl = pack('<BI4I6I7', 1, 0, begin, units), begin + window - now + margin
-  -- A key that MGET shows as absent may hold something that is no string.
-  if value then redis_call('SET', key, anew, 'PX', ttl)
-  elseif not redis_call('SET', key, anew, 'PX', ttl, 'NX') then return nil end
-  return units, now - begin + 1, value
 end
+if units > limit then break end
+local begin = third + 0 == 1 and now - now % window or now
+x, y = units, now - begin + 1
+write, data, ttl = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window - now + fourth

@@ -1,17 +1,12 @@
 -- The usual states of a penalty whose request is allowed: nothing counted, and strikes that block nobody. Formats: algorithms/penalty.lua.
-local READS_STRING = true
-local window
-
-local function use(_, new_window)
-  window = new_window
-end
-
-local function consume(_, _, value)
-  if not value then return 0, 0 end
-  if #value ~= 29 then return nil end
+-- third: what it blocks for, for the whole algorithm.
+if value then
+  if #value ~= 29 then break end
   local version, since, strikes, blocked_until, asked, last = unpack_struct('<BI6I4I6I6I6', value)
-  if version ~= 1 or now < blocked_until or since > now then return nil end
+  if version ~= 1 or now < blocked_until or since > now then break end
   -- No block is longer than ten years (core: longestWindowMs).
-  if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then return nil end
-  return now < since + window and strikes or 0, 0
+  if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
+  x, y = now < since + window and strikes or 0, 0
+else
+  x, y = 0, 0
 end

@@ -1,67 +1,54 @@
 -- The usual states of a packed log with a high limit: live with one dead block at most, and full. Formats: algorithms/sliding-log-block-form.lua.
-local READS_STRING = false
--- Stored times are modulo this, and so are differences: those of what lies behind are in the upper half.
-local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
-local limit, window, ttl, stamp, cut
+-- Stored times are modulo 2^40 ms, and so are differences: those of what lies behind are in the upper half.
+-- third: the resolution in ms; fourth: the time to live, as text.
+local tail = redis_pcall('LINDEX', key, '-1')
+if type(tail) ~= 'string' then break end
+local stamp, cut, beyond = now, now - window, now % third
+if beyond > 0 then stamp = now - beyond + third end
+local version, length = tail:byte(1), #tail
+-- include usual/block-layout
+if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
+local _, incarnation = unpack_struct(header, tail)
+local last, last_total = unpack_struct(entry, tail, length - size + 1)
+-- As far after now as before the cut.
+local last_age = (stamp - last) % 1099511627776
+if incarnation > 0 or last_age >= stamp - cut then break end
 
-local function use(new_limit, new_window, resolution, new_ttl)
-  limit, window, ttl, cut = new_limit, new_window, new_ttl, now - new_window
-  local beyond = now % resolution
-  stamp = beyond == 0 and now or now - beyond + resolution
+local head = redis_call('LINDEX', key, '0')
+if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if (unpack_struct(entry, head, #head - size + 1) - cut - 1) % 1099511627776 >= 549755813888 then
+  head, drops = redis_call('LINDEX', key, '1'), true
+  if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+  if (unpack_struct(entry, head, #head - size + 1) - cut - 1) % 1099511627776 >= 549755813888 then break end
+end
+-- The first live unit, its total, and the total before it.
+local low, high = 0, (#head - header_size) / size - 1
+while low < high do
+  local middle = (low + high - (low + high) % 2) / 2
+  local time = unpack_struct(entry, head, header_size + 1 + middle * size)
+  if (time - cut - 1) % 1099511627776 >= 549755813888 then low = middle + 1 else high = middle end
+end
+local first, total, base
+if low == 0 then
+  _, _, base = unpack_struct(header, head)
+  first, total = unpack_struct(entry, head, header_size + 1)
+else
+  _, base, first, total = unpack_struct(two, head, header_size + 1 + (low - 1) * size)
+end
+local used = (last_total - base) % span + units
+-- An entry that all units of were given back says nothing.
+if total == base then break end
+first = (first - cut) % 1099511627776 + cut
+y = (first > stamp and stamp or first) + window - now
+if used > limit then
+  if used == limit + 1 then x, denied = used - units, true end
+  break
 end
 
-local function consume(key, units)
-  local tail = redis_pcall('LINDEX', key, '-1')
-  if type(tail) ~= 'string' then return nil end
-  local HEADER, ENTRY, TWO, header_size, size, full_size, span = block_layout(tail:byte(1))
-  local length = #tail
-  if not HEADER or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then return nil end
-  local version, incarnation = unpack_struct(HEADER, tail)
-  local last, last_total = unpack_struct(ENTRY, tail, length - size + 1)
-  -- As far after now as before the cut.
-  local last_age = (stamp - last) % TIME_SPAN
-  if incarnation > 0 or last_age >= stamp - cut then return nil end
-
-  local head, dead = redis_call('LINDEX', key, '0'), false
-  if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then return nil end
-  if ((unpack_struct(ENTRY, head, #head - size + 1)) - cut - 1) % TIME_SPAN >= HALF_SPAN then
-    head, dead = redis_call('LINDEX', key, '1'), true
-    if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then return nil end
-    if ((unpack_struct(ENTRY, head, #head - size + 1)) - cut - 1) % TIME_SPAN >= HALF_SPAN then return nil end
-  end
-  -- The first live unit, its total, and the total before it.
-  local low, high = 0, (#head - header_size) / size - 1
-  while low < high do
-    local middle = floor((low + high) / 2)
-    local time = unpack_struct(ENTRY, head, header_size + 1 + middle * size)
-    if (time - cut - 1) % TIME_SPAN >= HALF_SPAN then low = middle + 1 else high = middle end
-  end
-  local first, total, base, _
-  if low == 0 then
-    _, _, base = unpack_struct(HEADER, head)
-    first, total = unpack_struct(ENTRY, head, header_size + 1)
-  else
-    _, base, first, total = unpack_struct(TWO, head, header_size + 1 + (low - 1) * size)
-  end
-  local used = (last_total - base) % span
-  -- An entry that all units of were given back says nothing.
-  if total == base then return nil end
-  local until_next = min((first - cut) % TIME_SPAN + cut, stamp) + window - now
-  if used + units > limit then
-    if used + units ~= limit + 1 then return nil end
-    return used, until_next, false, true
-  end
-
-  local added = pack(ENTRY, stamp % TIME_SPAN, (last_total + units) % span)
-  if last_age == 0 then
-    redis_call('LSET', key, '-1', tail:sub(1, length - size) .. added)
-  elseif length < full_size then
-    redis_call('LSET', key, '-1', tail .. added)
-  else
-    redis_call('RPUSH', key, pack(HEADER, version, 0, last_total) .. added)
-  end
-  if dead then redis_call('LPOP', key) end
-  -- The time to live is set with the first unit of each quarter window.
-  if stamp - last_age < floor(stamp * 4 / window) * window / 4 then redis_call('PEXPIRE', key, ttl) end
-  return used + units, until_next, tail
-end
+x, write = used, 'LSET'
+data = pack(entry, stamp % 1099511627776, (last_total + units) % span)
+if last_age == 0 then where, data = '-1', tail:sub(1, length - size) .. data
+elseif length < full_size then where, data = '-1', tail .. data
+else write, data = 'RPUSH', pack(header, version, 0, last_total) .. data end
+-- The time to live is set with the first unit of each quarter window.
+if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window then ttl = fourth end
