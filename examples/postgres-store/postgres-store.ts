@@ -6,6 +6,8 @@ import type { Pool, PoolClient } from 'pg'
 export interface PostgresStoreOptions {
   /** The table of the states: a plain identifier. @default 'sluice_states' */
   table?: string
+  /** How long a denial may be answered from memory, in ms; 0 asks the database every time. @default 0 */
+  denialTtlMs?: number
   /** Milliseconds since the epoch, for tests. @default the clock of the database */
   clock?: () => number
 }
@@ -40,14 +42,18 @@ export function postgresStore(pool: Pool, options: PostgresStoreOptions = {}): S
 }
 
 class PostgresStore implements Store {
+  readonly denialTtlMs: number
+  readonly clock: (() => number) | undefined
   readonly #pool: Pool
   readonly #table: string
-  readonly #clock: (() => number) | undefined
   readonly #waiting: Asked[] = []
   #working: Promise<void> | undefined
   #sweptAt = 0
 
-  constructor(pool: Pool, { table = 'sluice_states', clock }: PostgresStoreOptions) {
+  constructor(
+    pool: Pool,
+    { table = 'sluice_states', denialTtlMs = 0, clock }: PostgresStoreOptions,
+  ) {
     if (!/^[a-z_][a-z0-9_]*$/.test(table)) {
       throw new Error(
         `table must be a plain identifier, such as 'sluice_states', but is '${table}'`,
@@ -55,7 +61,8 @@ class PostgresStore implements Store {
     }
     this.#pool = pool
     this.#table = table
-    this.#clock = clock
+    this.denialTtlMs = denialTtlMs
+    this.clock = clock
   }
 
   apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]> {
@@ -131,7 +138,7 @@ class PostgresStore implements Store {
       const text = texts.get(digest.toString('hex'))
       if (text) stored.set(key, text)
     }
-    return { now: this.#clock?.() ?? Number(rows[0]?.now), stored }
+    return { now: this.clock?.() ?? Number(rows[0]?.now), stored }
   }
 
   async #write(client: PoolClient, states: WorkingSet, now: number): Promise<void> {

@@ -52,6 +52,23 @@ describe('a key', () => {
     expect(keys.join()).not.toContain('sk_live')
   })
 
+  it('holds a block with a time to live, and is written by no request that is allowed', async () => {
+    const limiter = patientLimiter({
+      store: redisStore(client, { heartbeatMs: 0 }),
+      policies: [{ name: 'p', limit: 5, window: '1h' }],
+      penalty: { name: 'bans', after: 10, within: '1m', for: '5m' },
+    })
+    await limiter.consume('k')
+    expect(await client.keys('*')).toHaveLength(1)
+    await limiter.block('k', '1m')
+    const [key = ''] = await client.keys('*:bans~penalty:*')
+    const ttl = await client.pttl(key)
+    expect(ttl).toBeGreaterThan(59_000)
+    expect(ttl).toBeLessThanOrEqual(70_000)
+    await limiter.reset('k')
+    expect(await client.keys('*:bans~penalty:*')).toEqual([])
+  })
+
   it('depends on the secret', async () => {
     const [plain] = await keysOf(['203.0.113.9'])
     await client.flushall()

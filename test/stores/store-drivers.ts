@@ -38,6 +38,46 @@ export interface StoreServer {
   stop(): Promise<void>
 }
 
+/** How a store is opened beside others of a test. */
+export interface SharingOptions {
+  /** Stores of one name share their counts: letters and digits. */
+  readonly name: string
+  readonly denialTtlMs?: number
+}
+
+/** A server on which several stores can share their counts. */
+export class SharedServer {
+  readonly #open: (now: () => number, options: Required<SharingOptions>) => Promise<Store>
+  readonly #spies: { readonly mock: { readonly calls: readonly unknown[] } }[] = []
+  readonly stop: () => Promise<void>
+
+  constructor(
+    open: (now: () => number, options: Required<SharingOptions>) => Promise<Store>,
+    stop: () => Promise<void>,
+  ) {
+    this.#open = open
+    this.stop = stop
+  }
+
+  async share(now: () => number, { name, denialTtlMs = 1_000 }: SharingOptions): Promise<Store> {
+    const store = await this.#open(now, { name, denialTtlMs })
+    this.#spies.push(vi.spyOn(store, 'apply'))
+    if (store.submit) this.#spies.push(vi.spyOn(store, 'submit'))
+    return store
+  }
+
+  /** Counts the requests that reach the stores while some work is done. */
+  async countAsked(work: () => Promise<unknown>): Promise<number> {
+    const before = this.#asked()
+    await work()
+    return this.#asked() - before
+  }
+
+  #asked(): number {
+    return this.#spies.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+  }
+}
+
 /** Starts what a driver needs before the tests of the enclosing block, and stops it after them. */
 export function serverOf(driver: StoreDriver): Pick<StoreServer, 'open'> {
   let server: StoreServer
@@ -52,6 +92,42 @@ interface Connected {
   client: UserClient
   close(): Promise<void>
 }
+
+/** The stores whose denials are remembered. */
+export const denyingDrivers: readonly { name: string; start(): Promise<SharedServer> }[] = [
+  {
+    name: 'Redis',
+    async start() {
+      const redis = await startRedis()
+      const client = new Redis(redis.url)
+      return new SharedServer(
+        async (clock, { name: prefix, denialTtlMs }) =>
+          redisStore(client, { prefix, clock, denialTtlMs, heartbeatMs: 0 }),
+        async () => {
+          client.disconnect()
+          await redis.stop()
+        },
+      )
+    },
+  },
+  {
+    name: 'Postgres',
+    async start() {
+      const postgres = await startPostgres()
+      const pool = new Pool({ connectionString: postgres.url })
+      return new SharedServer(
+        async (clock, { name: table, denialTtlMs }) => {
+          await createStatesTable(pool, table)
+          return postgresStore(pool, { table, clock, denialTtlMs })
+        },
+        async () => {
+          await pool.end()
+          await postgres.stop()
+        },
+      )
+    },
+  },
+]
 
 function redisDriver(
   name: string,

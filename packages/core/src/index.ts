@@ -11,7 +11,7 @@ export {
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { delayOf, leavesTrace, outcomeOf, waitMs } from './engine/outcome.ts'
+export { delayOf, leavesTrace, outcomeOf, unknownOutcome, waitMs } from './engine/outcome.ts'
 export { fnv1a } from './hash.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/holdings.ts'

@@ -83,6 +83,13 @@ export interface Store {
   readonly instances?: number
   /** Why the store may not answer: the last failure of its connection, unless it has answered since. Its message goes to logs. */
   readonly lastFailure?: Error | undefined
+  /**
+   * How long a denial may be answered from memory, in ms: changes by other processes take effect after that at the latest. For stores that
+   * answer later. @default 0, which asks the store every time
+   */
+  readonly denialTtlMs?: number
+  /** The clock of a simulation, in ms: denials are remembered by it. @default a clock that never steps */
+  readonly clock?: (() => number) | undefined
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */

@@ -4,7 +4,6 @@ import {
   type Asker,
   algorithms,
   type Check,
-  type MaybePromise,
   notify,
   type Outcome,
   processWide,
@@ -17,7 +16,6 @@ import { CallQueue, notSentInTime } from './call-queue.ts'
 import { clientErrors } from './client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
-import { Denials } from './denials.ts'
 import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import { laneByTag, oneLane } from './lanes.ts'
@@ -38,9 +36,8 @@ import { tags } from './tags.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
-  /** Synchronous for requests whose denial is still known. */
-  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
-  /** The same without a promise of its own. A request whose denial is still known is settled at once. */
+  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): Promise<readonly Outcome[]>
+  /** The same without a promise of its own. */
   submit(ask: Ask): void
   /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
   close(): Promise<void>
@@ -83,12 +80,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const scripts = new Scripts(encoding)
   const calls = new CallEncoder(scripts, settings)
   const plans = new Plans(scripts, settings)
-  const denials = new Denials(
-    denialTtlMs,
-    typeof clock === 'function' ? clock : monotonicMs,
-    // Who asks next finds out how Redis is; strikes that are lost make a block come later.
-    (row) => void lanes.apply(row).catch(() => undefined),
-  )
   let callNumber = 0
   let incarnation = randomInt(u32)
   warnAboutGuessableKeys(options)
@@ -111,7 +102,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     const encoded = calls.encode(rows, plan, header)
     // Four for each key at most.
     incarnation = (incarnation + 4 * Number(encoded.command[2])) % u32
-    const sent = denials.send(rows)
     const reply = await scriptRunner.run(encoded)
     errors.clear()
     const { answers, unreadable } = decodeReply(reply, encoded.text, rows)
@@ -121,7 +111,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
         message: `${unreadable} stored values could not be read, and counted as empty`,
       })
     }
-    denials.learnAll(rows, answers, sent)
     return answers
   }
 
@@ -171,6 +160,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   return {
     space,
+    denialTtlMs,
+    clock: typeof clock === 'function' ? clock : undefined,
     ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
     get lastFailure() {
       return errors.last && lastFailure(errors.last)
@@ -185,21 +176,17 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     apply(op, asked, asker) {
       join()
       const checks = boundedChecks(asked)
-      const row = { op, checks, keys: keys.keysOf(checks), asker }
-      return (lanes.isClosed ? undefined : denials.answer(row)) ?? lanes.apply(row)
+      return lanes.apply({ op, checks, keys: keys.keysOf(checks), asker })
     },
 
     submit(ask) {
       join()
       ask.checks = boundedChecks(ask.checks)
       ask.keys = keys.keysOf(ask.checks)
-      const denied = lanes.isClosed ? undefined : denials.answer(ask)
-      if (denied) ask.settle(denied)
-      else lanes.submit(ask)
+      lanes.submit(ask)
     },
 
     async close() {
-      denials.settle()
       await lanes.close()
       if (hasJoined) fleet.leave()
       hasJoined = false
@@ -210,10 +197,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
 function isBounded({ policy, limit }: Check): boolean {
   return !algorithms[policy.algorithm].keepsEachUnit || limit <= maxSortedSetLimit
-}
-
-function monotonicMs(): number {
-  return performance.now()
 }
 
 function spaceOf(client: object, redis: RedisClient, prefix: string): Space {

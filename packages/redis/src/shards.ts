@@ -1,6 +1,12 @@
-import { algorithms, type Check, leavesTrace, type Outcome, type StoreOp } from '@sluice/core'
+import {
+  algorithms,
+  type Check,
+  leavesTrace,
+  type Outcome,
+  type StoreOp,
+  unknownOutcome,
+} from '@sluice/core'
 import type { Row } from './row.ts'
-import { unknownOutcome } from './unknown-outcome.ts'
 
 /** Applies, in one atomic step, what lives in one shard. */
 export type AskShard = (row: Row) => Promise<readonly Outcome[]>

@@ -55,3 +55,17 @@ export function outcomeOf(
 export function leavesTrace(check: Check): boolean {
   return check.cost > 0 && check.limit > 0
 }
+
+/** The outcome of a check that no store was asked about: allowed, and all else unknown. */
+export function unknownOutcome({ policy, limit }: Check): Outcome {
+  return {
+    policy,
+    allowed: true,
+    limit,
+    remaining: undefined,
+    resetMs: undefined,
+    retryAfterMs: 0,
+    delayMs: 0,
+    receipt: undefined,
+  }
+}

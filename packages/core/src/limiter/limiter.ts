@@ -1,6 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../check.ts'
 import { type Decision, ShadowRun, withShadow } from '../decision.ts'
+import { denialsOf } from '../denials/denials.ts'
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
@@ -96,7 +97,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
     setUpLimiter(options)
   const access = accessTo(store, fallback)
-  const caller: Caller = { store, failureMode, deadlineMs, instances, onFailure: reportFailure }
+  const denials = denialsOf(store)
+  const onFailure = reportFailure
+  const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
   const holdings = new Holdings(access, caller)
   if (options.onResilience) access.observe(options.onResilience)
 
@@ -204,6 +207,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     storeHealth: () => access.health(store),
 
     async close() {
+      denials?.close()
       await store.close?.()
     },
   }

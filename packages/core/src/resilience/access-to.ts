@@ -14,7 +14,7 @@ const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object
 export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
   const space = store.space ?? store
   const known = accesses.get(space)
-  if (known && memory && !known.fallsBackTo(memory)) {
+  if (known && memory && known.memory !== memory) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',

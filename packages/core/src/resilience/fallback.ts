@@ -46,10 +46,6 @@ export class Fallback {
     this.#memory = memory
   }
 
-  isIn(memory: MemoryStore): boolean {
-    return this.#memory === memory
-  }
-
   decide({ op, checks, instances, isDoubtful }: LocalAsk): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
     const decision = decisionOf(this.#memory.apply(op, locals), 'fallback')
@@ -103,13 +99,10 @@ export class Fallback {
     }
   }
 
-  /** Whether there are blocks that the store may have lifted since. */
-  get knowsBlocks(): boolean {
-    return this.#blocked.size > 0
-  }
-
   /** The blocks that the store has told of: they are in force without it too, until they end or the store has lifted them. */
-  remember(checks: readonly Check[], outcomes: readonly Outcome[]): void {
+  remember(checks: readonly Check[], { allowed: isAllowed, outcomes }: Decision): void {
+    // Only a denial tells of a block; else a block may have been lifted.
+    if (isAllowed && this.#blocked.size === 0) return
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
       if (algorithmOf(check.policy).counts !== 'strikes') continue

@@ -1,5 +1,6 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
+import type { AskedRequest, Denials } from '../denials/denials.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
 import { Waiting } from './deadlines.ts'
@@ -12,6 +13,8 @@ export interface Caller {
   readonly deadlineMs: number
   /** How many processes share the limits, where the user has pinned it. */
   readonly instances: number | undefined
+  /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
+  readonly denials: Denials | undefined
   /** Told of every check that the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }
@@ -36,13 +39,15 @@ export interface AnswerHandler {
 }
 
 /** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
-export class PendingAsk extends Waiting implements Question, Ask {
+export class PendingAsk extends Waiting implements Question, Ask, AskedRequest {
   readonly op: AskOp
   checks: readonly Check[]
   readonly caller: Caller
   readonly request: object | undefined
   keys: readonly string[] = noKeys
   answered = false
+  changes = 0
+  simulatedMs = 0
   /** The answer, as soon as there is one. */
   decision: Decision | undefined
   /** What was answered when the time was over. */
@@ -57,6 +62,12 @@ export class PendingAsk extends Waiting implements Question, Ask {
     this.caller = caller
     this.request = request
     this.#handler = handler
+    caller.denials?.begin(this)
+  }
+
+  /** When the store was asked, in ms of the monotonic clock. */
+  get askedAt(): number {
+    return this.dueAt - this.caller.deadlineMs
   }
 
   /** For an ask that has no answer yet. */

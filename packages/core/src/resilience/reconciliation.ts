@@ -1,6 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
+import { applyChange } from '../denials/denials.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
 import { DeferredOps } from './deferred-ops.ts'
@@ -30,7 +31,7 @@ export class Reconciliation {
   /** Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more than it should. */
   async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<void> {
     try {
-      await store.apply(op, checks)
+      await applyChange(store, op, checks)
     } catch {
       // As above.
     }
@@ -124,7 +125,7 @@ export class Reconciliation {
     if (units === 0) return 0
     const paid = this.#fallback.paidWith(due.receipts)
     try {
-      const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
+      const [outcome] = await applyChange(store, 'charge', [{ ...due.check, cost: units }])
       const back = this.#fallback.pairAll(paid, outcome?.receipt)
       if (back.length > 0) void this.apply(store, 'refund', back)
       return units

@@ -1,5 +1,6 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
+import { applyChange } from '../denials/denials.ts'
 import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
@@ -16,11 +17,9 @@ import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 import type { StoreHealth } from './store-health.ts'
 
-/**
- * How limiters ask a store: with a deadline, behind a circuit breaker, with local memory to stand in. One for each store, whatever the number
- * of its limiters.
- */
+/** Asks a store for all its limiters: with a deadline, behind a circuit breaker, and with a fallback in local memory. */
 export class StoreAccess implements AnswerHandler {
+  readonly memory: MemoryStore
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
   #store: Store | undefined
@@ -36,6 +35,7 @@ export class StoreAccess implements AnswerHandler {
   #tired: WeakSet<object> | undefined
 
   constructor(memory: MemoryStore) {
+    this.memory = memory
     this.#fallback = new Fallback(memory)
     this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#bulletin.tell(event))
   }
@@ -46,10 +46,6 @@ export class StoreAccess implements AnswerHandler {
     this.#heard.add(store)
     this.#store = store
     store.observe?.((event) => this.#bulletin.tell(event))
-  }
-
-  fallsBackTo(memory: MemoryStore): boolean {
-    return this.#fallback.isIn(memory)
   }
 
   /** How the store is, and what has happened so far. */
@@ -68,7 +64,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   ask(ask: Question): MaybePromise<Decision> {
-    if (this.#tired && ask.request && this.#tired.has(ask.request)) {
+    if (ask.request && this.#tired?.has(ask.request)) {
       const decision = this.#without(ask)
       this.#payUp(ask)
       return decision
@@ -135,9 +131,11 @@ export class StoreAccess implements AnswerHandler {
   }
 
   #askStore(ask: Question): MaybePromise<Decision> {
-    const { store } = ask.caller
+    const { store, denials } = ask.caller
+    const denied = denials?.answer(ask.op, ask.checks)
+    if (denied) return this.#known(denied)
     if (store.submit) return this.#submit(new PendingAsk(ask, this), store)
-    const asker = this.#isRemote ? new PendingAsk(ask, this) : undefined
+    const asker = this.#isRemote || denials ? new PendingAsk(ask, this) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
       outcomes = store.apply(ask.op, ask.checks, asker)
@@ -146,16 +144,19 @@ export class StoreAccess implements AnswerHandler {
     }
     if (isPromise(outcomes)) {
       const pending = asker ?? new PendingAsk(ask, this)
-      const decision = this.#wait(pending)
       outcomes.then(
         (found) => this.hear(pending, found),
         (error: unknown) => this.lose(pending, error),
       )
-      return decision
+      return this.#wait(pending)
     }
-    // A remote store knew it without asking, and so was not probed.
-    if (this.#isRemote) this.#breaker.withdraw()
-    else if (this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
+    if (!this.#isRemote && this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
+    return this.#known(outcomes)
+  }
+
+  /** The decision of outcomes for which no server was asked, and so none was probed. */
+  #known(outcomes: readonly Outcome[]): Decision {
+    this.#breaker.withdraw()
     return decisionOf(outcomes, 'store')
   }
 
@@ -180,22 +181,20 @@ export class StoreAccess implements AnswerHandler {
 
   hear(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
-      const answer = decisionOf(found, 'store')
       if (!ask.isListed && !ask.meanwhile) {
-        // The store knew it without asking anybody, and so was not probed.
-        this.#breaker.withdraw()
-        ask.answer(answer)
+        ask.answer(this.#known(found))
         return
       }
+      const answer = decisionOf(found, 'store')
       this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
-      if (!answer.allowed || this.#fallback.knowsBlocks) this.#fallback.remember(ask.checks, found)
+      if (!answer.allowed) ask.caller.denials?.learn(ask, found)
+      this.#fallback.remember(ask.checks, answer)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
         this.#payUp(ask)
         return
       }
-      // The time at which it was asked is near enough, and known.
-      this.#succeeded(ask.caller, ask.dueAt - ask.caller.deadlineMs)
+      this.#succeeded(ask.caller, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
@@ -250,7 +249,6 @@ export class StoreAccess implements AnswerHandler {
     if (this.#outage.begin(nowMs)) this.#bulletin.tell({ type: 'fallback-entered' })
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
     this.#bulletin.tell({ type: 'breaker', state: 'open', retryInMs })
-    // Nobody goes on waiting for what is known not to come.
     this.#deadlines.missAll(error)
   }
 
@@ -281,11 +279,11 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    // A refund or a release has to be done, whoever waits for it.
-    const isForGood = op === 'refund' || op === 'release'
     const asker: Asker = { answered: false }
+    // A refund or a release has to be done, whoever waits for it.
+    const canceller = op === 'refund' || op === 'release' ? undefined : asker
     try {
-      const answer = caller.store.apply(op, checks, isForGood ? undefined : asker)
+      const answer = applyChange(caller.store, op, checks, canceller)
       if (!isPromise(answer)) return answer
       const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
       this.#succeeded(caller, monotonicMs())

@@ -1,0 +1,281 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import { unknownOutcome } from '../engine/outcome.ts'
+import { isPromise, type MaybePromise } from '../maybe-promise.ts'
+import type { Policy } from '../policy/policy.ts'
+import { processWide } from '../process-wide.ts'
+import { monotonicMs } from '../resilience/monotonic-clock.ts'
+import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
+import { CheckMap } from './check-map.ts'
+import { Strikes } from './strikes.ts'
+
+/** A request whose denial may be remembered. */
+export interface AskedRequest {
+  readonly op: StoreOp
+  readonly checks: readonly Check[]
+  /** The number of changes when the store was asked; `Denials` sets it. */
+  changes: number
+  /** When the store was asked, in ms of the monotonic clock. */
+  readonly askedAt: number
+  /** When the store was asked, in ms of a simulated clock; `Denials` sets it. */
+  simulatedMs: number
+}
+
+interface Denial {
+  readonly checks: readonly Check[]
+  readonly outcomes: readonly Outcome[]
+  /** When the store was asked: it cannot have decided earlier. */
+  readonly askedAt: number
+  /** When the answer came: the store cannot have decided later. */
+  readonly answeredAt: number
+  /** The number of changes when the store was asked. */
+  readonly changes: number
+}
+
+const maxDenials = 5_000
+
+/**
+ * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a policy has denied a key, it denies the key until
+ * `retryAfterMs` have passed, unless units are given back, the key is reset, or the limit is raised. Changes by this process count at once,
+ * those by other processes after `Store.denialTtlMs` at the latest.
+ */
+export class Denials {
+  readonly #ttlMs: number
+  /** The clock of a simulation. */
+  readonly #simulated: (() => number) | undefined
+  readonly #denials = new CheckMap<Denial>(maxDenials)
+  /** The number of the last change of a key. */
+  readonly #changed = new CheckMap<number>(maxDenials)
+  readonly #strikes: Strikes
+  #changes = 0
+
+  constructor(store: Store, ttlMs: number) {
+    this.#ttlMs = ttlMs
+    this.#simulated = store.clock
+    this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
+  }
+
+  /** Returns the outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
+  answer(op: StoreOp, checks: readonly Check[]): readonly Outcome[] | undefined {
+    const outcomes = op === 'consume' ? this.#answerHere(checks) : undefined
+    if (outcomes) return outcomes
+    if (op === 'charge') this.forget(op, checks)
+    else this.#strikes.tell(checks)
+    return undefined
+  }
+
+  /** Notes that the store is asked now. */
+  begin(request: AskedRequest): void {
+    request.changes = this.#changes
+    if (this.#simulated) request.simulatedMs = this.#simulated()
+  }
+
+  /** Remembers the outcomes of a request that was denied. */
+  learn(request: AskedRequest, outcomes: readonly Outcome[]): void {
+    const { op, checks, changes } = request
+    if (op !== 'consume') return
+    const index = longestDenial(outcomes)
+    const denied = checks[index]
+    if (!denied) return
+    for (const [at, check] of checks.entries()) {
+      const outcome = outcomes[at]
+      if (!outcome?.allowed) continue
+      // A shard may have denied this key for units that another shard has given back since.
+      if (at !== index) this.#denials.delete(check)
+      if (!countsStrikes(check.policy) || outcome.remaining === undefined) continue
+      if (!this.#isChangedSince(check, changes)) this.#strikes.learn(check, outcome.remaining)
+    }
+    if (this.#isChangedSince(denied, changes)) return
+    this.#denials.set(denied, {
+      checks,
+      outcomes,
+      askedAt: this.#simulated ? request.simulatedMs : request.askedAt,
+      answeredAt: this.#now(),
+      changes,
+    })
+  }
+
+  /** Forgets the denials of keys that an operation changes. */
+  forget(op: StoreOp, checks: readonly Check[]): void {
+    this.#changes += 1
+    for (const check of checks) {
+      this.#denials.delete(check)
+      this.#changed.set(check, this.#changes)
+      if (op === 'reset' || op === 'block') this.#strikes.forget(check)
+    }
+  }
+
+  /** Tells the store of the strikes that it has not counted, and forgets all denials. */
+  close(): void {
+    this.#strikes.tellAll()
+    this.#denials.clear()
+  }
+
+  /** Has the store count strikes. Strikes that are lost, since the store failed, make a block come later. */
+  async #charge(store: Store, check: Check): Promise<void> {
+    try {
+      const [outcome] = await store.apply('charge', [check])
+      if (outcome?.remaining) this.#strikes.learn(check, outcome.remaining)
+      // The key is blocked: the next request asks for how long.
+      else this.forget('charge', [check])
+    } catch {
+      // The next request that asks the store finds out how it is.
+    }
+  }
+
+  #now(): number {
+    return this.#simulated ? this.#simulated() : monotonicMs()
+  }
+
+  #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
+    if (this.#denials.isEmpty) return undefined
+    // A penalty stands last, and what it denies is no strike.
+    for (let index = checks.length - 1; index >= 0; index -= 1) {
+      const check = checks[index]
+      const denial = check && this.#denials.get(check)
+      if (!denial) continue
+      const nowMs = this.#now()
+      if (!this.#covers(denial, check, nowMs)) continue
+      if (checks.some(mustBeCounted)) return undefined
+      return this.#countStrikes(denial, checks, nowMs)
+        ? this.#retell(denial, checks, nowMs)
+        : undefined
+    }
+    return undefined
+  }
+
+  /** Counts a denial against the penalties of a request. Returns false when the store has to be asked about these penalties. */
+  #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
+    let struck: Check[] | undefined
+    for (const check of checks) {
+      if (!countsStrikes(check.policy)) continue
+      // It may be blocked by now.
+      if (this.#isChangedSince(check, denial.changes)) return false
+      const own = this.#denials.get(check)
+      if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
+      const outcome = denial.outcomes[indexOf(denial, check)]
+      if (outcome && !outcome.allowed) {
+        // The block is believed no longer than it lasts.
+        if (this.#covers(denial, check, nowMs)) continue
+        return false
+      }
+      if (this.#strikes.isNextLast(check)) return false
+      struck ??= []
+      struck.push(check)
+    }
+    if (struck) for (const check of struck) this.#strikes.add(check, nowMs)
+    return true
+  }
+
+  #isChangedSince(check: Check, changes: number): boolean {
+    return changes < this.#changes && (this.#changed.get(check) ?? 0) > changes
+  }
+
+  #covers(denial: Denial, check: Check, nowMs: number): boolean {
+    const index = indexOf(denial, check)
+    const outcome = denial.outcomes[index]
+    const denied = denial.checks[index]
+    if (!outcome || !denied || check.limit !== denied.limit || check.cost < denied.cost) {
+      return false
+    }
+    const elapsedMs = nowMs - denial.askedAt
+    return elapsedMs >= 0 && elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
+  }
+
+  /** The outcomes of the denied request, as of now. What nobody knows of this request is left open. */
+  #retell(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
+    const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
+    return checks.map((check) => {
+      const index = indexOf(denial, check)
+      const outcome = denial.outcomes[index]
+      const isKnown = outcome?.limit === check.limit && !this.#isChangedSince(check, denial.changes)
+      if (!isKnown) return unknownOutcome(check)
+      if (!outcome.allowed && check.cost >= (denial.checks[index]?.cost ?? 0)) {
+        return countedDown(outcome, check, elapsedMs)
+      }
+      return { ...unknownOutcome(check), remaining: outcome.remaining, resetMs: outcome.resetMs }
+    })
+  }
+}
+
+const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
+
+/** Returns the denials of a store, or `undefined` when it has no `denialTtlMs`. */
+export function denialsOf(store: Store): Denials | undefined {
+  const { denialTtlMs = 0 } = store
+  if (denialTtlMs === 0) return undefined
+  const denials = known.get(store) ?? new Denials(store, denialTtlMs)
+  known.set(store, denials)
+  return denials
+}
+
+/**
+ * Applies an operation that changes keys, and forgets their denials: when the store is asked, and, unless the operation only takes units, when
+ * the store has answered.
+ */
+export function applyChange(
+  store: Store,
+  op: StoreOp,
+  checks: readonly Check[],
+  asker?: Asker,
+): MaybePromise<readonly Outcome[]> {
+  const denials = denialsOf(store)
+  denials?.forget(op, checks)
+  const outcomes = store.apply(op, checks, asker)
+  if (denials && op !== 'charge' && isPromise(outcomes)) {
+    const done = () => denials.forget(op, checks)
+    outcomes.then(done, done)
+  }
+  return outcomes
+}
+
+/** Returns the index of the check that a denial has for the policy and key of another; −1 for none. */
+function indexOf({ checks }: Denial, { policy, key }: Check): number {
+  for (let index = 0; index < checks.length; index += 1) {
+    const check = checks[index]
+    if (check?.policy === policy && check.key === key) return index
+  }
+  return -1
+}
+
+/** Returns the index of the outcome that denies longest; −1 when none denies for certain. */
+function longestDenial(outcomes: readonly Outcome[]): number {
+  let longest = -1
+  for (let index = 0; index < outcomes.length; index += 1) {
+    const outcome = outcomes[index]
+    if (!outcome || outcome.allowed || !isLasting(outcome)) continue
+    if (outcome.retryAfterMs > (outcomes[longest]?.retryAfterMs ?? 0)) longest = index
+  }
+  return longest
+}
+
+/** Leases can be given back at any time; and a denial that counts has to be counted. */
+function isLasting({ policy }: Outcome): boolean {
+  return algorithmOf(policy).counts !== 'leases' && !mustBeCounted({ policy })
+}
+
+/** Whether the store has to count each denial at once. Strikes may reach the store later, several in one charge. */
+function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
+  return policy.countDenied && !countsStrikes(policy)
+}
+
+function countsStrikes(policy: Policy): boolean {
+  return algorithmOf(policy).counts === 'strikes'
+}
+
+/** A denial as of now. For a higher cost than the denied one, its wait is the least; it is `Infinity` when no wait helps. */
+function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome {
+  const { policy, limit, remaining, resetMs, retryAfterMs, receipt } = outcome
+  const never = check.cost > algorithmOf(check.policy).capacity(check)
+  const left = (ms: number): number => Math.max(1, Math.ceil(ms - elapsedMs))
+  return {
+    policy,
+    allowed: false,
+    limit,
+    remaining,
+    resetMs: resetMs === undefined || never ? resetMs : left(resetMs),
+    retryAfterMs: never ? Number.POSITIVE_INFINITY : left(retryAfterMs),
+    delayMs: 0,
+    receipt,
+  }
+}

@@ -1,0 +1,115 @@
+import type { Check } from '../check.ts'
+import { CheckMap } from './check-map.ts'
+
+/** Every runtime has timers; those of Node can let the process end. */
+declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
+declare function clearTimeout(timer: unknown): void
+
+/** Strikes for one key of a penalty. */
+interface Tally {
+  readonly check: Check
+  /** Strikes that the store has not been told of. */
+  untold: number
+  /** Strikes that are left before a block: as the store last said, less those counted since. */
+  left: number
+}
+
+/** Has the store count the strikes of a check: its cost says how many. */
+export type Charge = (check: Check) => Promise<void>
+
+const maxTallies = 5_000
+const maxUntold = 10_000
+
+/**
+ * Counts denials that were answered from memory and are strikes for a penalty. The store is told of them in bulk, so a flood that costs the
+ * store nothing leads to a block all the same.
+ */
+export class Strikes {
+  readonly #ttlMs: number
+  readonly #charge: Charge
+  readonly #tallies = new CheckMap<Tally>(maxTallies)
+  readonly #untold = new Set<Tally>()
+  #timer: number | { unref?(): void } | undefined
+  #dueAt = Number.POSITIVE_INFINITY
+
+  /** @param ttlMs the longest delay until the store is told; a tenth of the penalty's window, where that is shorter */
+  constructor(ttlMs: number, charge: Charge) {
+    this.#ttlMs = ttlMs
+    this.#charge = charge
+  }
+
+  /** Notes how many strikes the store has left for a key before it blocks it. */
+  learn(check: Check, left: number): void {
+    const tally = this.#tallyOf(check)
+    tally.left = left - tally.untold
+  }
+
+  /**
+   * Tells whether the next strike leads to a block, as far as is known. The request that causes it asks the store, which knows how long the
+   * block lasts. Requests that come before the answer are answered from memory.
+   */
+  isNextLast(check: Check): boolean {
+    const tally = this.#tallyOf(check)
+    if (tally.left > 1) return false
+    tally.left = check.limit
+    return true
+  }
+
+  add(check: Check, nowMs: number): void {
+    const tally = this.#tallyOf(check)
+    tally.left -= 1
+    tally.untold += 1
+    this.#untold.add(tally)
+    if (this.#untold.size >= maxUntold) this.tellAll()
+    else this.#tellWithin(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)), nowMs)
+  }
+
+  /** Drops what was counted for a key. */
+  forget(check: Check): void {
+    const tally = this.#tallies.get(check)
+    if (tally) this.#untold.delete(tally)
+    this.#tallies.delete(check)
+  }
+
+  /** Tells the store of the strikes of some keys, before it is asked about these keys. */
+  tell(checks: readonly Check[]): void {
+    if (this.#untold.size === 0) return
+    for (const check of checks) {
+      const tally = this.#tallies.get(check)
+      if (tally && this.#untold.delete(tally)) this.#tell(tally)
+    }
+  }
+
+  /** Tells the store of all strikes. */
+  tellAll(): void {
+    clearTimeout(this.#timer)
+    this.#dueAt = Number.POSITIVE_INFINITY
+    const untold = [...this.#untold]
+    this.#untold.clear()
+    for (const tally of untold) this.#tell(tally)
+  }
+
+  #tallyOf(check: Check): Tally {
+    const known = this.#tallies.get(check)
+    if (known) return known
+    const tally = { check, untold: 0, left: check.limit }
+    this.#tallies.set(check, tally)
+    return tally
+  }
+
+  #tell(tally: Tally): void {
+    const cost = tally.untold
+    tally.untold = 0
+    void this.#charge({ ...tally.check, cost })
+  }
+
+  /** The timer does not keep the process alive. */
+  #tellWithin(delayMs: number, nowMs: number): void {
+    const dueAt = nowMs + delayMs
+    if (this.#dueAt <= dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => this.tellAll(), delayMs)
+    if (typeof this.#timer === 'object') this.#timer.unref?.()
+  }
+}

@@ -1,0 +1,281 @@
+import type { Decision, Limiter, LimiterOptions, Store } from '@sluice/core'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { denyingDrivers, type SharedServer } from './store-drivers.ts'
+
+const policy: LimiterOptions = { limit: 2, window: '10s' }
+
+describe.each(denyingDrivers)('$name', (driver) => {
+  let server: SharedServer
+  let now = 0
+  let opened = 0
+
+  beforeAll(async () => {
+    server = await driver.start()
+  }, 60_000)
+
+  afterAll(() => server.stop())
+
+  beforeEach(() => {
+    now = 1_795_195_800_000
+  })
+
+  async function open({
+    denialTtlMs,
+    name,
+  }: {
+    denialTtlMs?: number
+    name?: string
+  } = {}): Promise<Store> {
+    opened += 1
+    return server.share(() => now, {
+      name: name ?? `denials${opened}`,
+      ...(denialTtlMs === undefined ? {} : { denialTtlMs }),
+    })
+  }
+
+  describe('a denial', () => {
+    it('is answered without the store while it holds, with a Retry-After that counts down', async () => {
+      const limiter = patientLimiter({ store: await open(), ...policy })
+      await limiter.consume('k', { cost: 2 })
+      now += 500
+      expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 9_500 })
+      const answers: Decision[] = []
+      const used = await server.countAsked(async () => {
+        for (let i = 0; i < 999; i += 1) {
+          now += 1
+          answers.push(await limiter.consume('k'))
+        }
+      })
+      expect(used).toBe(0)
+      expect(answers.every(({ allowed, source }) => !allowed && source === 'store')).toBe(true)
+      expect(answers[0]).toMatchObject({ retryAfterMs: 9_499 })
+      expect(answers[998]).toMatchObject({ retryAfterMs: 8_501 })
+      expect(answers[998]?.outcomes[0]).toMatchObject({ remaining: 0, resetMs: 8_501, limit: 2 })
+      now += 1
+      expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
+    })
+
+    it('ends when its wait does, before the second is over', async () => {
+      const limiter = patientLimiter({ store: await open(), ...policy })
+      await limiter.consume('k', { cost: 2 })
+      now += 9_900
+      await limiter.consume('k')
+      now += 99
+      expect(await server.countAsked(() => limiter.consume('k'))).toBe(0)
+      now += 1
+      expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+    })
+
+    it('covers higher costs, and no lower ones', async () => {
+      const limiter = patientLimiter({ store: await open(), limit: 5, window: '10s' })
+      await limiter.consume('k', { cost: 2 })
+      expect((await limiter.consume('k', { cost: 4 })).allowed).toBe(false)
+      expect(await server.countAsked(() => limiter.consume('k', { cost: 5 }))).toBe(0)
+      expect((await limiter.consume('k', { cost: 3 })).allowed).toBe(true)
+    })
+
+    it('covers one key and one limit', async () => {
+      const store = await open()
+      const [small, large] = [2, 3].map((limit) =>
+        patientLimiter({ store, name: 'p', limit, window: '10s' }),
+      )
+      if (!small || !large) throw new Error('two limiters')
+      await small.consume('a', { cost: 2 })
+      expect((await small.consume('a')).allowed).toBe(false)
+      expect((await large.consume('a')).allowed).toBe(true)
+      expect((await small.consume('b')).allowed).toBe(true)
+    })
+
+    it.each(['refund', 'reset'] as const)('is forgotten with a %s of this process', async (how) => {
+      const limiter = patientLimiter({ store: await open(), ...policy })
+      const decision = await limiter.consume('k', { cost: 2 })
+      await limiter.consume('k')
+      // The denial that is under way must not outlive what comes after it.
+      const late = limiter.consume('k', { cost: 1 })
+      await (how === 'refund' ? limiter.refund(decision) : limiter.reset('k'))
+      await late
+      expect((await limiter.consume('k')).allowed).toBe(true)
+    })
+
+    it('that was under way when the key was reset is not believed', async () => {
+      const limiter = patientLimiter({ store: await open(), ...policy })
+      await limiter.consume('k', { cost: 2 })
+      const [denied] = await Promise.all([limiter.consume('k'), limiter.reset('k')])
+      expect(denied.allowed).toBe(false)
+      expect((await limiter.consume('k')).allowed).toBe(true)
+    })
+
+    it('takes note of a reset by others after a second', async () => {
+      const sharing = async (): Promise<Limiter> =>
+        patientLimiter({ store: await open({ name: 'shared' }), name: 'p', ...policy })
+      const [here, there] = [await sharing(), await sharing()]
+      await here.consume('k', { cost: 2 })
+      await here.consume('k')
+      await there.reset('k')
+      now += 999
+      expect((await here.consume('k')).allowed).toBe(false)
+      now += 1
+      expect((await here.consume('k')).allowed).toBe(true)
+    })
+
+    it('is asked for every time with denialTtlMs: 0, with countDenied, and for leases', async () => {
+      for (const [options, storeOptions] of [
+        [policy, { denialTtlMs: 0 }],
+        [{ ...policy, countDenied: true }, {}],
+        [{ algorithm: 'concurrency', limit: 2 }, {}],
+      ] as const) {
+        const limiter = patientLimiter({ store: await open(storeOptions), ...options })
+        await limiter.consume('k', { cost: 2 })
+        expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
+        expect(await server.countAsked(() => limiter.consume('k'))).toBe(1)
+      }
+    })
+
+    it('is counted by a policy beside it that counts denials', async () => {
+      const limiter = patientLimiter({
+        store: await open(),
+        policies: [
+          { name: 'tight', limit: 1, window: '10s' },
+          { name: 'penalty', limit: 5, window: '1m', countDenied: true },
+        ],
+      })
+      const left = []
+      for (let i = 0; i < 4; i += 1) {
+        left.push((await limiter.consume('k')).outcomes[1]?.remaining)
+      }
+      expect(left).toEqual([4, 3, 2, 1])
+    })
+
+    it('leaves open what it does not know of other policies', async () => {
+      const store = await open()
+      const limiter = patientLimiter({
+        store,
+        policies: [
+          { name: 'tight', limit: 1, window: '10s' },
+          { name: 'loose', limit: 9, window: '1m' },
+        ],
+      })
+      await limiter.consume('k')
+      await limiter.consume('k')
+      const known = await limiter.consume('k')
+      expect(known.outcomes).toMatchObject([
+        { allowed: false, remaining: 0 },
+        { allowed: true, remaining: 8, retryAfterMs: 0 },
+      ])
+      const [tight, loose] = limiter.policies
+      if (!tight || !loose) throw new Error('two policies')
+      const mixed = await limiter.decide([
+        { policy: tight, key: 'k', cost: 1, limit: 1 },
+        { policy: loose, key: 'another', cost: 1, limit: 9 },
+      ])
+      expect(mixed).toMatchObject({ allowed: false })
+      expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
+    })
+
+    it('tells nothing of a policy beside it that was reset meanwhile', async () => {
+      const limiter = patientLimiter({
+        store: await open(),
+        policies: [
+          { name: 'short', limit: 1, window: '10s' },
+          { name: 'long', limit: 1, window: '1m' },
+        ],
+      })
+      const [short, long] = limiter.policies
+      if (!short || !long) throw new Error('two policies')
+      const checks = [
+        { policy: short, key: 'a', cost: 1, limit: 1 },
+        { policy: long, key: 'b', cost: 1, limit: 1 },
+      ]
+      await limiter.decide(checks)
+      await limiter.decide(checks)
+      await limiter.reset('a')
+      const denied = await limiter.decide(checks)
+      expect(denied).toMatchObject({ allowed: false, outcomes: [{ allowed: true }, {}] })
+      expect(denied.outcomes[0]?.remaining).toBeUndefined()
+    })
+
+    it('takes one place however many policies deny', async () => {
+      const limiter = patientLimiter({
+        store: await open(),
+        policies: [
+          { name: 'tight', limit: 0, window: '10s' },
+          { name: 'loose', limit: 0, window: '1m' },
+        ],
+      })
+      for (let i = 0; i < 6; i += 1) {
+        await Promise.all(Array.from({ length: 1_000 }, (_, j) => limiter.consume(`${i}-${j}`)))
+      }
+      expect(await server.countAsked(() => limiter.consume('0-0'))).toBe(0)
+    })
+
+    it('is bounded in number', async () => {
+      const limiter = patientLimiter({ store: await open(), limit: 0, window: '10s' })
+      for (let round = 0; round < 12; round += 1) {
+        await Promise.all(Array.from({ length: 1_000 }, (_, i) => limiter.consume(`${round}-${i}`)))
+      }
+      expect(await server.countAsked(() => limiter.consume('0-0'))).toBe(1)
+      expect(await server.countAsked(() => limiter.consume('11-0'))).toBe(0)
+    })
+
+    describe('of a lone process', () => {
+      const algorithm = fc.constantFrom(
+        'sliding-log' as const,
+        'sliding-counter' as const,
+        'fixed-window' as const,
+        'token-bucket' as const,
+        'leaky-bucket' as const,
+      )
+
+      function requests(cost: fc.Arbitrary<number>) {
+        return fc.array(
+          fc.record({
+            elapsedMs: fc.oneof(fc.constant(0), fc.nat(40), fc.nat(1_500)),
+            key: fc.constantFrom('a', 'b'),
+            cost,
+            what: fc.constantFrom('consume', 'consume', 'consume', 'consume', 'refund', 'reset'),
+          }),
+          { minLength: 1, maxLength: 40 },
+        )
+      }
+
+      it.each([
+        ['is what the store would say', fc.constant(2), true],
+        [
+          'denies what the store would, and tells no longer wait',
+          fc.integer({ min: 0, max: 6 }),
+          false,
+        ],
+      ])('%s', { timeout: 60_000 }, async (_what, cost, isExact) => {
+        await fc.assert(
+          fc.asyncProperty(algorithm, requests(cost), async (name, steps) => {
+            const stores = [await open({ denialTtlMs: 0 }), await open()]
+            const twins = stores.map((store) => ({
+              limiter: patientLimiter({ store, algorithm: name, limit: 5, window: 300 }),
+              taken: [] as Decision[],
+            }))
+            for (const step of steps) {
+              now += step.elapsedMs
+              const [asked, told] = await Promise.all(
+                twins.map(async ({ limiter, taken }) => {
+                  if (step.what === 'reset') return void (await limiter.reset(step.key))
+                  const last = taken.pop()
+                  if (step.what === 'refund') return void (last && (await limiter.refund(last)))
+                  const decision = await limiter.consume(step.key, { cost: step.cost })
+                  taken.push(decision)
+                  return decision
+                }),
+              )
+              expect(told?.allowed).toBe(asked?.allowed)
+              if (!asked || !told) continue
+              expect(told.retryAfterMs).toBeLessThanOrEqual(asked.retryAfterMs)
+              if (isExact) expect(told.retryAfterMs).toBe(asked.retryAfterMs)
+            }
+          }),
+          { numRuns: driver.name === 'Redis' ? 100 : 15 },
+        )
+      })
+    })
+  })
+})
