@@ -51,12 +51,12 @@ export class CallEncoder {
   }
 }
 
-/** What `lua/usual.lua` reads. For one request of one policy and of cost 1 the first policy is enough. */
-function pushPlan(command: string[], plan: Plan, rows: readonly Row[]): void {
-  for (const field of plan.first) command.push(field)
+/** What `lua/usual-one.lua` and `lua/usual-list.lua` read. For one request of one policy and of cost 1 the policy is enough. */
+function pushPlan(command: string[], { fields, width }: Plan, rows: readonly Row[]): void {
   const hasCosts = !rows.every(costsOne)
-  if (rows.length === 1 && plan.width === 1 && !hasCosts) return
-  command.push(String(plan.width), repeatsKeys(rows) ? '1' : '0', ...plan.all)
+  if (width > 1) command.push(String(width), repeatsKeys(rows) ? '1' : '0')
+  for (const field of fields) command.push(field)
+  if (width === 1 && (rows.length > 1 || hasCosts)) command.push(repeatsKeys(rows) ? '1' : '0')
   if (!hasCosts) return
   for (const { checks } of rows) for (const { cost } of checks) command.push(String(cost))
 }

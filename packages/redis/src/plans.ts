@@ -5,9 +5,8 @@ import { type StoreSettings, type UsualName, usualFields, usualOf } from './usua
 /** How requests that consume by one list of policies travel: one script decides them, and its arguments are the same for all of them. */
 export interface Plan {
   readonly script: Script
-  /** What the script reads of the first policy; and, where there are several, of all of them, each behind the number of its module. */
-  readonly first: readonly string[]
-  readonly all: readonly string[]
+  /** What the script reads of the policies; where there are several, of each behind the number of its module. */
+  readonly fields: readonly string[]
   /** How many policies the list has. */
   readonly width: number
 }
@@ -71,7 +70,10 @@ export class Plans {
       all.push(...[names.indexOf(name) + 1, ...fields].map(String))
     }
     const width = checks.length
-    const script = this.#scripts.usual(names)
-    return { script, first: all.slice(1, 5), all: width > 1 ? all : [], width }
+    return {
+      script: this.#scripts.usual(names, width),
+      fields: width > 1 ? all : all.slice(1),
+      width,
+    }
   }
 }

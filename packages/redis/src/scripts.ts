@@ -69,7 +69,7 @@ export class Scripts {
   constructor(encoding: Encoding) {
     this.general = script([
       readLua('shared'),
-      readLua('report'),
+      readLua('names'),
       defineWhole([
         ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
         'sliding-counter',
@@ -83,35 +83,38 @@ export class Scripts {
     ])
   }
 
-  /** Decides calls whose requests consume by one list of policies, whose keys these modules decide. */
-  usual(names: readonly UsualName[]): Script {
-    const known = this.#usual.get(names.join())
+  /** Decides calls whose requests consume by one list of policies, whose keys these modules decide: one policy, or several. */
+  usual(names: readonly UsualName[], width: number): Script {
+    const frame = width === 1 ? 'usual-one' : 'usual-list'
+    const id = `${frame} ${names.join()}`
+    const known = this.#usual.get(id)
     if (known) return known
-    const made = usualScript(names.map((name) => modules[name]))
-    this.#usual.set(names.join(), made)
+    const made = usualScript(
+      frame,
+      names.map((name) => modules[name]),
+    )
+    this.#usual.set(id, made)
     return made
   }
 }
 
-function usualScript(parts: readonly Module[]): Script {
+function usualScript(frame: string, parts: readonly Module[]): Script {
   const files = parts.flatMap(({ algorithm }) => algorithmFiles[algorithm] ?? [algorithm])
   const define = `${defineWhole([...new Set(files)])}\n${definePolicies(parts)}`
-  const frame = readLua('usual')
-    .replace(/^ *-- DEFINE$/m, () => define)
-    .replace(/^ *-- DECIDE$/gm, () => decideByKind(parts))
   const readsStrings = parts.some(({ readsString }) => readsString)
-  return script([readLua('shared'), `local READS_STRINGS = ${readsStrings}`, frame])
+  const text = included(readLua(frame))
+    .replace(/^ *-- DEFINE$/gm, () => define)
+    .replace(/^ *-- DECIDE$/gm, () => decideByKind(parts))
+  return script([readLua('shared'), `local READS_STRINGS = ${readsStrings}`, text])
+}
+
+function decideByKind(parts: readonly Module[]): string {
+  const [only = '', ...others] = parts.map(moduleText)
+  if (others.length === 0) return only
+  return [only, ...others].map((text, at) => `if kind == ${at + 1} then\n${text}\nend`).join('\n')
 }
 
 /** Each module is a loop that is gone through once, so that it can be left early. */
-function decideByKind(parts: readonly Module[]): string {
-  const [first = ''] = parts.map(moduleText)
-  if (parts.length === 1) return first
-  return parts
-    .map((part, index) => `if kind == ${index + 1} then\n${moduleText(part)}\nend`)
-    .join('\n')
-}
-
 function moduleText({ file, readsString }: Module): string {
   const reading = readsString ? readLua('usual/read-string') : ''
   return `repeat\n${reading}\n${readLua(`usual/${file}`)}\nuntil true`

@@ -1,4 +1,4 @@
--- What scripts use that decide several requests.
+-- What the script uses that decides any request.
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
 -- A report is one integer, x · 2^27 + y, where both numbers fit; -1 less than its negative for a request that was denied.

@@ -1,0 +1,64 @@
+-- Decides a call whose requests consume by one list of several policies, as usual-one.lua does by one: the modules in the place of `-- DECIDE`
+-- decide keys in a usual state. A request is written only after all of its keys have been decided. Where one of them denies, or is in no usual
+-- state, usual/unusual.lua decides the whole request.
+--
+-- KEYS     the key of each policy of each request, one request after the other
+-- ARGV[1], ARGV[2]  as in usual-one.lua
+-- ARGV[3]  the number of policies
+-- ARGV[4]  '1' where a key occurs more than once
+-- ARGV[5…]  of each policy the number of its module, the limit, the window, and two more that the module uses; then the cost of each key, where
+--          not all are 1
+-- Returns  { ARGV[2], now, a report for each key, and, if there were any, how many stored values could not be read }
+local width, repeats, values, first, last = ARGV[3] + 0, ARGV[4] == '1', nil, 0, 0
+local fields, costs = {}, nil
+for i = 1, 5 * width do fields[i] = i % 5 > 0 and tonumber(ARGV[4 + i]) or ARGV[4 + i] end
+if ARGV[5 + 5 * width] then
+  costs = {}
+  for i = 1, #KEYS do costs[i] = tonumber(ARGV[4 + 5 * width + i]) end
+end
+
+local reply, size = { ARGV[2], now }, 2
+local decide_row, unreadable_values, policies
+-- What each policy of a request came to, and what is to be written for it: seven each.
+local found = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+for at = 0, #KEYS - width, width do
+  if READS_STRINGS and at >= last and not repeats then
+    -- Arguments have to fit the stack of Lua.
+    first, last = at, at + math.max(1, math.floor(256 / width)) * width
+    if last > #KEYS then last = #KEYS end
+    values = redis_call('MGET', unpack(KEYS, at + 1, last))
+  end
+  local is_usual, row = true, at
+  for i = 1, width do
+    local at, key, units, is_second = row + i - 1 - first, KEYS[row + i], 1, false
+    if costs then units = costs[row + i] end
+    if repeats then
+      for j = row + 1, row + i - 1 do is_second = is_second or KEYS[j] == key end
+    end
+    local kind, limit, window, third, fourth = unpack(fields, 5 * i - 4, 5 * i)
+    local x, y, denied, write, where, data, ttl, drops
+    if units and units > 0 and not is_second then
+      -- DECIDE
+    end
+    if denied or not x then
+      is_usual = false
+      break
+    end
+    local to = 7 * i - 6
+    found[to], found[to + 1], found[to + 2], found[to + 3] = x, y, write or false, where or false
+    found[to + 4], found[to + 5], found[to + 6] = data or false, ttl or false, drops or false
+  end
+  if not is_usual then
+    -- include usual/unusual
+  else
+    for i = 1, width do
+      local x, y, write, where, data, ttl, drops = unpack(found, 7 * i - 6, 7 * i)
+      local key = KEYS[at + i]
+      -- include usual/write
+      if x >= 67108864 or y >= 134217728 then reply[size + i] = { 1, x, y, 0 } else reply[size + i] = x * 134217728 + y end
+    end
+  end
+  size = size + width
+end
+if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadable_values() end
+return reply
