@@ -1,17 +1,12 @@
 export type { Algorithm, Counted } from './algorithms/algorithm.ts'
-export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
 export { maxUnits } from './algorithms/max-units.ts'
-export { recordedAt } from './algorithms/sliding-log.ts'
 export {
   type AlgorithmName,
   algorithmNames,
-  algorithmOf,
-  algorithms,
   type CountingName,
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { delayOf, leavesTrace, outcomeOf, unknownOutcome, waitMs } from './engine/outcome.ts'
 export { fnv1a } from './hash.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/holdings.ts'

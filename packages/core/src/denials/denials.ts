@@ -32,7 +32,7 @@ interface Denial {
   readonly changes: number
 }
 
-const maxDenials = 5_000
+const maxDenials = 10_000
 
 /**
  * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a policy has denied a key, it denies the key until
