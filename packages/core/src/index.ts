@@ -7,7 +7,6 @@ export {
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { fnv1a } from './hash.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/holdings.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
@@ -28,7 +27,6 @@ export {
   type ShadowEvent,
   type StoreErrorEvent,
 } from './limiter/observers.ts'
-export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   isMemoryStore,
   type MemoryStore,
@@ -70,7 +68,6 @@ export {
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
-export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,
@@ -83,6 +80,9 @@ export type {
   ResilienceEvent,
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
+export { fnv1a } from './runtime/hash.ts'
+export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
+export { processWide } from './runtime/process-wide.ts'
 export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
 export {
   endsWithin,
