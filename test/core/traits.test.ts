@@ -1,11 +1,11 @@
 import {
   algorithmNames,
-  algorithms,
   createLimiter,
   memoryStore,
   type Policy,
   type PolicyFields,
 } from '@sluice/core'
+import { algorithms } from '@sluice/core/backend'
 import { describe, expect, it } from 'vitest'
 import { limiterOf } from '../support/patient-limiter.ts'
 

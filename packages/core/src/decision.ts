@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from './maybe-promise.ts'
+import { isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 import type { Outcome } from './store.ts'
 
 /** Who decided: the store; or, when it failed, the failure mode; or, since there is too much to do, nobody was asked ('shed'). */

@@ -1,18 +1,12 @@
 export type { Algorithm, Counted } from './algorithms/algorithm.ts'
-export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
 export { maxUnits } from './algorithms/max-units.ts'
-export { recordedAt } from './algorithms/sliding-log.ts'
 export {
   type AlgorithmName,
   algorithmNames,
-  algorithmOf,
-  algorithms,
   type CountingName,
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { delayOf, leavesTrace, outcomeOf, unknownOutcome, waitMs } from './engine/outcome.ts'
-export { fnv1a } from './hash.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/holdings.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
@@ -33,7 +27,6 @@ export {
   type ShadowEvent,
   type StoreErrorEvent,
 } from './limiter/observers.ts'
-export { andThen, isPromise, type MaybePromise } from './maybe-promise.ts'
 export {
   isMemoryStore,
   type MemoryStore,
@@ -75,7 +68,6 @@ export {
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
-export { processWide } from './process-wide.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,
@@ -88,6 +80,9 @@ export type {
   ResilienceEvent,
 } from './resilience/resilience-event.ts'
 export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
+export { fnv1a } from './runtime/hash.ts'
+export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
+export { processWide } from './runtime/process-wide.ts'
 export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
 export {
   endsWithin,

@@ -1,7 +1,7 @@
 import type { Check, Receipt } from './check.ts'
-import type { MaybePromise } from './maybe-promise.ts'
 import type { Policy } from './policy/policy.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
+import type { MaybePromise } from './runtime/maybe-promise.ts'
 
 /**
  * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged); a penalty takes nothing

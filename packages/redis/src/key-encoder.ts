@@ -1,5 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
-import { algorithmOf, type Check, type Policy } from '@sluice/core'
+import type { Check, Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import { tags } from './tags.ts'
 import type { Encoding } from './usual-states.ts'
 

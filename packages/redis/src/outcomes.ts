@@ -1,17 +1,13 @@
+import { type Check, type Counted, type CountingName, type Outcome, Receipt } from '@sluice/core'
 import {
   algorithms,
-  type Check,
-  type Counted,
-  type CountingName,
   effectiveWindowMs,
   leavesTrace,
-  type Outcome,
   outcomeOf,
-  Receipt,
   recordedAt,
   remainingUnits,
   waitMs,
-} from '@sluice/core'
+} from '@sluice/core/backend'
 
 /** What the script reports of one key, after all requests of its row. */
 export interface Report {

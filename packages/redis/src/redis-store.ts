@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto'
 import {
   type Ask,
   type Asker,
-  algorithms,
   type Check,
   notify,
   type Outcome,
@@ -11,6 +10,7 @@ import {
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
+import { algorithms } from '@sluice/core/backend'
 import { CallEncoder } from './call.ts'
 import { CallQueue, notSentInTime } from './call-queue.ts'
 import { clientErrors } from './client-errors.ts'

@@ -1,11 +1,5 @@
-import {
-  algorithms,
-  type Check,
-  leavesTrace,
-  type Outcome,
-  type StoreOp,
-  unknownOutcome,
-} from '@sluice/core'
+import type { Check, Outcome, StoreOp } from '@sluice/core'
+import { algorithms, leavesTrace, unknownOutcome } from '@sluice/core/backend'
 import type { Row } from './row.ts'
 
 /** Applies, in one atomic step, what lives in one shard. */

@@ -1,4 +1,5 @@
-import { algorithms, type Check, type CountingName } from '@sluice/core'
+import type { Check, CountingName } from '@sluice/core'
+import { algorithms } from '@sluice/core/backend'
 
 /** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
 export type Encoding = 'packed' | 'sorted-set'

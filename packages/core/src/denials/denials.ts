@@ -1,10 +1,10 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { Policy } from '../policy/policy.ts'
-import { processWide } from '../process-wide.ts'
-import { monotonicMs } from '../resilience/monotonic-clock.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
 import { CheckMap } from './check-map.ts'
 import { Strikes } from './strikes.ts'
@@ -32,7 +32,7 @@ interface Denial {
   readonly changes: number
 }
 
-const maxDenials = 5_000
+const maxDenials = 10_000
 
 /**
  * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a policy has denied a key, it denies the key until

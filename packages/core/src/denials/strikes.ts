@@ -17,7 +17,7 @@ interface Tally {
 /** Has the store count the strikes of a check: its cost says how many. */
 export type Charge = (check: Check) => Promise<void>
 
-const maxTallies = 5_000
+const maxTallies = 10_000
 const maxUntold = 10_000
 
 /**

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
-import { placeOf } from '../hash.ts'
 import type { Policy } from '../policy/policy.ts'
+import { placeOf } from '../runtime/hash.ts'
 
 /** Whether a check is only evaluated: as the check says itself, or by the place of its key, which is another for each policy. */
 function isInShadow({ policy, key, shadow }: Check): boolean {

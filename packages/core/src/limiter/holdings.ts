@@ -1,12 +1,12 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
-import { processWide } from '../process-wide.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import { processWide } from '../runtime/process-wide.ts'
 
 export interface RefundOptions {
   /**

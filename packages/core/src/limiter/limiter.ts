@@ -2,17 +2,19 @@ import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../check.ts'
 import { type Decision, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials.ts'
-import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts'
+import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, show, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
+import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
-import { accessTo } from '../resilience/access-to.ts'
-import type { AskOp } from '../resilience/fallback.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
+import { StoreAccess } from '../resilience/store-access.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
-import type { StoreOp } from '../store.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { processWide } from '../runtime/process-wide.ts'
+import type { Store, StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
 import { Holdings, type RefundOptions } from './holdings.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
@@ -259,4 +261,26 @@ function storeError(error: unknown): SluiceError {
   return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
     cause: error,
   })
+}
+
+const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object, StoreAccess>())
+
+/**
+ * Returns the access to a store. All limiters of a store share it, and all stores that count in the same place.
+ * @param memory the fallback; the first limiter that names one decides for all
+ * @throws SluiceError when another fallback is in use already
+ */
+function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
+  const space = store.space ?? store
+  const known = accesses.get(space)
+  if (known && memory && known.memory !== memory) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+    )
+  }
+  const access = known ?? new StoreAccess(memory ?? memoryStore())
+  accesses.set(space, access)
+  access.listenTo(store)
+  return access
 }

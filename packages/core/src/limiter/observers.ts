@@ -1,10 +1,10 @@
 import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
-import { andThen, isPromise } from '../maybe-promise.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
+import { andThen, isPromise } from '../runtime/maybe-promise.ts'
 import type { Outcome, StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
 

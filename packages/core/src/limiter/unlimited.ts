@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Outcome } from '../store.ts'
 
 /** Asks about the checks that have a limit, and puts those of unlimited policies, about which no store is asked, in their places. */

@@ -4,8 +4,8 @@ import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { States } from '../engine/states.ts'
-import { fnv1a } from '../hash.ts'
 import type { Policy } from '../policy/policy.ts'
+import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Check } from '../check.ts'
 import { engine } from '../engine/engine.ts'
 import { given, knownFields, wholeNumber } from '../options/options.ts'
-import { processWide } from '../process-wide.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { MemoryStates } from './memory-states.ts'
 

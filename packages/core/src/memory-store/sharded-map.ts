@@ -1,4 +1,4 @@
-import { fnv1a } from '../hash.ts'
+import { fnv1a } from '../runtime/hash.ts'
 
 const shards = 64
 /** Characters from the end that choose the shard: what tells addresses, numbers and digests apart. */

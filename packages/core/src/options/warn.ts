@@ -1,4 +1,4 @@
-import { processWide } from '../process-wide.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import { onOneLine } from './options.ts'
 
 declare const console: { warn(message: string): void }

@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { SluiceError } from '../options/errors.ts'
-import { processWide } from '../process-wide.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import type { Store } from '../store.ts'
 import type { Policy } from './policy.ts'
 

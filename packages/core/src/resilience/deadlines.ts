@@ -1,5 +1,5 @@
 import { SluiceError } from '../options/errors.ts'
-import { monotonicMs } from './monotonic-clock.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }

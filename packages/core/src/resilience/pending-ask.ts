@@ -1,10 +1,10 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { AskedRequest, Denials } from '../denials/denials.ts'
+import type { AskOp } from '../outage/fallback.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
 import { Waiting } from './deadlines.ts'
-import type { AskOp } from './fallback.ts'
 
 /** What a limiter wants done when the store does not answer. */
 export interface Caller {

@@ -1,21 +1,20 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import { applyChange } from '../denials/denials.ts'
-import { isPromise, type MaybePromise } from '../maybe-promise.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
+import { passAll, refuseAll, strictest } from '../outage/failure-decision.ts'
+import { Fallback } from '../outage/fallback.ts'
+import { Outage } from '../outage/outage.ts'
+import { Reconciliation } from '../outage/reconciliation.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
-import { Bulletin } from './bulletin.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
-import { passAll, refuseAll, strictest } from './failure-decision.ts'
-import { Fallback } from './fallback.ts'
-import { monotonicMs } from './monotonic-clock.ts'
-import { Outage } from './outage.ts'
 import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
-import { Reconciliation } from './reconciliation.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
-import type { StoreHealth } from './store-health.ts'
+import { type StoreHealth, StoreMonitor } from './store-health.ts'
 
 /** Asks a store for all its limiters: with a deadline, behind a circuit breaker, and with a fallback in local memory. */
 export class StoreAccess implements AnswerHandler {
@@ -27,7 +26,7 @@ export class StoreAccess implements AnswerHandler {
   readonly #breaker = new CircuitBreaker()
   readonly #deadlines = new DeadlinesByDuration(() => this.#store?.lastFailure)
   readonly #reconciliation: Reconciliation
-  readonly #bulletin = new Bulletin()
+  readonly #monitor = new StoreMonitor()
   /** Whether the store answers with promises, as far as is known. */
   #isRemote = false
   readonly #outage = new Outage()
@@ -37,7 +36,7 @@ export class StoreAccess implements AnswerHandler {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.#fallback = new Fallback(memory)
-    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#bulletin.tell(event))
+    this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#monitor.tell(event))
   }
 
   /** Listens to a store of this access, once. */
@@ -45,7 +44,7 @@ export class StoreAccess implements AnswerHandler {
     if (this.#heard.has(store)) return
     this.#heard.add(store)
     this.#store = store
-    store.observe?.((event) => this.#bulletin.tell(event))
+    store.observe?.((event) => this.#monitor.tell(event))
   }
 
   /** How the store is, and what has happened so far. */
@@ -55,12 +54,12 @@ export class StoreAccess implements AnswerHandler {
       isAway: this.#outage.isUnderWay,
       instances: store.instances ?? 1,
       keysOwed: this.#fallback.debts.size,
-      counters: { ...this.#bulletin.counters },
+      counters: { ...this.#monitor.counters },
     }
   }
 
   observe(observer: (event: ResilienceEvent) => void): void {
-    this.#bulletin.observe(observer)
+    this.#monitor.observe(observer)
   }
 
   ask(ask: Question): MaybePromise<Decision> {
@@ -173,7 +172,7 @@ export class StoreAccess implements AnswerHandler {
   #wait(ask: PendingAsk): Promise<Decision> {
     this.#isRemote = true
     if (this.#breaker.state === 'half-open') {
-      this.#bulletin.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
+      this.#monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
     }
     this.#deadlines.of(ask.caller.deadlineMs).add(ask)
     return ask.promise()
@@ -211,7 +210,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   miss(ask: PendingAsk, error: unknown): Decision {
-    this.#bulletin.countMissed()
+    this.#monitor.tellMissed()
     if (ask.request && typeof ask.request === 'object') {
       this.#tired ??= new WeakSet()
       this.#tired.add(ask.request)
@@ -227,7 +226,7 @@ export class StoreAccess implements AnswerHandler {
   #succeeded(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
     this.#outage.beginReturn(monotonicMs())
-    this.#bulletin.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
+    this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#payAll(caller)
   }
 
@@ -246,15 +245,15 @@ export class StoreAccess implements AnswerHandler {
   }
 
   #leave(nowMs: number, error: unknown): void {
-    if (this.#outage.begin(nowMs)) this.#bulletin.tell({ type: 'fallback-entered' })
+    if (this.#outage.begin(nowMs)) this.#monitor.tell({ type: 'fallback-entered' })
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
-    this.#bulletin.tell({ type: 'breaker', state: 'open', retryInMs })
+    this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
     this.#deadlines.missAll(error)
   }
 
   #arrive(caller: Caller, nowMs: number): void {
     this.#breaker.recover()
-    this.#bulletin.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
+    this.#monitor.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
     this.#payAll(caller)
   }
 
@@ -264,7 +263,7 @@ export class StoreAccess implements AnswerHandler {
 
   #without({ op, checks, caller }: Question, isDoubtful = false): Decision {
     this.#outage.countDecision()
-    this.#bulletin.counters.decisionsWithout += 1
+    this.#monitor.counters.decisionsWithout += 1
     const mode = strictest(checks, caller.failureMode)
     if (mode === 'open') return passAll
     // What has been used has to be counted, whoever would have been refused.

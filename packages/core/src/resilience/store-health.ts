@@ -1,3 +1,4 @@
+import { notify } from '../limiter/observers.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
@@ -32,7 +33,34 @@ export interface ResilienceCounters {
   clockSkews: number
 }
 
-export function noCounts(): ResilienceCounters {
+/** Counts the resilience events of a store, and tells the observers of its limiters. */
+export class StoreMonitor {
+  readonly counters: ResilienceCounters = noCounts()
+  readonly #observers = new Set<(event: ResilienceEvent) => void>()
+  #missed = 0
+
+  observe(observer: (event: ResilienceEvent) => void): void {
+    this.#observers.add(observer)
+  }
+
+  tell(event: ResilienceEvent): void {
+    count(this.counters, event)
+    for (const observer of this.#observers) notify(observer, event)
+  }
+
+  /** Counts a check whose deadline has passed. All deadlines that pass at once are one event. */
+  tellMissed(): void {
+    this.#missed += 1
+    if (this.#missed > 1) return
+    void Promise.resolve().then(() => {
+      const checks = this.#missed
+      this.#missed = 0
+      this.tell({ type: 'deadline-missed', checks })
+    })
+  }
+}
+
+function noCounts(): ResilienceCounters {
   return {
     deadlinesMissed: 0,
     breakerOpened: 0,
@@ -45,7 +73,7 @@ export function noCounts(): ResilienceCounters {
   }
 }
 
-export function count(counters: ResilienceCounters, event: ResilienceEvent): void {
+function count(counters: ResilienceCounters, event: ResilienceEvent): void {
   switch (event.type) {
     case 'deadline-missed':
       counters.deadlinesMissed += event.checks

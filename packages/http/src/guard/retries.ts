@@ -1,5 +1,4 @@
 import {
-  algorithmOf,
   andThen,
   type Check,
   createLimiter,
@@ -12,6 +11,7 @@ import {
   type Policy,
   unlimited,
 } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { RequestContext } from '../adapter/context.ts'
 import { joinKey } from '../keys/combine.ts'
 import { header } from '../keys/headers.ts'

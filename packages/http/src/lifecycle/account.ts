@@ -1,5 +1,4 @@
 import {
-  algorithmOf,
   andThen,
   type Decision,
   invalid,
@@ -11,6 +10,7 @@ import {
   show,
   wholeNumber,
 } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { RequestContext } from '../adapter/context.ts'
 import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
 import { inOrder, type Report } from '../user-functions.ts'

@@ -1,4 +1,5 @@
-import { algorithmOf, type Decision, type Limiter, type Outcome, type Policy } from '@sluice/core'
+import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { Hold } from './hold.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */

@@ -1,4 +1,5 @@
-import { algorithmOf, type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
+import { type Decision, type Outcome, type Policy, warnOnce } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { Dialect, PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../routes/scope.ts'
 

@@ -1,4 +1,5 @@
-import { type AlgorithmName, algorithms, given, invalid, oneOf, SluiceError } from '@sluice/core'
+import { type AlgorithmName, given, invalid, oneOf, SluiceError } from '@sluice/core'
+import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import {

@@ -1,4 +1,5 @@
-import { algorithmOf, type Decision, invalid, type Policy } from '@sluice/core'
+import { type Decision, invalid, type Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 
 /** Whether a request is denied by soft policies alone. */
 export function isSoft(

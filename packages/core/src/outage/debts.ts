@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
-import { monotonicMs } from './monotonic-clock.ts'
 import { RecentUnits } from './recent-units.ts'
 
 /** What was admitted here for one key, and the store has to be told of. */

@@ -2,12 +2,11 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import { applyChange } from '../denials/denials.ts'
+import type { Question } from '../resilience/pending-ask.ts'
+import type { ResilienceEvent } from '../resilience/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
-import { DeferredOps } from './deferred-ops.ts'
 import type { Fallback } from './fallback.ts'
-import type { Question } from './pending-ask.ts'
-import type { ResilienceEvent } from './resilience-event.ts'
 
 /** So many debts are paid at once on return, and so much is done that had to wait: the store has traffic to see to. */
 const atOnce = 100
@@ -136,5 +135,32 @@ export class Reconciliation {
       this.#fallback.debts.owe({ ...due, units: left, receipts, isDoubtful: false })
       return undefined
     }
+  }
+}
+
+interface DeferredOp {
+  readonly op: StoreOp
+  readonly checks: readonly Check[]
+}
+
+/** Beyond that the oldest are forgotten: units that are not given back expire, and so do leases. */
+const mostDeferred = 10_000
+
+/** What a store is to be told when it is back: refunds and releases of what it had granted before. */
+class DeferredOps {
+  readonly #deferred: DeferredOp[] = []
+
+  add(op: StoreOp, checks: readonly Check[]): void {
+    this.#deferred.push({ op, checks })
+    if (this.#deferred.length > mostDeferred) this.#deferred.shift()
+  }
+
+  get size(): number {
+    return this.#deferred.length
+  }
+
+  /** The oldest. */
+  takeSome(count: number): readonly DeferredOp[] {
+    return this.#deferred.splice(0, count)
   }
 }
