@@ -101,8 +101,15 @@ export interface Algorithm<
    * units come back when requests end, and not with time.
    */
   msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
-  /** The effective window of what remains (see `effectiveWindowMs`); `undefined` where units do not come back with time. */
-  resetMs(state: State, check: CountingCheck<Settings>, now: number): number | undefined
+  /**
+   * The effective window of what remains (see `effectiveWindowMs`), where `used` units count; `undefined` where units do not come back
+   * with time.
+   */
+  resetMs(
+    state: State,
+    check: CountingCheck<Settings>,
+    at: { now: number; used: number },
+  ): number | undefined
   /** How long a request that is allowed at `now` has to be held. Left out where none ever is. */
   delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**

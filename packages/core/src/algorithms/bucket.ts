@@ -51,7 +51,7 @@ export function bucket<Settings extends object, Options>(
       })
     },
 
-    resetMs: (state, check, now) => resetMs(self, state, { check, now }),
+    resetMs: (state, check, { now, used }) => resetMs(self, state, { check, now, used }),
 
     take(state, check, now) {
       const before = levelAt(state, check, now)

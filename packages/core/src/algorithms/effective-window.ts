@@ -31,13 +31,12 @@ export function remainingUnits(limit: number, capacity: number, used: number): n
 
 /** The effective window of a state, by the questions that every algorithm answers. */
 export function resetMs<State extends Counted, Settings extends object>(
-  { used, capacity, msUntil }: Pick<Algorithm<State, Settings>, 'used' | 'capacity' | 'msUntil'>,
+  { capacity, msUntil }: Pick<Algorithm<State, Settings>, 'capacity' | 'msUntil'>,
   state: State,
-  { check, now }: { check: CountingCheck<Settings>; now: number },
+  { check, now, used }: { check: CountingCheck<Settings>; now: number; used: number },
 ): number {
-  const units = used(state, check, now)
-  if (check.limit === 0 || units === 0) return check.policy.windowMs
+  if (check.limit === 0 || used === 0) return check.policy.windowMs
   const most = capacity(check)
-  const msToNextUnit = msUntil(state, check, { now, target: Math.min(units, most) - 1 })
-  return effectiveWindowMs(check, { used: units, capacity: most, msToNextUnit })
+  const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
+  return effectiveWindowMs(check, { used, capacity: most, msToNextUnit })
 }

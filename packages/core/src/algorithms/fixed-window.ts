@@ -55,7 +55,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       : state.startMs + check.policy.windowMs - now
   },
 
-  resetMs(state, check, now) {
+  resetMs(state, check, { now }) {
     const { windowMs } = check.policy
     return check.limit > 0 && isOpen(state, check, now) ? state.startMs + windowMs - now : windowMs
   },

@@ -59,7 +59,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
 
-  resetMs: (state, check, now) => resetMs(slidingCounter, state, { check, now }),
+  resetMs: (state, check, { now, used }) => resetMs(slidingCounter, state, { check, now, used }),
 
   take(state, check, now) {
     const { windowMs } = check.policy

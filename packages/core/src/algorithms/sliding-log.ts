@@ -1,7 +1,7 @@
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 import type { Algorithm, Counted, CountingCheck, OptionPath } from './algorithm.ts'
-import { resetMs } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
@@ -91,7 +91,16 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return timeAt(state, low) + check.policy.windowMs - now
   },
 
-  resetMs: (state, check, now) => resetMs(slidingLog, state, { check, now }),
+  resetMs(state, check, { now, used }) {
+    const { limit, policy } = check
+    if (limit === 0 || used === 0) return policy.windowMs
+    // Mostly no more than the limit count, and the oldest unit is the next to leave.
+    const msToNextUnit =
+      used <= limit
+        ? timeAt(state, firstAfter(state, now - policy.windowMs)) + policy.windowMs - now
+        : slidingLog.msUntil(state, check, { now, target: limit - 1 })
+    return effectiveWindowMs(check, { used, capacity: limit, msToNextUnit })
+  },
 
   take(state, check, now) {
     const time = recordedAt(check, now)

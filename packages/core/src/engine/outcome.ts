@@ -39,12 +39,13 @@ export function outcomeOf(
   { now, retryAfterMs, delayMs = 0, receipt }: Answer,
 ): Outcome {
   const { policy, limit } = check
+  const used = algorithm.used(state, check, now)
   return {
     policy,
     allowed: retryAfterMs === 0,
     limit,
-    remaining: remainingUnits(limit, algorithm.capacity(check), algorithm.used(state, check, now)),
-    resetMs: algorithm.resetMs(state, check, now),
+    remaining: remainingUnits(limit, algorithm.capacity(check), used),
+    resetMs: algorithm.resetMs(state, check, { now, used }),
     retryAfterMs,
     delayMs,
     receipt,

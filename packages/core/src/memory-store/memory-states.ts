@@ -36,6 +36,8 @@ export class MemoryStates implements States {
   readonly #overflow = new Map<string, Counted>()
   /** The tables that the hand goes over, in turn. */
   readonly #round: Table[] = []
+  /** The table that was asked for last: mostly there is one. */
+  #latest: Table | undefined
   #turn = 0
   #size = 0
   #changes = 0
@@ -55,7 +57,7 @@ export class MemoryStates implements States {
 
   /** The state that counts for a check: that of its key, or, when nothing can make room for one, of its overflow bucket. */
   get(check: Check, now: number): Counted | undefined {
-    const own = this.#tables.get(check.policy.id)?.states.get(boundedKey(check.key))
+    const own = this.#known(check)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
     return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
@@ -84,7 +86,7 @@ export class MemoryStates implements States {
 
   /** Returns whether the key was held. */
   delete(check: Check): boolean {
-    const table = this.#tables.get(check.policy.id)
+    const table = this.#known(check)
     const key = boundedKey(check.key)
     const state = table?.states.get(key)
     if (!table || !state) return false
@@ -141,12 +143,19 @@ export class MemoryStates implements States {
     this.#changes += 1
     if (table.states.size > 0) return
     this.#tables.delete(table.policy.id)
+    this.#latest = undefined
     this.#round.splice(this.#round.indexOf(table), 1)
   }
 
-  #table({ policy }: Check): Table {
-    const known = this.#tables.get(policy.id)
+  #known({ policy }: Check): Table | undefined {
+    if (this.#latest?.policy !== policy) this.#latest = this.#tables.get(policy.id)
+    return this.#latest
+  }
+
+  #table(check: Check): Table {
+    const known = this.#known(check)
     if (known) return known
+    const { policy } = check
     const table = {
       policy,
       algorithm: algorithmOf(policy),
