@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Asker, Check, MaybePromise, Outcome, Store, StoreOp } from '@sluice/core'
+import type { Cancellation, Check, MaybePromise, Outcome, Store, StoreOp } from '@sluice/core'
 import { engine, stateKey, WorkingSet } from '@sluice/core/backend'
 import type { Pool, PoolClient } from 'pg'
 
@@ -16,7 +16,7 @@ export interface PostgresStoreOptions {
 interface Asked {
   readonly op: StoreOp
   readonly checks: readonly Check[]
-  readonly asker: Asker | undefined
+  readonly cancellation: Cancellation | undefined
   resolve(outcomes: readonly Outcome[]): void
   reject(error: unknown): void
 }
@@ -65,9 +65,13 @@ class PostgresStore implements Store {
     this.clock = clock
   }
 
-  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]> {
+  apply(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): MaybePromise<readonly Outcome[]> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ op, checks, asker, resolve, reject })
+      this.#waiting.push({ op, checks, cancellation, resolve, reject })
       this.#working ??= this.#work()
     })
   }
@@ -81,7 +85,9 @@ class PostgresStore implements Store {
     // All requests of this tick travel together.
     await Promise.resolve()
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, mostAsked).filter(({ asker }) => !asker?.answered)
+      const batch = this.#waiting
+        .splice(0, mostAsked)
+        .filter(({ cancellation }) => !cancellation?.answered)
       if (batch.length > 0) await this.#decide(batch)
     }
     this.#working = undefined

@@ -8,7 +8,7 @@ export {
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
-export type { RefundOptions } from './limiter/holdings.ts'
+export type { RefundOptions } from './limiter/follow-ups.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
@@ -83,7 +83,7 @@ export type { ResilienceCounters, StoreHealth } from './resilience/store-health.
 export { fnv1a } from './runtime/hash.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
-export type { Ask, Asker, Outcome, Store, StoreOp } from './store.ts'
+export type { Ask, Cancellation, Outcome, Store, StoreOp } from './store.ts'
 export {
   endsWithin,
   longestTimerMs,

@@ -46,13 +46,13 @@ export interface Outcome {
   readonly receipt: Receipt | undefined
 }
 
-/** Somebody who waits for outcomes, and may have been answered otherwise meanwhile: then a check need not be sent any more. */
-export interface Asker {
+/** A cancellation flag: checks that nobody waits for any more need not be sent. */
+export interface Cancellation {
   answered: boolean
 }
 
 /** One request's checks on their way through a store that answers later. It is the item of the store's own queue. */
-export interface Ask extends Asker {
+export interface Ask extends Cancellation {
   readonly op: StoreOp
   /** A store that cannot hold a limit puts checks of a smaller one in their place. */
   checks: readonly Check[]
@@ -74,7 +74,11 @@ export interface Store {
    * Outcomes stand in the order of the checks.
    * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
    */
-  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): MaybePromise<readonly Outcome[]>
+  apply(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): MaybePromise<readonly Outcome[]>
   /** The same without a promise of its own, for stores that answer later: settles the ask, or fails it. */
   submit?(ask: Ask): void
   /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */

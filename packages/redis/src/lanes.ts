@@ -86,9 +86,9 @@ function promised(row: Row, add: (ask: Ask) => void): Promise<readonly Outcome[]
   return ask.outcomes
 }
 
-/** The request itself is the asker: whoever waits for it may be answered otherwise. */
+/** The request itself is the cancellation: whoever waits for it may be answered otherwise. */
 function rowOf(ask: Ask): Row {
-  return { op: ask.op, checks: ask.checks, keys: ask.keys, asker: ask }
+  return { op: ask.op, checks: ask.checks, keys: ask.keys, cancellation: ask }
 }
 
 function hasOneTag(keys: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-import type { Ask, Asker, Check, Outcome, StoreOp } from '@sluice/core'
+import type { Ask, Cancellation, Check, Outcome, StoreOp } from '@sluice/core'
 import type { Row } from './row.ts'
 
 /** A request of a caller that waits for a promise. */
@@ -7,15 +7,15 @@ export class PromisedAsk implements Ask {
   checks: readonly Check[]
   keys: readonly string[]
   readonly outcomes: Promise<readonly Outcome[]>
-  readonly #asker: Asker | undefined
+  readonly #cancellation: Cancellation | undefined
   #resolve: (outcomes: readonly Outcome[]) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
 
-  constructor({ op, checks, keys, asker }: Row) {
+  constructor({ op, checks, keys, cancellation }: Row) {
     this.op = op
     this.checks = checks
     this.keys = keys
-    this.#asker = asker
+    this.#cancellation = cancellation
     this.outcomes = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -23,7 +23,7 @@ export class PromisedAsk implements Ask {
   }
 
   get answered(): boolean {
-    return this.#asker?.answered ?? false
+    return this.#cancellation?.answered ?? false
   }
 
   settle(outcomes: readonly Outcome[]): void {

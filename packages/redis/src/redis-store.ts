@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import {
   type Ask,
-  type Asker,
+  type Cancellation,
   type Check,
   notify,
   type Outcome,
@@ -36,7 +36,11 @@ import { tags } from './tags.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
-  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): Promise<readonly Outcome[]>
+  apply(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]>
   /** The same without a promise of its own. */
   submit(ask: Ask): void
   /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
@@ -173,10 +177,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       return fleet.instances ?? 1
     },
 
-    apply(op, asked, asker) {
+    apply(op, asked, cancellation) {
       join()
       const checks = boundedChecks(asked)
-      return lanes.apply({ op, checks, keys: keys.keysOf(checks), asker })
+      return lanes.apply({ op, checks, keys: keys.keysOf(checks), cancellation })
     },
 
     submit(ask) {

@@ -1,4 +1,4 @@
-import type { Asker, Check, StoreOp } from '@sluice/core'
+import type { Cancellation, Check, StoreOp } from '@sluice/core'
 
 /** One request: an operation on its checks, and the key of each in Redis. */
 export interface Row {
@@ -6,7 +6,7 @@ export interface Row {
   readonly checks: readonly Check[]
   readonly keys: readonly string[]
   /** Who waits for it, as far as the limiter says. */
-  readonly asker?: Asker | undefined
+  readonly cancellation?: Cancellation | undefined
   /** Whether nobody waits for it any more. */
   readonly answered?: boolean
 }

@@ -31,8 +31,8 @@ export async function applyByShard(
   async function ask(op: StoreOp, part: Part): Promise<readonly Outcome[]> {
     const checks = part.map(({ check }) => check)
     // What settles the request has to be done, whoever waits for it.
-    const asker = op === row.op ? row.asker : undefined
-    const answers = await askShard({ op, checks, keys: part.map(({ key }) => key), asker })
+    const cancellation = op === row.op ? row.cancellation : undefined
+    const answers = await askShard({ op, checks, keys: part.map(({ key }) => key), cancellation })
     // That there was nothing to give back says nothing of the request.
     record(part, op === row.op ? answers : answers.map((one) => ({ ...one, allowed: true })))
     return answers

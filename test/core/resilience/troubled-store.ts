@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type Cancellation,
   type Check,
   type MemoryStore,
   memoryStore,
@@ -13,7 +13,7 @@ type Mood = 'answers' | 'hangs' | 'rejects'
 interface Call {
   readonly op: StoreOp
   readonly checks: readonly Check[]
-  readonly asker: Asker | undefined
+  readonly cancellation: Cancellation | undefined
   /** Answers now: as a store does that was frozen, and decides when it wakes. */
   answer(): void
   fail(error: Error): void
@@ -27,7 +27,11 @@ export class TroubledStore implements Store {
   mood: Mood = 'answers'
   instances?: number
 
-  apply(op: StoreOp, checks: readonly Check[], asker?: Asker): Promise<readonly Outcome[]> {
+  apply(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
     return new Promise((resolve, reject) => {
       let isDone = false
       const once = (work: () => void): void => {
@@ -37,7 +41,7 @@ export class TroubledStore implements Store {
       const call = {
         op,
         checks,
-        asker,
+        cancellation,
         answer: () => once(() => resolve(this.memory.apply(op, checks))),
         fail: (error: Error) => once(() => reject(error)),
       }

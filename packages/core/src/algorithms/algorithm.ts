@@ -93,7 +93,7 @@ export interface Algorithm<
    * The state with stored times that lie after `now` moved to now, since the clock was set back; the same object when there
    * are none.
    */
-  settle(state: State, check: CountingCheck<Settings>, now: number): State
+  clamp(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */
   used(state: State, check: CountingCheck<Settings>, now: number): number
   /**

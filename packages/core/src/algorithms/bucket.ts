@@ -33,7 +33,7 @@ export function bucket<Settings extends object, Options>(
 
     capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
-    settle(state, _check, now) {
+    clamp(state, _check, now) {
       return state.at <= now ? state : { ...state, at: now, endsAt: now + state.endsAt - state.at }
     },
 

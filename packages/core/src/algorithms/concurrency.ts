@@ -54,7 +54,7 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
 
   capacity: ({ limit }) => limit,
 
-  settle(state, { policy }, now) {
+  clamp(state, { policy }, now) {
     const latest = now + policy.windowMs
     if (state.endsAt <= latest) return state
     const running = [...state.running].map(([number, lease]): [number, Lease] => [

@@ -43,7 +43,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
 
   capacity: ({ limit }) => limit,
 
-  settle(state, check, now) {
+  clamp(state, check, now) {
     return state.startMs <= now ? state : { ...state, startMs: startAt(check, now) }
   },
 

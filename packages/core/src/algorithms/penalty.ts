@@ -59,7 +59,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
 
   capacity: ({ limit }) => limit,
 
-  settle(state, _check, now) {
+  clamp(state, _check, now) {
     const { sinceMs, blockedUntil, askedMs } = state
     if (sinceMs <= now && blockedUntil <= now + askedMs) return state
     return {

@@ -30,7 +30,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
 
   capacity: ({ limit }) => limit,
 
-  settle(state, check, now) {
+  clamp(state, check, now) {
     const startMs = windowStart(check, now)
     return state.startMs <= startMs ? state : { ...state, startMs }
   },

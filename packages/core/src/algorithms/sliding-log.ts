@@ -63,7 +63,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
 
   capacity: ({ limit }) => limit,
 
-  settle(state, check, now) {
+  clamp(state, check, now) {
     const latestMs = recordedAt(check, now)
     if (state.lastMs <= latestMs) return state
     const from = firstAfter(state, latestMs - 1)

@@ -5,7 +5,7 @@ import type { Policy } from '../policy/policy.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
 import { CheckMap } from './check-map.ts'
 import { Strikes } from './strikes.ts'
 
@@ -217,11 +217,11 @@ export function applyChange(
   store: Store,
   op: StoreOp,
   checks: readonly Check[],
-  asker?: Asker,
+  cancellation?: Cancellation,
 ): MaybePromise<readonly Outcome[]> {
   const denials = denialsOf(store)
   denials?.forget(op, checks)
-  const outcomes = store.apply(op, checks, asker)
+  const outcomes = store.apply(op, checks, cancellation)
   if (denials && op !== 'charge' && isPromise(outcomes)) {
     const done = () => denials.forget(op, checks)
     outcomes.then(done, done)

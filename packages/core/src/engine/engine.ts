@@ -17,7 +17,7 @@ export const engine: { readonly [op in StoreOp]: Operation } = {
   consume,
   peek,
   charge: (states, checks, now) =>
-    checks.map((check) => charge(states, { check, now, state: settled(states, check, now) })),
+    checks.map((check) => charge(states, { check, now, state: stateOf(states, check, now) })),
   refund: (states, checks, now) => checks.map((check) => refund(states, check, now)),
   release: (states, checks, now) => checks.map((check) => refund(states, check, now)),
   renew: (states, checks, now) => checks.map((check) => renew(states, check, now)),
@@ -36,11 +36,11 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   const [only] = checks
   // Most requests have one check, which needs no lists.
   if (only && checks.length === 1) {
-    const found = { check: only, now, state: settled(states, only, now) }
+    const found = { check: only, now, state: stateOf(states, only, now) }
     const wait = waitOf(found)
     return [wait === 0 ? taken(states, found) : denied(states, found, wait)]
   }
-  const found = checks.map((check) => ({ check, now, state: settled(states, check, now) }))
+  const found = checks.map((check) => ({ check, now, state: stateOf(states, check, now) }))
   const waits = found.map(waitOf)
   if (waits.some((wait) => wait > 0)) {
     return found.map((one, index) => denied(states, one, waits[index] ?? 0))
@@ -93,7 +93,7 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
     return {
       algorithm,
       check,
-      state: state ? algorithm.settle(state, check, now) : algorithm.create(),
+      state: state ? algorithm.clamp(state, check, now) : algorithm.create(),
     }
   })
   const waits = counters.map((counter) => waitMs(counter, counter.check, now))
@@ -108,7 +108,7 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
 }
 
 function refund(states: States, check: Check, now: number): Outcome {
-  const state = settled(states, check, now)
+  const state = stateOf(states, check, now)
   const algorithm = algorithmOf(check.policy)
   const { receipt } = check
   let isGivenBack = false
@@ -117,18 +117,18 @@ function refund(states: States, check: Check, now: number): Outcome {
     // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
     if (algorithm.endsAt(state, check) <= now) states.delete(check)
   }
-  return settledOutcome({ check, now, state }, isGivenBack)
+  return changeOutcome({ check, now, state }, isGivenBack)
 }
 
-/** @param isFound whether there was anything to settle */
-function settledOutcome(found: Found, isFound: boolean): Outcome {
+/** @param isFound whether there was anything to change */
+function changeOutcome(found: Found, isFound: boolean): Outcome {
   const { check, now } = found
   const outcome = outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
   return isFound ? outcome : { ...outcome, allowed: false }
 }
 
 function renew(states: States, check: Check, now: number): Outcome {
-  const state = settled(states, check, now)
+  const state = stateOf(states, check, now)
   const { receipt, policy } = check
   const isHeld =
     state !== undefined &&
@@ -140,18 +140,18 @@ function renew(states: States, check: Check, now: number): Outcome {
 }
 
 function reset(states: States, check: Check, now: number): Outcome {
-  const state = settled(states, check, now)
+  const state = stateOf(states, check, now)
   const used = state ? algorithmOf(check.policy).used(state, check, now) : 0
   const isFound = states.delete(check) && used > 0
-  return settledOutcome({ check, now, state: undefined }, isFound)
+  return changeOutcome({ check, now, state: undefined }, isFound)
 }
 
 function block(states: States, check: Check, now: number): Outcome {
   const algorithm = algorithmOf(check.policy)
-  const state = living({ check, now, state: settled(states, check, now) }, states)
+  const state = living({ check, now, state: stateOf(states, check, now) }, states)
   const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
   algorithm.block?.(state, check, now)
-  if (states.get(check, now) === state) return settledOutcome({ check, now, state }, isFound)
+  if (states.get(check, now) === state) return changeOutcome({ check, now, state }, isFound)
   throw new SluiceError(
     'SLUICE_STORE_FAILED',
     'the store is full of keys that are exhausted, so nothing was blocked; raise the maxKeys of memoryStore()',
@@ -159,11 +159,11 @@ function block(states: States, check: Check, now: number): Outcome {
 }
 
 /** What a key has taken, with no time in it later than `now`; it stays the same object, since receipts know it. */
-function settled(states: States, check: Check, now: number): Counted | undefined {
+function stateOf(states: States, check: Check, now: number): Counted | undefined {
   const state = states.get(check, now)
   if (!state) return undefined
-  const repaired = algorithmOf(check.policy).settle(state, check, now)
-  return repaired === state ? state : Object.assign(state, repaired)
+  const clamped = algorithmOf(check.policy).clamp(state, check, now)
+  return clamped === state ? state : Object.assign(state, clamped)
 }
 
 interface Taken {

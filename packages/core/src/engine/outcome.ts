@@ -24,7 +24,7 @@ export function delayOf({ algorithm, state }: Counter, check: Check, now: number
 }
 
 /** What an outcome tells that is not read from the state after the charge. */
-export interface Answer {
+export interface OutcomeParts {
   readonly now: number
   readonly retryAfterMs: number
   /** @default 0 */
@@ -36,7 +36,7 @@ export interface Answer {
 export function outcomeOf(
   { algorithm, state }: Counter,
   check: Check,
-  { now, retryAfterMs, delayMs = 0, receipt }: Answer,
+  { now, retryAfterMs, delayMs = 0, receipt }: OutcomeParts,
 ): Outcome {
   const { policy, limit } = check
   const used = algorithm.used(state, check, now)

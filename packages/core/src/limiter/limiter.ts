@@ -16,7 +16,7 @@ import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.
 import { processWide } from '../runtime/process-wide.ts'
 import type { Store, StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
-import { Holdings, type RefundOptions } from './holdings.ts'
+import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { notify, notifyDecided } from './observers.ts'
 import { askLimited, isLimited } from './unlimited.ts'
@@ -102,7 +102,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const denials = denialsOf(store)
   const onFailure = reportFailure
   const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
-  const holdings = new Holdings(access, caller)
+  const followUps = new FollowUps(access, caller)
   if (options.onResilience) access.observe(options.onResilience)
 
   function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
@@ -187,9 +187,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     chargeChecks,
     strike: (check) =>
       void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
-    refund: (decision, refund) => holdings.refund(decision, refund),
-    release: (decision) => holdings.release(decision),
-    renew: (decision) => holdings.renew(decision),
+    refund: (decision, refund) => followUps.refund(decision, refund),
+    release: (decision) => followUps.release(decision),
+    renew: (decision) => followUps.renew(decision),
 
     async reset(key) {
       return overwrite('reset', allChecksOf(key).filter(isLimited))

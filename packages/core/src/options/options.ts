@@ -1,7 +1,7 @@
 import { type ErrorCode, SluiceError } from './errors.ts'
 
 /** What an option is told about itself, so that its message names the place. */
-export interface Place {
+export interface OptionPlace {
   /** The option as the user writes it: `limit`, `policies[1].window`. */
   readonly option: string
   readonly code?: ErrorCode
@@ -55,7 +55,7 @@ export function isWholeNumber(
 }
 
 /** Returns `value` when it is a whole number in `range`, else throws an error that names the option and the fix. */
-export function wholeNumber(value: unknown, place: Place, range: Range): number {
+export function wholeNumber(value: unknown, place: OptionPlace, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
   throw invalid(place, value, `a whole number from ${min} to ${max}`)
@@ -66,13 +66,17 @@ export function given<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
 
-export function oneOf<T extends string>(value: unknown, place: Place, legal: readonly T[]): T {
+export function oneOf<T extends string>(
+  value: unknown,
+  place: OptionPlace,
+  legal: readonly T[],
+): T {
   const found = legal.find((item) => item === value)
   if (found !== undefined) return found
   throw invalid(place, value, `one of ${legal.map((item) => `'${item}'`).join(', ')}`)
 }
 
-export function flag(value: unknown, place: Place, otherwise: boolean): boolean {
+export function flag(value: unknown, place: OptionPlace, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
   if (typeof value === 'boolean') return value
   throw invalid(place, value, 'true or false')
@@ -102,7 +106,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
     if (known.includes(field)) continue
     throw new SluiceError(
       'SLUICE_OPTION_UNKNOWN',
-      `${where}: there is no option ${show(field)}${whatIsMeant(field, known)}`,
+      `${where}: there is no option ${show(field)}${suggestion(field, known)}`,
     )
   }
 }
@@ -111,8 +115,8 @@ export function knownFields(options: unknown, where: string, known: readonly str
 const mostListed = 12
 
 /** Says which option was probably meant, or which there are: a guard has fifty. */
-function whatIsMeant(field: string, known: readonly string[]): string {
-  const near = [meant.get(field), known.find((name) => isNear(name, field))].find(
+function suggestion(field: string, known: readonly string[]): string {
+  const near = [misnomers.get(field), known.find((name) => isNear(name, field))].find(
     (name) => name !== undefined && known.includes(name),
   )
   if (near !== undefined) return ` (did you mean '${near}'?)`
@@ -137,7 +141,7 @@ function sharedPairs(name: string, other: string): number {
 }
 
 /** What users of other limiters write, in the words of this one. */
-const meant: ReadonlyMap<string, string> = new Map([
+const misnomers: ReadonlyMap<string, string> = new Map([
   ['max', 'limit'],
   ['points', 'limit'],
   ['windowMs', 'window'],
@@ -160,7 +164,7 @@ function isNear(name: string, field: string): boolean {
   return a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2
 }
 
-export function invalid(place: Place, value: unknown, legal: string): SluiceError {
+export function invalid(place: OptionPlace, value: unknown, legal: string): SluiceError {
   return new SluiceError(
     place.code ?? 'SLUICE_OPTION_INVALID',
     `${place.option} must be ${legal}, but is ${show(value)}`,

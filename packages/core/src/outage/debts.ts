@@ -75,18 +75,18 @@ export class Debts {
   }
 
   /** What the store has taken, as it says now. Returns whether some of it was owed still: else it was paid, or counts no more. */
-  strikeDoubtful(receipt: Receipt): boolean {
+  cancelDoubtful(receipt: Receipt): boolean {
     const { check } = receipt
     const debt = this.#debts.get(keyId(check))
     if (!debt?.doubtful.delete(receipt)) return false
-    return this.#strike(check, check.cost) > 0
+    return this.#cancel(check, check.cost) > 0
   }
 
   /** What nobody has any more, if it is owed: so many units of it count still. The rest of it, if any, is owed for certain. */
-  strike(receipt: Receipt, units: number): void {
+  cancel(receipt: Receipt, units: number): void {
     const debt = this.#debts.get(keyId(receipt.check))
     if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
-    if (this.#batches.get(receipt)?.isOwed) this.#strike(receipt.check, units)
+    if (this.#batches.get(receipt)?.isOwed) this.#cancel(receipt.check, units)
   }
 
   /** Takes out what one key owes for certain. */
@@ -117,14 +117,14 @@ export class Debts {
     if (debt) this.#end(keyId(check), debt)
   }
 
-  #strike(check: Check, units: number): number {
+  #cancel(check: Check, units: number): number {
     const id = keyId(check)
     const debt = this.#debts.get(id)
     if (!debt) return 0
     const nowMs = monotonicMs()
-    const struck = debt.units.take(units, nowMs)
+    const cancelled = debt.units.take(units, nowMs)
     if (debt.units.total(nowMs) === 0) this.#end(id, debt)
-    return struck
+    return cancelled
   }
 
   #due(id: string, debt: Debt, kept: number): Due | undefined {

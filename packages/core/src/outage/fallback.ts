@@ -67,7 +67,7 @@ export class Fallback {
   }
 
   /** With what has to be given back at the store too, since it has it already. */
-  settle(
+  followUp(
     op: StoreOp,
     checks: readonly Check[],
   ): { outcomes: readonly Outcome[]; atStore: readonly Check[] } {
@@ -82,7 +82,7 @@ export class Fallback {
       const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
       this.#countGivenBack(receipt, units)
       const twin = this.#twins.get(receipt)
-      if (!twin) this.debts.strike(receipt, units)
+      if (!twin) this.debts.cancel(receipt, units)
       else if (twin.isItsOwn) atStore.push(this.#giveBack(twin.receipt, check.cost))
       else if (units > 0) atStore.push(this.#giveBack(twin.receipt, units))
     }
@@ -179,7 +179,7 @@ function unitsNow({ receipt }: Check): number {
   const { check, incarnation } = receipt
   const algorithm = algorithmOf(check.policy)
   const now = Date.now()
-  return algorithm.used(algorithm.settle(incarnation as Counted, check, now), check, now)
+  return algorithm.used(algorithm.clamp(incarnation as Counted, check, now), check, now)
 }
 
 function firstOf(ids: ReadonlySet<string>): string {

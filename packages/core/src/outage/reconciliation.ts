@@ -78,7 +78,7 @@ export class Reconciliation {
     if (algorithmOf(check.policy).counts === 'leases') return false
     if (meanwhile.source !== 'fallback') return true
     // What was given back meanwhile, or paid, is owed no more, and must not be paid twice.
-    return local?.receipt !== undefined && this.#fallback.debts.strikeDoubtful(local.receipt)
+    return local?.receipt !== undefined && this.#fallback.debts.cancelDoubtful(local.receipt)
   }
 
   /** Tells the store of all that was admitted without it. */

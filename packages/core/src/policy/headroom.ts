@@ -1,7 +1,7 @@
 import { given, invalid } from '../options/options.ts'
 
 /** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
-const whole = 1_000_000
+const millionths = 1_000_000
 
 /**
  * Checks the share of a limit that is left to others.
@@ -20,9 +20,9 @@ export function headroomOf(value: unknown, option: string): number {
 /** A limit without its headroom, rounded down; 1 at least where anything is allowed at all, and `Infinity` as it is. */
 export function withoutHeadroom(limit: number, headroom: number): number {
   if (headroom === 0 || limit === 0 || limit === Number.POSITIVE_INFINITY) return limit
-  const kept = whole - Math.round(headroom * whole)
+  const kept = millionths - Math.round(headroom * millionths)
   // In two parts, so that no product leaves what doubles hold exactly.
-  const rest = limit % whole
-  const below = ((limit - rest) / whole) * kept + Math.floor((rest * kept) / whole)
+  const rest = limit % millionths
+  const below = ((limit - rest) / millionths) * kept + Math.floor((rest * kept) / millionths)
   return Math.max(1, below)
 }

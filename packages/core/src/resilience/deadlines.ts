@@ -5,10 +5,10 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 
 /** Somebody who waits for an answer. The links are those of the list that holds it: nothing is kept of those who were answered. */
-export abstract class Waiting {
+export abstract class DeadlineEntry {
   dueAt = 0
-  previous: Waiting | undefined
-  next: Waiting | undefined
+  previous: DeadlineEntry | undefined
+  next: DeadlineEntry | undefined
   isListed = false
 
   /** Told when the time is over, with one error for all whose time is over at once. */
@@ -22,8 +22,8 @@ const toleratedLateMs = 5
 class Deadlines {
   readonly #durationMs: number
   readonly #reason: () => Error | undefined
-  #first: Waiting | undefined
-  #last: Waiting | undefined
+  #first: DeadlineEntry | undefined
+  #last: DeadlineEntry | undefined
   #isTimed = false
   #mayGrace = true
 
@@ -33,27 +33,27 @@ class Deadlines {
     this.#reason = reason
   }
 
-  add(waiting: Waiting): void {
-    waiting.dueAt = monotonicMs() + this.#durationMs
-    waiting.isListed = true
-    waiting.previous = this.#last
-    if (this.#last) this.#last.next = waiting
-    else this.#first = waiting
-    this.#last = waiting
+  add(entry: DeadlineEntry): void {
+    entry.dueAt = monotonicMs() + this.#durationMs
+    entry.isListed = true
+    entry.previous = this.#last
+    if (this.#last) this.#last.next = entry
+    else this.#first = entry
+    this.#last = entry
     if (!this.#isTimed) this.#schedule(this.#durationMs)
   }
 
   /** For whoever was answered in time. */
-  remove(waiting: Waiting): void {
-    if (!waiting.isListed) return
-    const { previous, next } = waiting
+  remove(entry: DeadlineEntry): void {
+    if (!entry.isListed) return
+    const { previous, next } = entry
     if (previous) previous.next = next
     else this.#first = next
     if (next) next.previous = previous
     else this.#last = previous
-    waiting.previous = undefined
-    waiting.next = undefined
-    waiting.isListed = false
+    entry.previous = undefined
+    entry.next = undefined
+    entry.isListed = false
   }
 
   /** Lets all go who wait now, before their time. */
@@ -128,7 +128,7 @@ export class DeadlinesByDuration {
   }
 }
 
-class WaitingPromise extends Waiting {
+class PromiseEntry extends DeadlineEntry {
   readonly #reject: (error: unknown) => void
 
   constructor(reject: (error: unknown) => void) {
@@ -144,8 +144,8 @@ class WaitingPromise extends Waiting {
 /** What a promise comes to; rejects when that takes too long. */
 export function inTime<T>(promise: Promise<T>, deadlines: Deadlines): Promise<T> {
   return new Promise((resolve, reject) => {
-    const waiting = new WaitingPromise(reject)
-    deadlines.add(waiting)
-    promise.then(resolve, reject).finally(() => deadlines.remove(waiting))
+    const entry = new PromiseEntry(reject)
+    deadlines.add(entry)
+    promise.then(resolve, reject).finally(() => deadlines.remove(entry))
   })
 }

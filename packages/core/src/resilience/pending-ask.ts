@@ -4,7 +4,7 @@ import type { AskedRequest, Denials } from '../denials/denials.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
-import { Waiting } from './deadlines.ts'
+import { DeadlineEntry } from './deadlines.ts'
 
 /** What a limiter wants done when the store does not answer. */
 export interface Caller {
@@ -39,7 +39,7 @@ export interface AnswerHandler {
 }
 
 /** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
-export class PendingAsk extends Waiting implements Question, Ask, AskedRequest {
+export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedRequest {
   readonly op: AskOp
   checks: readonly Check[]
   readonly caller: Caller

@@ -9,7 +9,7 @@ import { Outage } from '../outage/outage.ts'
 import { Reconciliation } from '../outage/reconciliation.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Asker, Outcome, Store, StoreOp } from '../store.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
@@ -31,7 +31,7 @@ export class StoreAccess implements AnswerHandler {
   #isRemote = false
   readonly #outage = new Outage()
   /** Requests that have waited their time out; `undefined` until there is one. */
-  #tired: WeakSet<object> | undefined
+  #timedOut: WeakSet<object> | undefined
 
   constructor(memory: MemoryStore) {
     this.memory = memory
@@ -63,7 +63,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   ask(ask: Question): MaybePromise<Decision> {
-    if (ask.request && this.#tired?.has(ask.request)) {
+    if (ask.request && this.#timedOut?.has(ask.request)) {
       const decision = this.#without(ask)
       this.#payUp(ask)
       return decision
@@ -74,14 +74,14 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** Settles what a decision took, where it was taken. `undefined` when that failed, or has to wait until the store is back. */
-  async settle(
+  async followUp(
     op: StoreOp,
     { source }: Decision,
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[] | undefined> {
     if (source === 'fallback') {
-      const { outcomes, atStore } = this.#fallback.settle(op, checks)
+      const { outcomes, atStore } = this.#fallback.followUp(op, checks)
       if (atStore.length === 0) return outcomes
       if (this.#breaker.state !== 'closed') this.#reconciliation.defer('refund', atStore)
       else void this.#reconciliation.apply(caller.store, 'refund', atStore)
@@ -134,15 +134,15 @@ export class StoreAccess implements AnswerHandler {
     const denied = denials?.answer(ask.op, ask.checks)
     if (denied) return this.#known(denied)
     if (store.submit) return this.#submit(new PendingAsk(ask, this), store)
-    const asker = this.#isRemote || denials ? new PendingAsk(ask, this) : undefined
+    const cancellation = this.#isRemote || denials ? new PendingAsk(ask, this) : undefined
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = store.apply(ask.op, ask.checks, asker)
+      outcomes = store.apply(ask.op, ask.checks, cancellation)
     } catch (error) {
       return this.#failed(error, ask, false)
     }
     if (isPromise(outcomes)) {
-      const pending = asker ?? new PendingAsk(ask, this)
+      const pending = cancellation ?? new PendingAsk(ask, this)
       outcomes.then(
         (found) => this.hear(pending, found),
         (error: unknown) => this.lose(pending, error),
@@ -212,8 +212,8 @@ export class StoreAccess implements AnswerHandler {
   miss(ask: PendingAsk, error: unknown): Decision {
     this.#monitor.tellMissed()
     if (ask.request && typeof ask.request === 'object') {
-      this.#tired ??= new WeakSet()
-      this.#tired.add(ask.request)
+      this.#timedOut ??= new WeakSet()
+      this.#timedOut.add(ask.request)
     }
     return this.#failed(error, ask, true)
   }
@@ -278,9 +278,9 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const asker: Asker = { answered: false }
+    const cancellation: Cancellation = { answered: false }
     // A refund or a release has to be done, whoever waits for it.
-    const canceller = op === 'refund' || op === 'release' ? undefined : asker
+    const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
     try {
       const answer = applyChange(caller.store, op, checks, canceller)
       if (!isPromise(answer)) return answer
@@ -291,7 +291,7 @@ export class StoreAccess implements AnswerHandler {
       this.#noteFailure(caller, error)
       throw error
     } finally {
-      asker.answered = true
+      cancellation.answered = true
     }
   }
 }

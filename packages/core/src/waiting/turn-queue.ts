@@ -120,7 +120,7 @@ export class TurnQueue<Grant> {
     try {
       const answer = await this.#source.ask(cost)
       if ('retryMs' in answer) return answer.retryMs
-      // The asker may have left, or another waiter may have come before it. Whoever is first now, and as cheap, has the units.
+      // The cancellation may have left, or another waiter may have come before it. Whoever is first now, and as cheap, has the units.
       const first = this.#waiters[0]
       if (first?.cost === cost) await first.take(answer.grant)
       else await this.#source.giveBack(answer.grant)

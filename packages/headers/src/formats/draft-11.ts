@@ -3,7 +3,6 @@ import { effectiveResetMs } from '../retry-after.ts'
 import { wholeSeconds } from '../seconds.ts'
 import { isKey, serialiseBytes, serialiseString } from '../structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
-import { isEclipsed } from './eclipsed.ts'
 
 /** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in the order of configuration. */
 export const draft11: DialectFormat = {
@@ -22,7 +21,7 @@ function addLists(
     const limit = shownLimit(state)
     const item = limit === undefined ? undefined : policyItem(state, limit)
     if (limit === undefined || item === undefined) continue
-    if (states.length > 1 && isEclipsed(state, index, states)) continue
+    if (states.length > 1 && isDuplicate(state, index, states)) continue
     policies += policies === '' ? item.policy : `, ${item.policy}`
 
     const remaining = shownRemaining(state, limit)
@@ -96,4 +95,22 @@ const ownKeys = ['q', 'qu', 'w', 'pk']
 function vendorParameter({ vendor }: PolicyState): string {
   if (vendor === undefined || !isKey(vendor) || ownKeys.includes(vendor)) return ''
   return `;${vendor}`
+}
+
+/**
+ * Returns true when another policy of the same name is listed instead. Limiters in one chain may share a name, and a list with two items
+ * of one name would contradict itself. The policy with the lower remaining is listed; of equals, the first.
+ */
+function isDuplicate(state: PolicyState, index: number, states: readonly PolicyState[]): boolean {
+  return states.some((other, otherIndex) => {
+    if (otherIndex === index || other.name !== state.name) return false
+    if (shownLimit(other) === undefined) return false
+    const difference = unitsLeft(other) - unitsLeft(state)
+    return difference < 0 || (difference === 0 && otherIndex < index)
+  })
+}
+
+/** Unknown counts as plenty: a policy that can tell is worth more than one that cannot. */
+function unitsLeft(state: PolicyState): number {
+  return shownRemaining(state, shownLimit(state) ?? 0) ?? Number.MAX_VALUE
 }

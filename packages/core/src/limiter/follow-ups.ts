@@ -25,8 +25,8 @@ const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Rec
 /** What a decision took and has not given back. */
 type Held = Check & { readonly receipt: Receipt }
 
-/** Settles what decisions hold: their own policies', and those' in shadow, as soon as that is known. */
-export class Holdings {
+/** Refunds, releases and renews what decisions hold, in the policies that are enforced and in those in shadow. */
+export class FollowUps {
   readonly #access: StoreAccess
   readonly #caller: Caller
 
@@ -44,7 +44,7 @@ export class Holdings {
     if (policies !== undefined && !Array.isArray(policies)) {
       throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
     }
-    return this.#settle('refund', decision, (held) => {
+    return this.#followUp('refund', decision, (held) => {
       if (policies?.some(({ id }) => id === held.policy.id) === false) return undefined
       if (units === undefined) return held
       const cost = Math.min(units, held.cost)
@@ -53,7 +53,7 @@ export class Holdings {
   }
 
   async release(decision: Decision): Promise<boolean> {
-    return this.#settle('release', decision, (held) => (isLease(held) ? held : undefined))
+    return this.#followUp('release', decision, (held) => (isLease(held) ? held : undefined))
   }
 
   async renew(decision: Decision): Promise<boolean> {
@@ -64,18 +64,18 @@ export class Holdings {
   }
 
   /** @param share what is given back of what one policy took; `undefined` for nothing */
-  async #settle(
+  async #followUp(
     op: 'refund' | 'release',
     decision: Decision,
     share: (held: Held) => Held | undefined,
   ): Promise<boolean> {
-    const own = this.#settleOne(op, decision, share)
+    const own = this.#followUpOne(op, decision, share)
     const shadows = decision.shadow ? await decision.shadow.decisions : []
-    const others = shadows.map((shadow) => this.#settleOne(op, shadow, share))
+    const others = shadows.map((shadow) => this.#followUpOne(op, shadow, share))
     return (await Promise.all([own, ...others])).includes(true)
   }
 
-  #settleOne(
+  #followUpOne(
     op: 'refund' | 'release',
     decision: Decision,
     share: (held: Held) => Held | undefined,
@@ -83,14 +83,14 @@ export class Holdings {
     const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
     if (checks.length === 0) return false
     for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
-    const settled = this.#access.settle(op, decision, checks, this.#caller)
-    return settled.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
+    const changed = this.#access.followUp(op, decision, checks, this.#caller)
+    return changed.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {
     const leases = heldBy(decision).filter(isLease)
     if (leases.length === 0) return false
-    const outcomes = await this.#access.settle('renew', decision, leases, this.#caller)
+    const outcomes = await this.#access.followUp('renew', decision, leases, this.#caller)
     return outcomes?.every(({ allowed }) => allowed) ?? false
   }
 }
