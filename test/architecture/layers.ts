@@ -25,6 +25,7 @@ const SCOPE = '@sluice/'
 const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/core/backend', '@sluice/core'],
   ['@sluice/http/adapter', '@sluice/http'],
+  ['@sluice/http/exports', '@sluice/http'],
 ])
 
 export interface ImportSite {

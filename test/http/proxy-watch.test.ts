@@ -12,8 +12,17 @@ beforeEach(() => {
 /** A watch whose warnings were never given before, and what it sees. */
 function watch() {
   tests += 1
-  const advice = { untrusted: `trust one ${tests}`, oneAddress: `trust more ${tests}` }
-  return { advice, proxies: new ProxyWatch(advice) }
+  const settings = {
+    trust: `trust ${tests}`,
+    trustOne: 'trust one',
+    count: `count ${tests}`,
+    trustAll: 'trust all',
+  }
+  const advice = {
+    untrusted: `a request came with X-Forwarded-For, but trust ${tests} is off, so the address of the connection is counted; trust one, and with none have the header removed`,
+    oneAddress: `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: count ${tests} may trust fewer proxies than there are, so that all clients share one limit; trust all. One very busy client looks the same: then all is well`,
+  }
+  return { advice, proxies: new ProxyWatch(settings) }
 }
 
 const fake = (i: number) => `198.51.100.${i % 250}, 10.0.0.1`

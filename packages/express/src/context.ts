@@ -10,95 +10,87 @@ import {
   type ResponseBody,
   routeScope,
   type Scope,
+  sendByNode,
   settleAfter,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
-  untrusted:
-    `a request came with X-Forwarded-For, but 'trust proxy' is off, so the address of the connection is counted; behind ` +
-    `one proxy call app.set('trust proxy', 1), and with none have the header removed`,
-  oneAddress:
-    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: 'trust proxy' may ` +
-    `trust fewer proxies than there are, so that all clients share one limit; call app.set('trust proxy', <number of ` +
-    `proxies>), as in app.set('trust proxy', 2). One very busy client looks the same: then all is well`,
+  trust: `'trust proxy'`,
+  trustOne: `behind one proxy call app.set('trust proxy', 1)`,
+  count: `'trust proxy'`,
+  trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
 })
 
-/** What Sluice sees of an Express request. */
+/** A request of Express, as Sluice sees it. */
 export class RequestView implements HttpRequest {
-  readonly #native: Request
-  readonly #isForAllMethods: boolean
+  readonly native: Request
 
-  constructor(native: Request, isForAllMethods = false) {
-    this.#native = native
-    this.#isForAllMethods = isForAllMethods
+  constructor(native: Request) {
+    this.native = native
   }
 
   get method(): string {
-    return this.#native.method
+    return this.native.method
   }
 
   /** Relative to where the limiter is mounted. */
   get path(): string {
-    return this.#native.path
+    return this.native.path
   }
 
   get route(): string | undefined {
-    const route = routeOf(this.#native)
+    const route = routeOf(this.native)
     return route && String(route.path)
   }
 
   get ip(): string | undefined {
-    const { headers, app, ip } = this.#native
+    const { headers, app, ip } = this.native
     const forwarded = headers['x-forwarded-for']
     if (forwarded !== undefined) proxyWatch.see(String(forwarded), ip, app.get('trust proxy'))
     return ip
   }
 
-  get isForAllMethods(): boolean {
-    return this.#isForAllMethods
-  }
-
   get content(): RequestContent {
-    const { originalUrl: url, body: parsed } = this.#native
-    return { url, parsed, stream: this.#native }
+    const { originalUrl: url, body: parsed } = this.native
+    return { url, parsed, stream: this.native }
   }
 
   header(name: string): string | undefined {
-    return this.#native.get(name)
+    return this.native.get(name)
   }
 }
 
 interface ContextPlace {
   /** It may stand on a route. */
   readonly middleware: RequestHandler
+  readonly next: NextFunction
   /** The property of the request that has the decision. */
   readonly property: string
 }
 
 /** A request of Express at one `rateLimit`. */
-export class ExpressContext implements AdapterContext<Request, RateLimitHandler> {
-  readonly native: Request
-  readonly request: RequestView
+export class ExpressContext
+  extends RequestView
+  implements AdapterContext<Request, RateLimitHandler>
+{
   readonly response: Response
   readonly scope: Scope
-  readonly #next: NextFunction
-  readonly #property: string
+  readonly isForAllMethods: boolean
+  readonly #place: ContextPlace
 
-  constructor(
-    native: Request,
-    response: Response,
-    next: NextFunction,
-    { middleware, property }: ContextPlace,
-  ) {
-    const place = placeOf(middleware, native)
-    this.native = native
-    this.request = new RequestView(native, place?.isForAll)
+  constructor(native: Request, response: Response, place: ContextPlace) {
+    super(native)
+    const route = placeOf(place.middleware, native)
     this.response = response
-    this.scope = place ? routeScope(place.isForAll ? undefined : native.method, place.path) : ''
-    this.#next = next
-    this.#property = property
+    this.scope = route ? routeScope(route.isForAll ? undefined : native.method, route.path) : ''
+    this.isForAllMethods = route?.isForAll === true
+    this.#place = place
+  }
+
+  get request(): HttpRequest {
+    return this
   }
 
   settleAtEnd(hold: Hold): void {
@@ -106,23 +98,21 @@ export class ExpressContext implements AdapterContext<Request, RateLimitHandler>
   }
 
   showDecision(decision: RequestDecision): void {
-    Reflect.set(this.native, this.#property, decision)
+    Reflect.set(this.native, this.#place.property, decision)
   }
 
+  /** Not by Express' `send`, which would add a charset: problem+json does not have one. */
   send(status: number, { contentType, text }: ResponseBody): void {
-    // Not Express' `send`, which would add a charset: problem+json does not have one.
-    this.response.status(status).setHeader('Content-Type', contentType)
-    // Node finds out the length of what it sends: of the answer to a HEAD, nothing.
-    this.response.setHeader('Content-Length', Buffer.byteLength(text)).end(text)
+    sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
   }
 
   setStatus(status: number): void {
     this.response.status(status)
   }
 
-  callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): unknown {
-    this.response.status(refusal.status)
-    return handler(this.native, this.response, this.#next, refusal.decision)
+  callHandler(handler: RateLimitHandler, { status, decision }: Reject<RateLimitHandler>): unknown {
+    this.response.status(status)
+    return handler(this.native, this.response, this.#place.next, decision)
   }
 }
 

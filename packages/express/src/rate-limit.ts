@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { given, invalid, isOptions, type Limiter } from '@sluice/http'
-import { admit, beforeHead, continueWith, createGuard, hideOnRedirect } from '@sluice/http/adapter'
+import { admitThen, beforeHead, createGuard, hideOnRedirect } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
@@ -42,13 +42,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard<Request, RateLimitHandler>(limits, place)
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    continueWith(next, () => {
-      if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(req, res, status))
-      return admit(
-        new ExpressContext(req, res, next, { middleware: sluiceRateLimit, property }),
-        guard.check,
-      )
-    })
+    if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(req, res, status))
+    const place = { middleware: sluiceRateLimit, next, property }
+    admitThen(next, new ExpressContext(req, res, place), guard.check)
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

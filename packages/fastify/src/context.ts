@@ -3,6 +3,7 @@ import {
   type Hold,
   type HttpRequest,
   type HttpResponse,
+  headerOf,
   ProxyWatch,
   type Reject,
   type RequestContent,
@@ -17,61 +18,57 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
-  untrusted:
-    `a request came with X-Forwarded-For, but 'trustProxy' is off, so the address of the connection is counted; behind a ` +
-    `proxy write fastify({ trustProxy: '<address of the proxy>' }), and with none have the header removed`,
-  oneAddress:
-    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: 'trustProxy' may ` +
-    `trust fewer proxies than there are, so that all clients share one limit; write fastify({ trustProxy: '<addresses ` +
-    `of all proxies, with commas between>' }). One very busy client looks the same: then all is well`,
+  trust: `'trustProxy'`,
+  trustOne: `behind a proxy write fastify({ trustProxy: '<address of the proxy>' })`,
+  count: `'trustProxy'`,
+  trustAll: `write fastify({ trustProxy: '<addresses of all proxies, with commas between>' })`,
 })
 
-/** What Sluice sees of a Fastify request. */
+/** A request of Fastify, as Sluice sees it. */
 export class RequestView implements HttpRequest {
-  readonly #native: FastifyRequest
+  readonly native: FastifyRequest
 
   constructor(native: FastifyRequest) {
-    this.#native = native
+    this.native = native
   }
 
   get method(): string {
-    return this.#native.method
+    return this.native.method
   }
 
   get path(): string {
-    return this.#native.url.split('?', 1)[0] ?? ''
+    return this.native.url.split('?', 1)[0] ?? ''
   }
 
   get route(): string | undefined {
-    return this.#native.routeOptions.url
+    return this.native.routeOptions.url
   }
 
   get ip(): string | undefined {
-    const forwarded = this.#native.headers['x-forwarded-for']
-    if (forwarded === undefined) return this.#native.ip
+    const forwarded = this.native.headers['x-forwarded-for']
+    if (forwarded === undefined) return this.native.ip
     // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one is `ip`.
-    const { ips } = this.#native
-    const address = ips ? ips.at(-1) : this.#native.ip
+    const { ips } = this.native
+    const address = ips ? ips.at(-1) : this.native.ip
     proxyWatch.see(String(forwarded), address, ips)
     return address
   }
 
   get isForAllMethods(): boolean {
-    const { method } = this.#native.routeOptions
+    const { method } = this.native.routeOptions
     return Array.isArray(method) && method.length > 1
   }
 
   get content(): RequestContent {
     return {
-      url: this.#native.url,
-      parsed: this.#native.body,
-      stream: this.#native.raw,
+      url: this.native.url,
+      parsed: this.native.body,
+      stream: this.native.raw,
     }
   }
 
   header(name: string): string | undefined {
-    const value = this.#native.headers[name]
-    return Array.isArray(value) ? value.join(', ') : value
+    return headerOf(this.native.headers, name)
   }
 }
 
@@ -105,19 +102,23 @@ export class ReplyView implements HttpResponse {
 }
 
 /** A request of Fastify at one hook of ours. */
-export class FastifyContext implements AdapterContext<FastifyRequest, RateLimitHandler> {
-  readonly native: FastifyRequest
-  readonly request: RequestView
+export class FastifyContext
+  extends RequestView
+  implements AdapterContext<FastifyRequest, RateLimitHandler>
+{
   readonly response: ReplyView
   scope: Scope
   readonly #reply: FastifyReply
 
   constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
-    this.native = native
-    this.request = new RequestView(native)
+    super(native)
     this.response = new ReplyView(reply)
     this.scope = scope
     this.#reply = reply
+  }
+
+  get request(): HttpRequest {
+    return this
   }
 
   settleAtEnd(hold: Hold): void {

@@ -1,4 +1,4 @@
-import { type Handler, type HandlerRequest, queryOf } from '@sluice/http/adapter'
+import { type Handler, handlerRequest } from '@sluice/http/adapter'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { RequestView } from './context.ts'
 
@@ -10,8 +10,10 @@ import { RequestView } from './context.ts'
 export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
   return async function sluiceHandler(fastify) {
     for (const url of ['/', '/*']) {
-      fastify.all(url, async (request, reply) => {
-        const answer = await handler(new MountedRequest(request, fastify.prefix))
+      fastify.all(url, async (native, reply) => {
+        const request = new RequestView(native)
+        const { prefix } = fastify
+        const answer = await handler(handlerRequest({ native, request, url: native.url, prefix }))
         if (!answer) return reply.callNotFound()
         return (
           reply
@@ -22,24 +24,5 @@ export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
         )
       })
     }
-  }
-}
-
-class MountedRequest extends RequestView implements HandlerRequest<FastifyRequest> {
-  readonly native: FastifyRequest
-  readonly #prefix: string
-
-  constructor(native: FastifyRequest, prefix: string) {
-    super(native)
-    this.native = native
-    this.#prefix = prefix
-  }
-
-  override get path(): string {
-    return super.path.slice(this.#prefix.length) || '/'
-  }
-
-  get query(): URLSearchParams {
-    return queryOf(this.native.url)
   }
 }

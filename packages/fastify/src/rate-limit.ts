@@ -8,8 +8,7 @@ import {
   processWide,
 } from '@sluice/http'
 import {
-  admit,
-  continueWith,
+  admitThen,
   createGuard,
   type Guard,
   hideOnRedirect,
@@ -148,7 +147,7 @@ function limitHook(
   return function limit(request, reply, ...rest) {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
-    continueWith(done, () => admit(new FastifyContext(request, reply, scope), check))
+    admitThen(done, new FastifyContext(request, reply, scope), check)
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type AdapterContext,
   type Hold,
   type HttpRequest,
+  headerOf,
   ProxyWatch,
   type Reject,
   type RequestContent,
@@ -16,23 +17,22 @@ import type { Context, Middleware, Next } from 'koa'
 import type { RateLimitHandler } from './options.ts'
 
 const proxyWatch = new ProxyWatch({
-  untrusted:
-    `a request came with X-Forwarded-For, but app.proxy is off, so the address of the connection is counted; behind one ` +
-    `proxy set app.proxy = true and app.maxIpsCount = 1, and with none have the header removed`,
-  oneAddress:
-    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: app.maxIpsCount may ` +
-    `be less than the number of proxies, so that all clients share one limit; set it to that number. One very busy client ` +
-    `looks the same: then all is well`,
+  trust: 'app.proxy',
+  trustOne: 'behind one proxy set app.proxy = true and app.maxIpsCount = 1',
+  count: 'app.maxIpsCount',
+  trustAll: 'set it to the number of your proxies',
 })
 
-/** What Sluice sees of a Koa request. */
+const leftmost =
+  `app.proxy is on without app.maxIpsCount, so the first address of X-Forwarded-For is counted, which any client can make ` +
+  `up; set app.maxIpsCount to the number of your proxies`
+
+/** A request of Koa, as Sluice sees it. */
 export class RequestView implements HttpRequest {
   readonly native: Context
-  readonly #place: RouterLayer | undefined
 
-  constructor(native: Context, place?: RouterLayer) {
+  constructor(native: Context) {
     this.native = native
-    this.#place = place
   }
 
   get method(): string {
@@ -57,40 +57,34 @@ export class RequestView implements HttpRequest {
     return ip
   }
 
-  get isForAllMethods(): boolean {
-    return this.#place !== undefined && isForAll(this.#place)
-  }
-
   get content(): RequestContent {
     const { originalUrl: url, req: stream, request } = this.native
     return { url, parsed: Reflect.get(request, 'body'), stream }
   }
 
   header(name: string): string | undefined {
-    const value = this.native.headers[name]
-    return Array.isArray(value) ? value.join(', ') : value
+    return headerOf(this.native.headers, name)
   }
 }
 
-const leftmost =
-  `app.proxy is on without app.maxIpsCount, so the first address of X-Forwarded-For is counted, which any client can make ` +
-  `up; set app.maxIpsCount to the number of your proxies`
-
 /** A request of Koa at one `rateLimit`. */
-export class KoaContext implements AdapterContext<Context, RateLimitHandler> {
-  readonly native: Context
-  readonly request: RequestView
+export class KoaContext extends RequestView implements AdapterContext<Context, RateLimitHandler> {
   readonly response: Context['res']
   readonly scope: Scope
+  readonly isForAllMethods: boolean
   readonly #next: Next
 
   constructor(native: Context, next: Next, middleware: Middleware) {
-    const place = layersOf(native).find(({ stack }) => stack.includes(middleware))
-    this.native = native
-    this.request = new RequestView(native, place)
+    super(native)
+    const layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
     this.response = native.res
-    this.scope = place ? scopeOf(place, native.method) : ''
+    this.scope = layer ? scopeOf(layer, native.method) : ''
+    this.isForAllMethods = layer !== undefined && isForAll(layer)
     this.#next = next
+  }
+
+  get request(): HttpRequest {
+    return this
   }
 
   settleAtEnd(hold: Hold): void {
@@ -112,9 +106,9 @@ export class KoaContext implements AdapterContext<Context, RateLimitHandler> {
     this.native.status = status
   }
 
-  callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): unknown {
-    this.native.status = refusal.status
-    return handler(this.native, this.#next, refusal.decision)
+  callHandler(handler: RateLimitHandler, { status, decision }: Reject<RateLimitHandler>): unknown {
+    this.native.status = status
+    return handler(this.native, this.#next, decision)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Handler, type HandlerRequest, queryOf, throwingObjects } from '@sluice/http/adapter'
+import { type Handler, handlerRequest, throwingObjects } from '@sluice/http/adapter'
 import type { Context, Middleware } from 'koa'
 import { RequestView } from './context.ts'
 
@@ -8,31 +8,16 @@ import { RequestView } from './context.ts'
  * app.use(mount(handler, '/limits'))
  */
 export function mount(handler: Handler<Context>, prefix = ''): Middleware {
-  return async function sluiceHandler(context, next) {
-    const isUnder = `${context.path}/`.startsWith(`${prefix}/`)
-    const request = new MountedRequest(context, prefix)
-    const reply = isUnder ? await throwingObjects(() => handler(request)) : undefined
+  return async function sluiceHandler(native, next) {
+    if (!`${native.path}/`.startsWith(`${prefix}/`)) return next()
+    const request = new RequestView(native)
+    const reply = await throwingObjects(() =>
+      handler(handlerRequest({ native, request, url: native.url, prefix })),
+    )
     if (!reply) return next()
-    context.status = reply.status
-    for (const [name, value] of Object.entries(reply.headers ?? {})) context.set(name, value)
+    native.status = reply.status
+    for (const [name, value] of Object.entries(reply.headers ?? {})) native.set(name, value)
     const { body } = reply
-    context.body = body === undefined || typeof body === 'string' ? body : Buffer.from(body)
-  }
-}
-
-class MountedRequest extends RequestView implements HandlerRequest<Context> {
-  readonly #prefix: string
-
-  constructor(native: Context, prefix: string) {
-    super(native)
-    this.#prefix = prefix
-  }
-
-  override get path(): string {
-    return super.path.slice(this.#prefix.length) || '/'
-  }
-
-  get query(): URLSearchParams {
-    return queryOf(this.native.url)
+    native.body = body === undefined || typeof body === 'string' ? body : Buffer.from(body)
   }
 }

@@ -7,14 +7,21 @@ export { routeScope, type Scope } from '../routes/scope.ts'
 export type { Routing } from '../routes/table.ts'
 export type { RequestContext } from './context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
-export { type Handler, type HandlerRequest, type HandlerResponse, queryOf } from './mount.ts'
+export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
 export { ProxyWatch } from './proxy-watch.ts'
 export type { HttpRequest, RequestContent } from './request.ts'
-export { type HttpResponse, type ResponseBody, setFields } from './response.ts'
+export {
+  type HttpResponse,
+  headerOf,
+  type ResponseBody,
+  sendByNode,
+  setFields,
+} from './response.ts'
 export { beforeHead, settleAfter } from './response-end.ts'
 export {
   type AdapterContext,
   admit,
+  admitThen,
   continueWith,
   hideOnRedirect,
   throwingObjects,

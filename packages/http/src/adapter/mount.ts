@@ -24,7 +24,35 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
-/** What follows the question mark in a URL as it was sent. */
-export function queryOf(url: string): URLSearchParams {
-  return new URLSearchParams(url.split('?').slice(1).join('?'))
+/** A view of a request, and what its framework knows of it. */
+interface Mounted<Native> {
+  readonly native: Native
+  readonly request: HttpRequest
+  /** The URL as it was sent, with the query. */
+  readonly url: string
+  /** The path under which the handler is mounted, where the view has the whole path. @default '' */
+  readonly prefix?: string
+}
+
+/** Makes the request that a handler is given. */
+export function handlerRequest<Native>({
+  native,
+  request,
+  url,
+  prefix = '',
+}: Mounted<Native>): HandlerRequest<Native> {
+  return {
+    native,
+    method: request.method,
+    path: request.path.slice(prefix.length) || '/',
+    query: new URLSearchParams(url.split('?').slice(1).join('?')),
+    get route() {
+      return request.route
+    },
+    get ip() {
+      return request.ip
+    },
+    header: (name) => request.header(name),
+    ...(request.content && { content: request.content }),
+  }
 }

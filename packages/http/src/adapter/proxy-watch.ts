@@ -1,11 +1,15 @@
 import { warnOnce } from '@sluice/core'
 
-/** What to tell users of a framework about its proxy settings. */
-interface ProxyAdvice {
-  /** X-Forwarded-For arrives, and no proxy is trusted. */
-  readonly untrusted: string
-  /** Proxies are trusted, and yet one address takes nearly all requests. */
-  readonly oneAddress: string
+/** The proxy settings of a framework, in its own words, for warnings. */
+interface ProxySettings {
+  /** What switches trust in proxies on: `'trust proxy'`. */
+  readonly trust: string
+  /** What to do behind one proxy: `behind one proxy call app.set('trust proxy', 1)`. */
+  readonly trustOne: string
+  /** What says how many proxies are trusted. */
+  readonly count: string
+  /** What to do behind several proxies. */
+  readonly trustAll: string
 }
 
 /** How many requests are looked at before anything is said, and how many forwarded lists must differ among them. */
@@ -21,7 +25,7 @@ const listStart = 64
  * all clients share an address and so a limit. Without a proxy anybody could send the header, so only the user knows what to trust.
  */
 export class ProxyWatch {
-  readonly #advice: ProxyAdvice
+  readonly #settings: ProxySettings
   #isDone = false
   #seen = 0
   /** The address of the first request of a window: if one takes nearly all of them, it is nearly always this one. */
@@ -29,13 +33,13 @@ export class ProxyWatch {
   #ofAddress = 0
   readonly #lists = new Set<string>()
 
-  constructor(advice: ProxyAdvice) {
-    this.#advice = advice
+  constructor(settings: ProxySettings) {
+    this.#settings = settings
   }
 
   /** Looks at a request that came with X-Forwarded-For, and at the address that the framework made of it. */
   see(forwarded: string, address: string | undefined, trust: unknown): void {
-    if (!trust) warnOnce(this.#advice.untrusted)
+    if (!trust) warnOnce(untrusted(this.#settings))
     else if (!this.#isDone) this.#count(forwarded, address)
   }
 
@@ -53,7 +57,7 @@ export class ProxyWatch {
   #judge(): void {
     const isOne = this.#ofAddress >= nearlyAll * this.#seen
     if (isOne && this.#lists.size >= differentLists) {
-      warnOnce(this.#advice.oneAddress)
+      warnOnce(oneAddress(this.#settings))
       this.#isDone = true
     }
     this.#seen = 0
@@ -61,4 +65,19 @@ export class ProxyWatch {
     this.#address = undefined
     this.#lists.clear()
   }
+}
+
+function untrusted({ trust, trustOne }: ProxySettings): string {
+  return (
+    `a request came with X-Forwarded-For, but ${trust} is off, so the address of the connection is counted; ` +
+    `${trustOne}, and with none have the header removed`
+  )
+}
+
+function oneAddress({ count, trustAll }: ProxySettings): string {
+  return (
+    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: ${count} may trust ` +
+    `fewer proxies than there are, so that all clients share one limit; ${trustAll}. One very busy client looks the same: ` +
+    `then all is well`
+  )
 }

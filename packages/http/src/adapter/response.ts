@@ -33,3 +33,38 @@ export function fieldLines(response: HttpResponse, name: string): readonly strin
   if (value === undefined) return []
   return typeof value === 'object' ? value : [String(value)]
 }
+
+/** The value of a request header in Node's record of headers, which lists some names as arrays. */
+export function headerOf(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  name: string,
+): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** The response of Node, as frameworks hand it out. */
+interface WritableResponse {
+  statusCode: number
+  setHeader(name: string, value: number | string): unknown
+  end(body?: string | Uint8Array): unknown
+}
+
+/** Answers by Node's response. Its length is that of the body, also where Node sends none, to a HEAD. */
+export function sendByNode(
+  response: WritableResponse,
+  {
+    status,
+    headers = {},
+    body,
+  }: {
+    readonly status: number
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string | Uint8Array
+  },
+): void {
+  response.statusCode = status
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  if (body !== undefined) response.setHeader('Content-Length', Buffer.byteLength(body))
+  response.end(body)
+}

@@ -59,25 +59,58 @@ export function hideOnRedirect(native: object, response: HttpResponse, status: n
   setFields(response, fieldsOnHead(native, status))
 }
 
+/** How a framework goes on, or is told of an error. */
+type Next = (error?: Error) => void
+
 /**
- * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. What the step throws or
- * rejects with goes to `next` too, as `throwingObjects` makes it.
+ * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is async. Errors go to `next` too.
  */
-export function continueWith(
-  next: (error?: Error) => void,
-  step: () => MaybePromise<boolean>,
+export function admitThen<Handler, Context extends AdapterContext<object, Handler>>(
+  next: Next,
+  context: Context,
+  check: (context: Context) => MaybePromise<Passage<Handler>>,
 ): void {
-  // Its type knows nothing but errors, and frameworks hand on any object.
-  const fail = (thrown: unknown): void => Reflect.apply(next, undefined, [asObject(thrown)])
+  let passage: MaybePromise<Passage<Handler>>
+  try {
+    passage = check(context)
+  } catch (error) {
+    failWith(next, error)
+    return
+  }
+  if (!isPromise(passage)) {
+    const known = passage
+    continueWith(next, () => carryOut(known, context))
+    return
+  }
+  passage.then(
+    (known) => continueWith(next, () => carryOut(known, context)),
+    (error) => failWith(next, error),
+  )
+}
+
+/**
+ * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. Errors of the step go to `next` too,
+ * as `throwingObjects` makes them.
+ */
+export function continueWith(next: Next, step: () => MaybePromise<boolean>): void {
   let goesOn: MaybePromise<boolean>
   try {
     goesOn = step()
   } catch (error) {
-    fail(error)
+    failWith(next, error)
     return
   }
-  if (isPromise(goesOn)) goesOn.then((yes) => yes && next(), fail)
-  else if (goesOn) next()
+  if (isPromise(goesOn)) {
+    goesOn.then(
+      (yes) => yes && next(),
+      (error) => failWith(next, error),
+    )
+  } else if (goesOn) next()
+}
+
+/** The type of `next` knows nothing but errors, and frameworks hand on any object. */
+function failWith(next: Next, thrown: unknown): void {
+  Reflect.apply(next, undefined, [asObject(thrown)])
 }
 
 /**
