@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { scaled } from '../support/scale.ts'
 
 let server: RedisServer
 let client: Redis
@@ -283,7 +284,7 @@ describe('a denial', () => {
             if (isExact) expect(told.retryAfterMs).toBe(asked.retryAfterMs)
           }
         }),
-        { numRuns: 100 },
+        { numRuns: scaled(15, 100) },
       )
     })
   })

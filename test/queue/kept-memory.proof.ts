@@ -72,7 +72,6 @@ describe('the memory that ended jobs take in Redis', () => {
     await runAll(broker, { jobs: 100, retention: '2s', handler: () => payload })
     expect(await used()).toBeGreaterThan(empty + 5 * megabyte)
     await broker.close()
-    await sleep(2_000)
     await until('it is free', async () => (await used()) < empty + 3 * megabyte)
     const jobs = String(await redis.cli('KEYS', 'bull:jobs:????????-*'))
     expect(jobs).toBe('')
@@ -128,24 +127,6 @@ describe('the memory that ended jobs take in a process', () => {
       handler: () => `${Math.random()}${payload}`,
     })
     expect(heap() - before).toBeGreaterThan(10 * megabyte)
-    await sleep(1_500)
-    expect(heap() - before).toBeLessThan(5 * megabyte)
-  })
-})
-
-describe('the bounds of what is kept', () => {
-  const brokers = [memoryBroker, (options = {}) => bullmqBroker({ connection: {}, ...options })]
-
-  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, null, '5'])('are not %j', (wrong) => {
-    for (const make of brokers) {
-      for (const option of ['maxKept', 'maxDeadLetters', 'maxKeptBytes']) {
-        const message = new RegExp(`^${option} must be a whole number from 0 to`)
-        expect(() => make({ [option]: wrong })).toThrow(message)
-      }
-    }
-  })
-
-  it('may be 0', () => {
-    for (const make of brokers) expect(() => make({ maxKeptBytes: 0 })).not.toThrow()
+    await until('it is free', async () => heap() - before < 5 * megabyte)
   })
 })
