@@ -25,11 +25,13 @@ async function runAll(broker: Broker, { jobs, retention, handler }: Load): Promi
     if (outcome === 'enqueued') i += 1
     else await sleep(2)
   }
-  await until('all have ended', async () => (await queue.depth()).depth === 0)
+  await until('all have ended', async () => (await queue.depth()).depth === 0, {
+    timeoutMs: 60_000,
+  })
   await worker.close()
 }
 
-describe('the memory that ended jobs take in Redis', () => {
+describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => {
   async function setUp(options = {}) {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
@@ -99,7 +101,7 @@ describe('the memory that ended jobs take in Redis', () => {
   })
 })
 
-describe('the memory that ended jobs take in a process', () => {
+describe('the memory that ended jobs take in a process', { timeout: 90_000 }, () => {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
 
