@@ -4,13 +4,44 @@ import { configDefaults, defineConfig } from 'vitest/config'
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
 const conditions = ['@sluice/source', 'node']
 
-/** What stops, kills and restarts servers and processes, and looks how long things take: one file after the other, and beside nothing else. */
+/** What stops servers and processes, or measures time: one file after the other, and beside nothing else. */
 const alone = [
-  'faults/faults.test.ts',
-  'faults/leaks.test.ts',
-  'queue/bullmq-outage.test.ts',
-  'queue/proofs/*.test.ts',
+  'faults/{faults,leaks}.scaled.test.ts',
+  'queue/bullmq-outage.scaled.test.ts',
+  'queue/proofs/*.scaled.test.ts',
 ]
+
+/** `npm test` runs the project `tests`, and then `tests-alone`. A file `*.scaled.test.ts` is short there. */
+const tests = { name: 'tests', scale: 'short', include: ['**/*.test.ts'], alone }
+
+/** `npm run test:proofs` runs the proofs, and the files `*.scaled.test.ts` at full size. */
+const proofs = {
+  name: 'proofs',
+  scale: 'proof',
+  include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
+  alone: [...alone, 'queue/proofs/*.proof.ts'],
+}
+
+function projectsOf({ name, scale, include, alone }: typeof tests) {
+  const env = { TEST_SCALE: scale }
+  const exclude = [...configDefaults.exclude, ...alone]
+  return [
+    {
+      extends: true as const,
+      test: { name, env, include, exclude, maxWorkers: 2, sequence: { groupOrder: 0 } },
+    },
+    {
+      extends: true as const,
+      test: {
+        name: `${name}-alone`,
+        env,
+        include: alone,
+        maxWorkers: 1,
+        sequence: { groupOrder: 1 },
+      },
+    },
+  ]
+}
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -20,21 +51,6 @@ export default defineConfig({
     globalSetup: ['support/global-setup.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'together',
-          include: ['**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...alone],
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
-        },
-      },
-      {
-        extends: true,
-        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
-      },
-    ],
+    projects: [...projectsOf(tests), ...projectsOf(proofs)],
   },
 })

@@ -1,4 +1,4 @@
-import { request as httpRequest } from 'node:http'
+import { request as httpRequest, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 export interface Answer {
@@ -42,6 +42,11 @@ export async function ask(port: number, path = '/', question: Question = {}): Pr
       return values[0]?.[1]
     },
   }
+}
+
+/** Whether every client has left; each question has a connection of its own. */
+export function noneIsConnected(server: Server): Promise<boolean> {
+  return new Promise((resolve) => server.getConnections((_error, count) => resolve(count === 0)))
 }
 
 /** The fields that a limiter may set, under the names of an Answer. */

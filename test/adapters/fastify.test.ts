@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, constants } from 'node:http2'
+import { connect, constants, type ServerHttp2Session } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import {
   createLimiter,
@@ -11,8 +11,8 @@ import {
 } from '@sluice/fastify'
 import fastify from 'fastify'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { until } from '../support/until.ts'
 import { create, hello, two } from './fastify-app.ts'
-import { until } from './until.ts'
 
 describe("handler: 'throw'", () => {
   it.each([undefined, 'mine'])('has the error handler refuse: %j', async (own) => {
@@ -219,17 +219,19 @@ describe('what is held for a stream of HTTP/2', () => {
     const isFree = async () => (await limiter.peek('ada')).allowed
 
     await text(session.request({ ':path': '/' }))
-    await until(isFree)
+    await until('the leases are settled', isFree)
     answers = false
     const stream = session.request({ ':path': '/' })
     stream.on('error', () => undefined)
-    await until(() => reached.mock.calls.length === 2)
+    await until('the route is reached', () => reached.mock.calls.length === 2)
     expect(await isFree()).toBe(false)
     stream.close(constants.NGHTTP2_CANCEL)
-    await until(isFree)
+    await until('the leases are settled', isFree)
   })
 
   it('is not held any longer for a session that is lost', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const app = fastify({ http2: true })
     onTestFinished(() => app.close())
     const reached = vi.fn()
@@ -242,13 +244,16 @@ describe('what is held for a stream of HTTP/2', () => {
       onDecision,
     })
     app.get('/', async () => reached())
+    const sessions: ServerHttp2Session[] = []
+    app.server.on('session', (started) => sessions.push(started))
     const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
     for (let i = 0; i < 3; i += 1) {
       session.request({ ':path': '/' }).on('error', () => undefined)
     }
-    await until(() => onDecision.mock.calls.length === 3)
+    await until('it is decided', () => onDecision.mock.calls.length === 3)
     session.destroy()
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await until('the session has ended', () => sessions.every(({ closed }) => closed))
+    await vi.advanceTimersByTimeAsync(500)
 
     expect(reached).toHaveBeenCalledTimes(1)
   })
@@ -301,9 +306,9 @@ it('settles a response over HTTP/2, and charges at once what is added after it',
   const left = async () => (await limiter.peek('ada')).outcomes[0]?.remaining
 
   await get('/')
-  await until(async () => (await left()) === 7)
+  await until('the units are settled', async () => (await left()) === 7)
   await get('/unknown')
-  await until(async () => (await left()) === 7)
+  await until('the units are settled', async () => (await left()) === 7)
   decisions[0]?.charge(3)
   expect(await left()).toBe(4)
 })

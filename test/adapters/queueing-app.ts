@@ -13,10 +13,10 @@ import {
   statusMonitor,
 } from '@sluice/queue'
 import { type Mock, onTestFinished, vi } from 'vitest'
+import { until } from '../support/until.ts'
 import type { App } from './adapter-conformance.ts'
 import type { Answer, Question } from './ask.ts'
 import type { AppSetup, Limits, NativeRequest } from './drivers/driver.ts'
-import { until } from './until.ts'
 
 export interface QueueingSetup extends Omit<AppSetup, 'limits'> {
   readonly queue?: Partial<QueueOptions<NativeRequest>>
@@ -80,4 +80,4 @@ export const look = (app: App, id: string, headers: Question['headers'] = ada): 
   app.ask(`/jobs/${id}`, { headers })
 
 export const reaches = (app: App, id: string, state: string): Promise<void> =>
-  until(async () => (await look(app, id)).body.includes(`"${state}"`))
+  until(`the job is ${state}`, async () => (await look(app, id)).body.includes(`"${state}"`))

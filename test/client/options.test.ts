@@ -65,17 +65,22 @@ describe('an option that is wrong', () => {
 })
 
 describe('the documentation', () => {
-  const docs = readText('docs/clients.md')
+  const docs = readText('docs/options.md')
 
   it.each<[string, () => unknown]>([
-    ['createFetch', () => createFetch({ unknown: 1 } as ClientOptions)],
-    ['waitFor', () => waitFor(new Response(), { unknown: 1 } as object)],
-  ])('has a row for each option of %s, and no other', async (name, call) => {
-    const error: unknown = await new Promise((resolve) => resolve(call())).catch((reason) => reason)
-    const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
-    const section = docs.slice(docs.indexOf(`\`${name}(`, docs.indexOf('## Options')))
-    const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''
-    const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, option]) => option)
-    expect(rows.sort()).toEqual(options.sort())
-  })
+    ['## Clients', () => createFetch({ unknown: 1 } as ClientOptions)],
+    ['### Waiting for a job', () => waitFor(new Response(), { unknown: 1 } as object)],
+  ])(
+    'has a row for each option that is known at run time, and no other: %s',
+    async (heading, call) => {
+      const error: unknown = await new Promise((resolve) => resolve(call())).catch(
+        (reason) => reason,
+      )
+      const options = /the options are (.*)$/.exec(String(error))?.[1]?.split(', ') ?? []
+      const section = docs.slice(docs.indexOf(`\n${heading}\n`))
+      const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? ''
+      const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, option]) => option)
+      expect(rows.sort()).toEqual(options.sort())
+    },
+  )
 })

@@ -8,6 +8,7 @@ import {
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { limiterOf, type SomeOptions } from '../support/patient-limiter.ts'
+import { until } from '../support/until.ts'
 
 const tight = { name: 'tight', limit: 1, window: '1m', mode: 'shadow' } as const
 const loose = { name: 'loose', limit: 3, window: '1m' } as const
@@ -195,7 +196,8 @@ describe('a remote store', () => {
     expect(apply).toHaveBeenCalledTimes(2)
     expect(told()).toEqual([])
     answer()
-    await vi.waitFor(() => expect(told()).toEqual([['tight allows']]))
+    await until('it is told', () => told().length > 0)
+    expect(told()).toEqual([['tight allows']])
   })
 
   it('lets a request pass at once where all policies are in shadow', async () => {
@@ -211,13 +213,9 @@ describe('a remote store', () => {
     const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
     const refunded = limiter.refund(await limiter.consume('ada'))
     answer()
-    await vi.waitFor(() =>
-      expect(apply).toHaveBeenLastCalledWith(
-        'refund',
-        [expect.objectContaining({ key: 'ada' })],
-        undefined,
-      ),
-    )
+    await until('the refund is asked for', () => apply.mock.lastCall?.[0] === 'refund')
+    const checks = [expect.objectContaining({ key: 'ada' })]
+    expect(apply).toHaveBeenLastCalledWith('refund', checks, undefined)
     answer()
 
     expect(await refunded).toBe(true)
@@ -229,7 +227,8 @@ describe('a remote store', () => {
     const { limiter, told } = observed({ ...tight, store, onStoreError, failureMode: 'closed' })
 
     expect((await limiter.consume('ada')).allowed).toBe(true)
-    await vi.waitFor(() => expect(onStoreError).toHaveBeenCalledTimes(1))
+    await until('it is told', () => onStoreError.mock.calls.length > 0)
+    expect(onStoreError).toHaveBeenCalledTimes(1)
     expect(told()).toEqual([])
   })
 })

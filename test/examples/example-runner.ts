@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
 export interface Ask {
@@ -39,7 +39,7 @@ export class ExampleRunner {
     const port = await freePort()
     await this.#start(example, { PORT: String(port) })
     const base = `http://127.0.0.1:${port}`
-    await vi.waitFor(() => fetch(`${base}/health`), { timeout: 15_000, interval: 50 })
+    await until('it listens', async () => (await fetch(`${base}/health`)).status > 0)
     const answers: Answer[] = []
     for (const { path, ...init } of requests) {
       const response = await fetch(base + path, init)

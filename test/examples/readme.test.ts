@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type express from 'express'
 import type { Redis } from 'ioredis'
@@ -6,6 +8,7 @@ import request from 'supertest'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { readText, root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
@@ -100,16 +103,13 @@ function withoutInstant(text: string | undefined): string | undefined {
 }
 
 async function reachable(onPort: number): Promise<void> {
-  const { connect } = await import('node:net')
-  const deadline = Date.now() + 15_000
-  while (Date.now() < deadline) {
+  await until('the example of the README listens', async () => {
     const socket = connect(onPort, '127.0.0.1')
-    const isOpen = await new Promise((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    })
-    socket.destroy()
-    if (isOpen) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error('the example of the README does not listen')
+    try {
+      await once(socket, 'connect')
+      return true
+    } finally {
+      socket.destroy()
+    }
+  })
 }

@@ -2,8 +2,9 @@ import { inspect } from 'node:util'
 import { createLimiter, type ResilienceEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { readText } from '../support/workspace.ts'
 
 const section = readText('README.md').split('## When Redis is down')[1]?.split('\n## ')[0] ?? ''
@@ -30,13 +31,10 @@ it('the README shows what is told while Redis is frozen for two seconds, and fiv
   server.pause()
   for (let i = 0; i < 5; i += 1) expect((await limiter.consume('k')).allowed).toBe(true)
   server.resume()
-  await vi.waitFor(
-    async () => {
-      await limiter.peek('nobody')
-      expect(told.at(-1)?.type).toBe('fallback-left')
-    },
-    { timeout: 20_000, interval: 50 },
-  )
+  await until('all traffic is back', async () => {
+    await limiter.peek('nobody')
+    return told.at(-1)?.type === 'fallback-left'
+  })
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
   const lines = told.map((event) => inspect(event, { breakLength: 120 })).map(withoutTimes)
   for (const line of shown) {

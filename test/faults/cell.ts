@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PolicyOptions } from '@sluice/core'
+import { until } from '../support/until.ts'
 import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
 import { askOnce, hotKey, type Sample, type Stream, startLoad } from './load.ts'
 import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
-import { monotonicMs, until } from './timing.ts'
+import { monotonicMs } from './timing.ts'
 
 /** What all APIs are limited by: one window that fills, and one that tells in the end how much was taken in all. */
 export const limit = 80
@@ -136,10 +137,11 @@ function routesOf(rates: Rates): readonly Route[] {
 async function untilRecovered(fleets: readonly Fleet[]): Promise<void> {
   const apis = fleets.flatMap((fleet) => fleet.apis)
   await sleep(CALM_MS)
-  await until(() => apis.every(({ breaker, isAway }) => breaker === 'closed' && !isAway), {
-    withinMs: RECOVERY_TIMEOUT_MS,
-    what: 'all traffic is back at the store',
-  })
+  await until(
+    'all traffic is back at the store',
+    () => apis.every(({ breaker, isAway }) => breaker === 'closed' && !isAway),
+    { timeoutMs: RECOVERY_TIMEOUT_MS },
+  )
 }
 
 async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {

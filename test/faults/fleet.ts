@@ -2,8 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { BreakerState, ResilienceEvent } from '@sluice/core'
+import { until } from '../support/until.ts'
 import type { ApiReport, ApiSettings, Connection, FromApi, ToApi } from './api-messages.ts'
-import { monotonicMs, until } from './timing.ts'
+import { monotonicMs } from './timing.ts'
 
 const script = fileURLToPath(new URL('api-process.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
@@ -127,15 +128,13 @@ async function answer<Type extends FromApi['type']>(
   child.on('message', listen)
   try {
     await until(
-      () => {
-        if (found === undefined && child.exitCode !== null) throw new Error('an API process ended')
-        return found !== undefined
-      },
-      { withinMs: START_TIMEOUT_MS, what: `an API process says '${type}'` },
+      `an API process says '${type}'`,
+      () => found !== undefined || child.exitCode !== null,
+      { timeoutMs: START_TIMEOUT_MS },
     )
   } finally {
     child.off('message', listen)
   }
-  if (found === undefined) throw new Error(`no '${type}'`)
+  if (found === undefined) throw new Error(`an API process ended before it said '${type}'`)
   return found
 }

@@ -3,8 +3,9 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { sendCommand } from '../support/resp.ts'
+import { until } from '../support/until.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
-import { monotonicMs, until } from './timing.ts'
+import { monotonicMs } from './timing.ts'
 
 let redis: RedisServer
 let proxy: TcpProxy
@@ -36,7 +37,7 @@ async function ping(socket: Socket): Promise<string> {
 describe('the proxy', () => {
   it('carries commands and replies', async () => {
     expect(await sendCommand(['PING'], { port: proxy.port })).toBe('PONG')
-    await until(() => proxy.connections === 0, { withinMs: 1_000, what: 'no connection is left' })
+    await until('no connection is left', () => proxy.connections === 0, { timeoutMs: 1_000 })
   })
 
   it('holds back what clients send, and what the server sends', async () => {
@@ -55,10 +56,10 @@ describe('the proxy', () => {
     })
     socket.write('ECHO first\r\n')
     // The second reply comes long after the first, which is held; then nothing is held any more.
-    await until(() => proxy.connections === 1, { withinMs: 1_000, what: 'it is connected' })
+    await until('it is connected', () => proxy.connections === 1, { timeoutMs: 1_000 })
     socket.write('ECHO second\r\n')
     proxy.disturb({})
-    await until(() => received.includes('second'), { withinMs: 2_000, what: 'both replies' })
+    await until('both replies', () => received.includes('second'), { timeoutMs: 2_000 })
     expect(received).toMatch(/first[\s\S]*second/)
     socket.destroy()
   })

@@ -8,6 +8,7 @@ import {
 import fc from 'fast-check'
 import { parseDictionary, parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
+import { cpuMsOf } from '../support/cpu-ms.ts'
 import {
   anyFieldValue,
   anyTime,
@@ -116,16 +117,16 @@ describe('reading whatever a server sends', () => {
   it('takes no long time for a long field', () => {
     const policies = Array.from({ length: 5000 }, (_, index) => `"x";q=1;w=1;n=${index}`).join(',')
     const states = policies.replaceAll('q=1', 'r=1')
-    const startMs = performance.now()
-
-    parseHeaders({
-      'RateLimit-Policy': policies,
-      RateLimit: states,
-      'Retry-After': ' '.repeat(1e5),
+    const tookMs = cpuMsOf(() => {
+      parseHeaders({
+        'RateLimit-Policy': policies,
+        RateLimit: states,
+        'Retry-After': ' '.repeat(1e5),
+      })
+      parseHeaders({ 'Retry-After': `${'1 ,'.repeat(30_000)}x` })
     })
-    parseHeaders({ 'Retry-After': `${'1 ,'.repeat(30_000)}x` })
 
-    expect(performance.now() - startMs).toBeLessThan(2000)
+    expect(tookMs).toBeLessThan(2000)
   })
 })
 

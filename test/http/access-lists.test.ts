@@ -2,6 +2,7 @@ import type { GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { AddressSet } from '../../packages/http/src/access/address-set.ts'
+import { cpuMsOf } from '../support/cpu-ms.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 type Lists = Pick<GuardFields<object>, 'allow' | 'block'>
@@ -219,14 +220,15 @@ describe('a set of addresses', () => {
       return i % 2 === 0 ? `10.${i >> 8}.${i & 255}.0/24` : `2001:db8:${i.toString(16)}::/48`
     })
     const set = new AddressSet(networks, 'ips')
-    const begin = performance.now()
     let found = 0
-    for (let i = 0; i < 50_000; i += 1) {
-      if (set.has(`2001:db8:${(i % 20_000).toString(16)}:${(i >> 4).toString(16)}::1`)) found += 1
-    }
+    const tookMs = cpuMsOf(() => {
+      for (let i = 0; i < 50_000; i += 1) {
+        if (set.has(`2001:db8:${(i % 20_000).toString(16)}:${(i >> 4).toString(16)}::1`)) found += 1
+      }
+    })
 
     expect(found).toBeGreaterThan(10_000)
-    expect(performance.now() - begin).toBeLessThan(5_000)
+    expect(tookMs).toBeLessThan(5_000)
   })
 
   function dotted(value: number): string {

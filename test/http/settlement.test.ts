@@ -2,6 +2,7 @@ import { createLimiter, memoryStore } from '@sluice/core'
 import { createGuard, type GuardFields } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { until } from '../support/until.ts'
 import { exactRouting, exchange, guardOf, now } from './exchange.ts'
 
 const policy = { name: 'p', limit: 1_000, window: '1m', algorithm: 'fixed-window' } as const
@@ -187,7 +188,7 @@ describe('late costs', () => {
     expect(await used()).toBe(1)
     resolve(false)
     await promise
-    await vi.waitFor(async () => expect(await used()).toBe(11))
+    await until('all is charged', async () => (await used()) === 11)
   })
 
   it('are not charged to policies that count requests in flight', async () => {

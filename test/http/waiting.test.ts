@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { Passage } from '@sluice/http'
 import { settleAfter } from '@sluice/http/adapter'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { until } from '../adapters/until.ts'
+import { until } from '../support/until.ts'
 import { exchange, guardOf, now } from './exchange.ts'
 
 const queue = { algorithm: 'leaky-bucket', limit: 1000, window: '1s', queue: 1_000_000 } as const
@@ -76,7 +76,7 @@ describe('a delayed passage', () => {
 
     for (let i = 1; i < passages.length; i += 2) passages[i]?.hold?.abort()
     expect(guard.waiting).toBeGreaterThan(49_990)
-    await until(() => guard.waiting === 0)
+    await until('none waits', () => guard.waiting === 0)
 
     expect(timers()).toBeLessThanOrEqual(before)
     expect(requests.every(({ goesOn }, index) => goesOn === (index % 2 === 0))).toBe(true)

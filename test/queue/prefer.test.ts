@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseIdempotencyKey, parsePrefer } from '../../packages/queue/src/http/request-headers.ts'
+import { cpuMsOf } from '../support/cpu-ms.ts'
 
 describe('Prefer', () => {
   const none = { respondAsync: false, waitMs: undefined }
@@ -25,7 +26,7 @@ describe('Prefer', () => {
     expect(parsePrefer(header)).toEqual(expected)
   })
 
-  it('is read, whatever it is', () => {
+  it('is read, whatever it is', { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 1_100 }), (header) => {
         parsePrefer(header)
@@ -34,9 +35,10 @@ describe('Prefer', () => {
   })
 
   it('is read in no time, however it is made', () => {
-    const startedAt = performance.now()
-    for (let i = 0; i < 100; i += 1) parsePrefer('a="'.repeat(341))
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    const tookMs = cpuMsOf(() => {
+      for (let i = 0; i < 100; i += 1) parsePrefer('a="'.repeat(341))
+    })
+    expect(tookMs).toBeLessThan(1_000)
   })
 })
 

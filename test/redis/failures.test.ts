@@ -4,9 +4,10 @@ import { createLimiter } from '@sluice/core'
 import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { storeFailure } from '../../packages/redis/src/store-failure.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const ending: (() => unknown)[] = []
 
@@ -91,7 +92,10 @@ it('names a Redis that is busy with a script', async () => {
   const client = connect(server)
   await client.ping()
   const endless = server.cli('EVAL', 'while true do end', 0).catch(() => undefined)
-  await vi.waitFor(() => expect(client.ping()).rejects.toThrow(/BUSY/))
+  await until('it is busy', async () => {
+    await expect(client.ping()).rejects.toThrow(/BUSY/)
+    return true
+  })
   await expectFailure(client, 'SLUICE_REDIS_BUSY', /answers again/)
   await server.cli('SCRIPT', 'KILL')
   await endless

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 let server: RedisServer
 let client: Redis
@@ -49,7 +50,7 @@ describe('the size of the fleet', () => {
     await others(0, 1_000, 2_000, 60_000)
     const store = open()
     await use(store)
-    await vi.waitFor(() => expect(store.instances).toBe(4))
+    await until('the fleet has 4', () => store.instances === 4)
     expect(await server.cli('ZCARD', key)).toBe(4)
     await store.close()
   })
@@ -58,7 +59,7 @@ describe('the size of the fleet', () => {
     const store = open()
     const limiter = patientLimiter({ store, name: 'p', limit: 40, window: '1m' })
     const decision = await limiter.consume('k')
-    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1))
+    await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
     await store.close()
     expect(await server.cli('ZCARD', key)).toBe(0)
     const sent = vi.spyOn(client, 'call')
@@ -72,17 +73,17 @@ describe('the size of the fleet', () => {
     const [one, two] = [open(), open()]
     await use(one)
     await use(two)
-    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1))
+    await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
     await one.close()
     expect(await server.cli('ZCARD', key)).toBe(1)
     await two.close()
-    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(0))
+    await until('Redis knows 0', async () => (await server.cli('ZCARD', key)) === 0)
   })
 
   it('is a key that expires', async () => {
     const store = open()
     await use(store)
-    await vi.waitFor(() => expect(store.instances).toBe(1))
+    await until('the fleet has 1', () => store.instances === 1)
     const ttl = Number(await server.cli('PTTL', key))
     expect(ttl).toBeGreaterThan(0)
     expect(ttl).toBeLessThanOrEqual(6_000)
@@ -100,7 +101,7 @@ describe('the size of the fleet', () => {
       onStoreError: () => undefined,
     })
     await limiter.consume('k')
-    await vi.waitFor(() => expect(store.instances).toBe(4))
+    await until('the fleet has 4', () => store.instances === 4)
     server.pause()
     const { outcomes, source } = await limiter.consume('k')
     server.resume()
@@ -113,11 +114,11 @@ describe('the size of the fleet', () => {
     await others(0, 0, 0)
     const store = open()
     await use(store)
-    await vi.waitFor(() => expect(store.instances).toBe(4))
+    await until('the fleet has 4', () => store.instances === 4)
     await server.cli('DEL', key)
-    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1), 3_000)
+    await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
     expect(store.instances).toBe(4)
-    await vi.waitFor(() => expect(store.instances).toBe(1), 6_000)
+    await until('the fleet has 1', () => store.instances === 1)
     await store.close()
   })
 
@@ -126,7 +127,7 @@ describe('the size of the fleet', () => {
     await use(never)
     expect(await server.cli('EXISTS', key)).toBe(0)
     await use(soon)
-    await vi.waitFor(async () => expect(await server.cli('ZCARD', key)).toBe(1))
+    await until('Redis knows 1', async () => (await server.cli('ZCARD', key)) === 1)
     await Promise.all([never.close(), soon.close()])
   })
 
@@ -168,14 +169,14 @@ describe('the clock of Redis', () => {
       },
     })
     await limiter.consume('k')
-    await vi.waitFor(async () => expect(await server.cli('EXISTS', key)).toBe(1))
+    await until('the heartbeat is there', async () => (await server.cli('EXISTS', key)) === 1)
     await store.close()
     return events
   }
 
   it.each([3_600_000, -3_600_000])('is told when it is %i ms ahead', async (aheadMs) => {
     const [event] = await skewOf(aheadMs)
-    expect(Math.abs((event?.skewMs ?? 0) - aheadMs)).toBeLessThan(200)
+    expect(Math.abs((event?.skewMs ?? 0) - aheadMs)).toBeLessThan(2_000)
   })
 
   it('is not worth a word below a second', async () => {

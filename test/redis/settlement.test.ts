@@ -3,10 +3,10 @@ import type { GuardFields, Passage } from '@sluice/http'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { until } from '../adapters/until.ts'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 let server: RedisServer
 let client: Redis
@@ -62,7 +62,7 @@ describe('a guard on Redis', () => {
     admitted.slice(2, 4).forEach(({ end }) => void end(401))
     admitted[4]?.end()
 
-    await until(async () => (await used()) === 3)
+    await until('the units are settled', async () => (await used()) === 3)
   })
 
   it('charges what was added once, in one operation', async () => {
@@ -74,7 +74,7 @@ describe('a guard on Redis', () => {
     passage.decision?.charge(2)
     end(200)
 
-    await until(async () => (await used()) === 4)
+    await until('the units are settled', async () => (await used()) === 4)
     expect(submit.mock.calls.filter(([{ op }]) => op === 'charge')).toHaveLength(1)
   })
 
@@ -85,7 +85,7 @@ describe('a guard on Redis', () => {
     for (let i = 1; i <= 3; i += 1) {
       const { passage } = await request()
       expect(passage.decision?.outcomes).toHaveLength(1)
-      await until(() => onShadow.mock.calls.length === i)
+      await until('the policy in shadow is decided', () => onShadow.mock.calls.length === i)
     }
 
     const told = onShadow.mock.calls.map(([{ outcomes }]) => outcomes[0]?.allowed)

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, vi } from 'vitest'
 import { createStatesTable, postgresStore } from '../../examples/postgres-store/postgres-store.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { scaled } from '../support/scale.ts'
 
 /** A store under test, with its clock in the test's hand. */
 export interface OpenedStore {
@@ -223,12 +224,13 @@ export const postgresDriver: StoreDriver = {
   },
 }
 
-/** How often random traces are tried on stores beyond this process; `npm run test:stores` multiplies them. */
+/** How often random traces are tried; `npm run test:stores` multiplies those on stores beyond this process. */
 export function runsOf(
   driver: StoreDriver,
   { memory, server }: { memory: number; server: number },
 ): number {
-  return driver === memoryDriver ? memory : server * Number(process.env.STORE_RUNS ?? 1)
+  const runs = driver === memoryDriver ? memory : server * Number(process.env.STORE_RUNS ?? 1)
+  return Math.ceil(scaled(runs / 6, runs))
 }
 
 async function ioredis(url: string): Promise<Connected> {
@@ -241,12 +243,8 @@ export const sortedSetDriver: StoreDriver = redisDriver('Redis, sorted sets', io
   encoding: 'sorted-set',
 })
 
-/** Every store that must behave alike. */
-export const storeDrivers: readonly StoreDriver[] = [
-  memoryDriver,
-  postgresDriver,
-  packedDriver,
-  sortedSetDriver,
+/** The clients that reach the same Redis by other ways. */
+const otherClients: readonly StoreDriver[] = [
   redisDriver('Redis, ioredis 5', async (url) => {
     const client = new Redis5(url)
     return { client, close: async () => client.disconnect() }
@@ -263,4 +261,13 @@ export const storeDrivers: readonly StoreDriver[] = [
     const client = await createClient4({ url }).connect()
     return { client, close: async () => client.disconnect() }
   }),
+]
+
+/** Every store that must behave alike, each by one client in `npm test`. */
+export const storeDrivers: readonly StoreDriver[] = [
+  memoryDriver,
+  postgresDriver,
+  packedDriver,
+  sortedSetDriver,
+  ...scaled([], otherClients),
 ]

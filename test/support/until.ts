@@ -2,16 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface UntilOptions {
   /** @default 20_000 */
-  timeoutMs?: number
+  readonly timeoutMs?: number
 }
 
-/** Asks again and again until it is so; a question that rejects is one that is not answered yet. */
+/** Taken here, so that a test that fakes the clock does not fake this one. */
+const monotonicNs = process.hrtime.bigint
+
+const pollMs = 10
+
+/**
+ * Waits, in real time, until a condition holds. A condition that throws or rejects does not hold yet. `vi.waitFor` is no help here, because
+ * it moves the clock of a test that fakes it.
+ */
 export async function until(
   what: string,
-  isSo: () => Promise<boolean>,
+  isSo: () => boolean | Promise<boolean>,
   { timeoutMs = 20_000 }: UntilOptions = {},
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = monotonicNs() + BigInt(timeoutMs) * 1_000_000n
   let reason = ''
   for (;;) {
     try {
@@ -20,7 +28,7 @@ export async function until(
     } catch (error) {
       reason = `: ${error}`
     }
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}${reason}`)
-    await sleep(25)
+    if (monotonicNs() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}${reason}`)
+    await sleep(pollMs)
   }
 }

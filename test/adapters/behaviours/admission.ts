@@ -1,6 +1,7 @@
 import { SluiceError } from '@sluice/core'
 import type { Job } from '@sluice/queue'
 import { expect, it, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import type { Question } from '../ask.ts'
 import {
@@ -13,7 +14,6 @@ import {
   reaches,
   startQueueing,
 } from '../queueing-app.ts'
-import { until } from '../until.ts'
 
 /** Requests that are queued, and answered with 202; and the monitor that shows them. */
 export const admission: Behaviour = ({ start }) => {
@@ -62,7 +62,7 @@ export const admission: Behaviour = ({ start }) => {
     work(() => new Promise((resolve) => (finish = resolve)))
     await reaches(app, id, 'running')
     expect((await look(app, id)).field('retry-after')).toBe('1')
-    await until(() => finish !== undefined)
+    await until('the job has begun', () => finish !== undefined)
     finish?.({ pages: 3 })
     await reaches(app, id, 'done')
     const done = await look(app, id)
@@ -123,7 +123,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(other.status).toBe(404)
     const ran = vi.fn()
     work(ran)
-    await until(() => ran.mock.calls.length === 1)
+    await until('the job runs', () => ran.mock.calls.length === 1)
   })
 
   it('A05: answers with the result where the client would rather wait, and it comes in time', async () => {
@@ -164,12 +164,12 @@ export const admission: Behaviour = ({ start }) => {
     const leaving = new AbortController()
     const left = app.ask('/reports', { ...never, signal: leaving.signal })
     left.catch(() => undefined)
-    await until(async () => (await app.ask('/reports', soon)).status === 202)
+    await until('the answer is 202', async () => (await app.ask('/reports', soon)).status === 202)
     leaving.abort()
-    await until(async () => (await app.ask('/reports', soon)).status === 200)
+    await until('the answer is 200', async () => (await app.ask('/reports', soon)).status === 200)
 
     const waits = app.ask('/reports', never)
-    await until(async () => (await app.ask('/reports', soon)).status === 202)
+    await until('the answer is 202', async () => (await app.ask('/reports', soon)).status === 202)
     vi.setSystemTime(Date.now() + 1_000)
     expect((await waits).status).toBe(202)
   })
@@ -202,10 +202,10 @@ export const admission: Behaviour = ({ start }) => {
     expect(await app.statuses(3, '/reports', post())).toEqual([202, 202, 202])
     const prefer = 'respond-async, wait=1'
     const waits = app.ask('/reports', post({ headers: { prefer } }))
-    await until(async () => (await app.ask('/reports', post())).status === 429)
+    await until('the answer is 429', async () => (await app.ask('/reports', post())).status === 429)
     vi.setSystemTime(Date.now() + 1_000)
     expect((await waits).status).toBe(202)
-    await until(async () => (await app.ask('/reports', post())).status === 202)
+    await until('the answer is 202', async () => (await app.ask('/reports', post())).status === 202)
   })
 
   it('keeps no lease of a request of which it cannot know whether it was queued', async () => {
@@ -240,7 +240,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(full.field('content-type')).toBe('application/problem+json')
     await app.statuses(5, '/reports', post())
     work(() => null)
-    await until(async () => (await queue.depth()).depth === 0)
+    await until('the queue is empty', async () => (await queue.depth()).depth === 0)
     expect((await app.ask('/reports', post())).status).toBe(202)
   })
 
@@ -307,7 +307,7 @@ export const admission: Behaviour = ({ start }) => {
     expect((await send('text/plain', 'grüße')).status).toBe(202)
     expect((await send('application/octet-stream', new Uint8Array([0, 255]))).status).toBe(202)
     expect((await send('application/json', '{"page":')).status).toBe(400)
-    await until(() => bodies.length === 2)
+    await until('both have run', () => bodies.length === 2)
     expect(bodies).toMatchObject([{ body: 'grüße' }, { body: 'AP8=', encoding: 'base64' }])
     const gzipped = { 'content-encoding': 'gzip' }
     expect((await app.ask('/reports', post({ headers: gzipped }))).status).toBe(415)
@@ -342,7 +342,7 @@ export const admission: Behaviour = ({ start }) => {
     work((job) => void jobs.push(job))
     const headers = { 'x-trace': 'abc', cookie: 'secret' }
     expect((await app.ask('/reports', post({ headers }))).status).toBe(202)
-    await until(() => jobs.length === 1)
+    await until('the job runs', () => jobs.length === 1)
     const identity = queue.digestOf('@key/ada')
     expect(envelopes).toMatchObject([{ headers: { 'x-trace': 'abc' }, identity }])
     expect(jobs).toMatchObject([{ payload: envelopes[0], identity }])
@@ -370,7 +370,7 @@ export const admission: Behaviour = ({ start }) => {
     const ran = vi.fn()
     work(({ payload }) => ran(payload))
     expect((await app.ask('/reports', post())).status).toBe(202)
-    await until(() => ran.mock.calls.length === 1)
+    await until('the job runs', () => ran.mock.calls.length === 1)
     expect(ran).toHaveBeenCalledWith({ of: 'ada', body: { page: 1 } })
     expect((await app.ask('/reports', post({ headers: { 'x-fail': '1' } }))).status).toBe(500)
     expect(onError).toHaveBeenCalledTimes(1)

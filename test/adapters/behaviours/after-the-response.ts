@@ -1,8 +1,9 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
+import { noneIsConnected } from '../ask.ts'
 import type { LimitedRequest, Limits, NativeRequest, Route } from '../drivers/driver.ts'
-import { until } from '../until.ts'
 
 const policy = { name: 'login', limit: 5, window: '1m' } as const
 const onlyFailures: Pick<Limits, 'chargeWhen'> = { chargeWhen: (_, { status }) => status === 401 }
@@ -27,7 +28,8 @@ export const afterTheResponse: Behaviour = ({ start }) => {
       store,
       used,
       ask: (status: number) => app.ask('/', { headers: { 'x-status': String(status) } }),
-      comesTo: (units: number) => until(async () => (await used()) === units),
+      comesTo: (units: number) =>
+        until('the units are settled', async () => (await used()) === units),
     }
   }
 
@@ -47,14 +49,20 @@ export const afterTheResponse: Behaviour = ({ start }) => {
 
   it('lets at most the limit of a hundred parallel wrong logins reach the handler', async () => {
     let tried = 0
+    let refused = 0
     const { app, comesTo } = await counted(onlyFailures, {
       answer: { status: 401 },
       reached: async () => {
         tried += 1
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await until('all others are refused', () => refused === 95)
       },
     })
-    const answers = await Promise.all(Array.from({ length: 100 }, () => app.ask()))
+    const login = async () => {
+      const answer = await app.ask()
+      if (answer.status === 429) refused += 1
+      return answer
+    }
+    const answers = await Promise.all(Array.from({ length: 100 }, login))
 
     expect(tried).toBe(5)
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(5)
@@ -85,17 +93,17 @@ export const afterTheResponse: Behaviour = ({ start }) => {
   it('charges a client that leaves before the answer', async () => {
     let reached = 0
     const { app, used, comesTo } = await counted(onlyFailures, {
-      reached: () => {
+      reached: async () => {
         reached += 1
-        return new Promise((resolve) => setTimeout(resolve, 100))
+        if (reached === 1) await until('the client has left', () => noneIsConnected(app.server))
       },
     })
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
-    await until(() => reached === 1)
+    await until('the route is reached', () => reached === 1)
     client.abort()
     await expect(answer).rejects.toThrow()
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await until('the client has left', () => noneIsConnected(app.server))
 
     expect(await used()).toBe(1)
     await app.ask()
@@ -103,13 +111,15 @@ export const afterTheResponse: Behaviour = ({ start }) => {
   })
 
   it('asks an async function, of the request too', async () => {
-    const chargeWhen: Limits['chargeWhen'] = async ({ headers }, { status }) =>
-      status === 401 && headers['x-internal'] === undefined
+    const chargeWhen = vi.fn<Limits['chargeWhen'] & object>(
+      async ({ headers }, { status }) => status === 401 && headers['x-internal'] === undefined,
+    )
     const { app, comesTo, used } = await counted({ chargeWhen }, { answer: { status: 401 } })
     await app.ask('/', { headers: { 'x-internal': 'yes' } })
     await comesTo(0)
     await app.ask()
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await until('it is asked', () => chargeWhen.mock.calls.length === 2)
+    await chargeWhen.mock.results[1]?.value
 
     expect(await used()).toBe(1)
   })
@@ -125,7 +135,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     const onInvalid = vi.fn()
     const { ask, used } = await counted({ refundWhen, onInvalid })
     expect((await ask(500)).status).toBe(500)
-    await until(() => onInvalid.mock.calls.length === 1)
+    await until('it is reported', () => onInvalid.mock.calls.length === 1)
 
     expect(onInvalid.mock.calls[0]?.[0]).toEqual({
       code: 'SLUICE_ANSWER_INVALID',
@@ -165,7 +175,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
       return peeked.map(({ outcomes }) => outcomes[0]?.remaining)
     }
 
-    await until(async () => (await remaining()).join() === '9,8,6')
+    await until('the units are settled', async () => (await remaining()).join() === '9,8,6')
   })
 
   it('adds what is known only afterwards, once for all calls', async () => {
@@ -194,13 +204,13 @@ export const afterTheResponse: Behaviour = ({ start }) => {
         reached: ({ rateLimit }) => {
           rateLimit?.charge(3)
           reached += 1
-          return new Promise((resolve) => setTimeout(resolve, 100))
+          return until('the client has left', () => noneIsConnected(app.server))
         },
       },
     )
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
-    await until(() => reached === 1)
+    await until('the route is reached', () => reached === 1)
     client.abort()
     await expect(answer).rejects.toThrow()
 
@@ -209,8 +219,9 @@ export const afterTheResponse: Behaviour = ({ start }) => {
 
   it('charges at once what is added after the response', async () => {
     let decision: LimitedRequest['rateLimit']
+    const chargeWhen = vi.fn(() => true)
     const { app, used } = await counted(
-      {},
+      { chargeWhen },
       {
         reached: ({ rateLimit }) => {
           decision = rateLimit
@@ -218,7 +229,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
       },
     )
     await app.ask()
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await until('the response is over', () => chargeWhen.mock.calls.length === 1)
     decision?.charge(2)
 
     expect(await used()).toBe(3)
@@ -243,7 +254,10 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     })
     await app.ask()
     const limiter = createLimiter({ name: 'bytes', limit: 1_000, window: '1m', store })
-    await until(async () => (await limiter.peek('ada')).outcomes[0]?.remaining === 100)
+    await until(
+      'the units are settled',
+      async () => (await limiter.peek('ada')).outcomes[0]?.remaining === 100,
+    )
 
     const answer = await app.ask()
     expect(answer.field('ratelimit')).toBe('"requests";r=8;t=60, "bytes";r=100;t=60')
@@ -266,7 +280,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
       return 10 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
     }
 
-    await until(async () => (await used('first')) === 1)
+    await until('the units are settled', async () => (await used('first')) === 1)
     expect(await used('last')).toBe(5)
   })
 

@@ -1,8 +1,8 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import type { Limits, NativeRequest } from '../drivers/driver.ts'
-import { until } from '../until.ts'
 
 const policy = { name: 'posts', limit: 5, window: '1m', algorithm: 'fixed-window' } as const
 const uuid = '8e03978e-40d5-43e8-bc93-6894a57f9324'
@@ -132,7 +132,7 @@ export const idempotentRetries: Behaviour = ({ start }) => {
   it('charges the retry of a request whose charge was given back', async () => {
     const { post, used } = await counted({ refundWhen: (_, { status }) => status >= 500 })
     await post('k', { 'x-status': '503' })
-    await until(async () => (await used()) === 0)
+    await until('the units are settled', async () => (await used()) === 0)
     await post('k')
     await post('k')
 

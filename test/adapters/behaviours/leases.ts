@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
-import { limitFields } from '../ask.ts'
+import { limitFields, noneIsConnected } from '../ask.ts'
 import type { AppSetup, Limits, Route } from '../drivers/driver.ts'
-import { until } from '../until.ts'
 
 const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
 
@@ -33,14 +33,14 @@ export const leases: Behaviour = ({ start }) => {
       end: () => {
         for (const end of ends.splice(0)) end()
       },
-      free: () => until(async () => (await held()) === 0),
+      free: () => until('the leases are settled', async () => (await held()) === 0),
     }
   }
 
   it('V25: refuses one request more than may be in flight, until one has ended', async () => {
     const { app, reached, end, held, free } = await inFlight()
     const open = [app.ask(), app.ask()]
-    await until(() => reached.mock.calls.length === 2)
+    await until('the route is reached', () => reached.mock.calls.length === 2)
     const refused = await app.ask()
 
     expect(refused.status).toBe(429)
@@ -55,7 +55,7 @@ export const leases: Behaviour = ({ start }) => {
     expect((await Promise.all(open)).map(({ status }) => status)).toEqual([200, 200])
     await free()
     const next = app.ask()
-    await until(() => reached.mock.calls.length === 3)
+    await until('the route is reached', () => reached.mock.calls.length === 3)
     end()
     expect((await next).field('ratelimit')).toBe('"inflight";r=1')
   })
@@ -68,7 +68,7 @@ export const leases: Behaviour = ({ start }) => {
       { ...leases, name: 'own', retryAfter: '7s', limit: 1 },
     ])
     const open = busy.app.ask()
-    await until(() => busy.reached.mock.calls.length === 1)
+    await until('the route is reached', () => busy.reached.mock.calls.length === 1)
     expect((await busy.app.ask()).field('retry-after')).toBe('7')
     busy.end()
     await open
@@ -95,7 +95,7 @@ export const leases: Behaviour = ({ start }) => {
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
     answer.catch(() => undefined)
-    await until(() => reached.mock.calls.length === 1)
+    await until('the route is reached', () => reached.mock.calls.length === 1)
 
     expect(await held()).toBe(1)
     client.abort()
@@ -107,7 +107,7 @@ export const leases: Behaviour = ({ start }) => {
     const { app, reached, free, end } = await inFlight()
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
-    await until(() => reached.mock.calls.length === 1)
+    await until('the route is reached', () => reached.mock.calls.length === 1)
     client.abort()
     await expect(answer).rejects.toThrow()
 
@@ -129,13 +129,13 @@ export const leases: Behaviour = ({ start }) => {
       { ...leases, key, onDecision },
     ])
     const answer = app.ask('/', { signal: client.signal })
-    await until(() => asked.mock.calls.length === 1)
+    await until('the key is asked for', () => asked.mock.calls.length === 1)
     client.abort()
     await expect(answer).rejects.toThrow()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until('the client has left', () => noneIsConnected(app.server))
     leave()
 
-    await until(() => onDecision.mock.calls.length === 1)
+    await until('it is decided', () => onDecision.mock.calls.length === 1)
     await free()
   })
 
@@ -145,7 +145,7 @@ export const leases: Behaviour = ({ start }) => {
     onTestFinished(() => void socket.destroy())
     await once(socket, 'connect')
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
-    await until(() => reached.mock.calls.length === 2)
+    await until('the route is reached', () => reached.mock.calls.length === 2)
 
     expect(await held()).toBe(2)
     socket.destroy()
@@ -169,14 +169,14 @@ export const leases: Behaviour = ({ start }) => {
     const queue = { algorithm: 'leaky-bucket', limit: 1, window: '10s' } as const
     const { app, reached, held, free, end } = await inFlight({}, (leases) => [leases, queue])
     const first = app.ask()
-    await until(() => reached.mock.calls.length === 1)
+    await until('the route is reached', () => reached.mock.calls.length === 1)
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
-    await until(async () => (await held()) === 2)
+    await until('the leases are settled', async () => (await held()) === 2)
     client.abort()
     await expect(answer).rejects.toThrow()
 
-    await until(async () => (await held()) === 1)
+    await until('the leases are settled', async () => (await held()) === 1)
     end()
     await first
     await free()
@@ -198,7 +198,7 @@ export const leases: Behaviour = ({ start }) => {
     })
 
     expect((await app.ask()).status).toBe(200)
-    await until(() => onStoreError.mock.calls.length === 1)
+    await until('the store has failed', () => onStoreError.mock.calls.length === 1)
     expect(unhandled).not.toHaveBeenCalled()
   })
 }

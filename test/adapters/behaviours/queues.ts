@@ -1,9 +1,9 @@
 import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { App, Behaviour } from '../adapter-conformance.ts'
 import { type Answer, limitFields } from '../ask.ts'
 import type { Limits } from '../drivers/driver.ts'
-import { until } from '../until.ts'
 
 /** The clock of the store stands still, so that delays are exact; requests are held in real time. */
 const queue = { algorithm: 'leaky-bucket', limit: 1, key: () => 'ada' } as const
@@ -30,7 +30,7 @@ export const queues: Behaviour = ({ start }) => {
     const before = decisions.length
     const answer = app.ask('/', signal ? { signal } : {})
     answer.catch(() => undefined)
-    await until(() => decisions.length > before)
+    await until('it is decided', () => decisions.length > before)
     return { answer }
   }
 
@@ -85,7 +85,7 @@ export const queues: Behaviour = ({ start }) => {
 
     // There is one seat: it was left, once the server has noticed.
     let next = await subject.app.ask()
-    await until(async () => {
+    await until('the answer is 503', async () => {
       if (next.status === 503) next = await subject.app.ask()
       return next.status === 200
     })

@@ -1,5 +1,6 @@
-import { memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
+import { until } from '../../support/until.ts'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
 import type { Limits, NativeRequest } from '../drivers/driver.ts'
@@ -155,17 +156,17 @@ export const shadows: Behaviour = ({ limited, start }) => {
 
   it('frees the leases that it lent when a response is over', async () => {
     const { onShadow, outcomes } = told()
-    const app = await limited({
+    const inFlight = {
       name: 'inflight',
       algorithm: 'concurrency',
       limit: 1,
-      mode: 'shadow',
-      onShadow,
       store: memoryStore(),
-    })
+    } as const
+    const limiter = createLimiter(inFlight)
+    const app = await limited({ ...inFlight, key: () => 'ada', mode: 'shadow', onShadow })
     for (let i = 0; i < 3; i += 1) {
       expect((await app.ask()).status).toBe(200)
-      await settled()
+      await until('the lease has ended', async () => (await limiter.peek('ada')).allowed)
     }
 
     expect(outcomes).toEqual(Array(3).fill('inflight true'))
@@ -173,19 +174,20 @@ export const shadows: Behaviour = ({ limited, start }) => {
 
   it('counts what is settled after the response too', async () => {
     const { onShadow, outcomes } = told()
-    const refunded = await limited({ ...shadow, onShadow, refundWhen: () => true })
-    for (let i = 0; i < 3; i += 1) {
+    const over = vi.fn(() => true)
+    const refunded = await limited({ ...shadow, onShadow, refundWhen: over })
+    for (let i = 1; i <= 3; i += 1) {
       await refunded.ask()
-      await settled()
+      await until('the response is over', () => over.mock.calls.length === i)
     }
-    const charged = { ...shadow, limit: 3, onShadow, store: memoryStore() }
+    const charged = { ...shadow, limit: 3, onShadow, chargeWhen: over, store: memoryStore() }
     const app = await start({
       limits: [charged],
       routes: [{ path: '/', reached: ({ rateLimit }) => rateLimit?.charge(1) }],
     })
-    for (let i = 0; i < 3; i += 1) {
+    for (let i = 4; i <= 6; i += 1) {
       await app.ask()
-      await settled()
+      await until('the response is over', () => over.mock.calls.length === i)
     }
 
     expect(outcomes).toEqual([
@@ -193,9 +195,4 @@ export const shadows: Behaviour = ({ limited, start }) => {
       ...['new true', 'new true', 'new false'],
     ])
   })
-}
-
-/** The server hears of the end of a response when its client does, or a little later. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 20))
 }

@@ -1,7 +1,7 @@
 import { killRun } from './kill-run.ts'
 import { outboundRun } from './outbound-run.ts'
 
-/** The long forms of what `proofs.test.ts` tries for a few seconds. */
+/** The long forms of what `queues.proof.ts` tries for a few seconds. */
 const kills = { workers: 3, jobs: 2_000, kills: 20, limit: 100 }
 console.log('a worker killed each second:', kills)
 const killed = await killRun(kills)

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisSentinel, startRedisSentinel } from '../support/redis-sentinel.ts'
 import type { RedisServer } from '../support/redis-server.ts'
+import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 
 let topology: RedisSentinel
@@ -91,7 +92,20 @@ async function replicated(master: RedisServer): Promise<number> {
   return at
 }
 
-describe('a failover of Sentinel under load', () => {
+describe('Sentinel', () => {
+  it('leads every client to the master, which counts', async () => {
+    for (const { name, client, close } of await connectAll(topology)) {
+      const store = redisStore(client, { prefix: `plain-${name.replace(' ', '')}` })
+      const limiter = patientLimiter({ store, limit: 2, window: '1h', failureMode: 'closed' })
+      const decisions = [1, 2, 3].map(() => limiter.consume('k'))
+      const allowed = (await Promise.all(decisions)).map((decision) => decision.allowed)
+      expect(allowed, name).toEqual([true, true, false])
+      close()
+    }
+  })
+})
+
+describe.runIf(isProof)('a failover of Sentinel under load', () => {
   it('is followed by every client, and forgets no more than was not replicated yet', async () => {
     const loads = (await connectAll(topology)).map(load)
     const master = await topology.master()

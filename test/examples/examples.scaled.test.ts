@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
+import { isProof } from '../support/scale.ts'
 import { type RunningExample, startExample } from './start-example.ts'
 
 const running: RunningExample[] = []
@@ -34,7 +35,7 @@ describe('examples/quickstart', () => {
     }
   })
 
-  it('counts in Redis with REDIS_URL, and never prints the password', async () => {
+  it.runIf(isProof)('counts in Redis with REDIS_URL, and never prints the password', async () => {
     const redis = await startRedis({ args: ['--requirepass', 'hunter2'] })
     try {
       const port = await freePortPair()
@@ -51,7 +52,7 @@ describe('examples/quickstart', () => {
     }
   })
 
-  it('says which port is in use, and what to do', async () => {
+  it.runIf(isProof)('says which port is in use, and what to do', async () => {
     const blocker = createServer().listen(0)
     await once(blocker, 'listening')
     const address = blocker.address()
@@ -62,7 +63,7 @@ describe('examples/quickstart', () => {
     expect(errors).toContain(`Port ${port} is in use. Choose two free ones in a row with PORT`)
   })
 
-  it('says so when PORT is no port, and when no Redis answers', async () => {
+  it.runIf(isProof)('says so when PORT is no port, and when no Redis answers', async () => {
     const noPort = await start('quickstart', { PORT: 'http' }).ended()
     expect(noPort).toMatchObject({ code: 1, errors: expect.stringContaining("but is 'http'") })
     const url = `redis://127.0.0.1:${await freePortPair()}`
@@ -77,7 +78,7 @@ describe('examples/quickstart', () => {
   })
 })
 
-describe.each(['express', 'fastify', 'koa'])('examples/%s', (name) => {
+describe.runIf(isProof).each(['express', 'fastify', 'koa'])('examples/%s', (name) => {
   it.each(['memory', 'Redis'])(
     'limits logins apart from everything, and searches by their cost, in %s',
     async (where) => {

@@ -2,6 +2,7 @@ import type { Decision, Limiter, LimiterOptions, Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
+import { scaled } from '../support/scale.ts'
 import { denyingDrivers, type SharedServer } from './store-drivers.ts'
 
 const policy: LimiterOptions = { limit: 2, window: '10s' }
@@ -273,7 +274,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
               if (isExact) expect(told.retryAfterMs).toBe(asked.retryAfterMs)
             }
           }),
-          { numRuns: driver.name === 'Redis' ? 100 : 15 },
+          { numRuns: driver.name === 'Redis' ? scaled(15, 100) : 15 },
         )
       })
     })

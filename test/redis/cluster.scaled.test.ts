@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import type { RedisServer } from '../support/redis-server.ts'
+import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { type ClusterClient, clusterClients } from './cluster-clients.ts'
 import { identitiesOf, slotOfTag } from './tag-identities.ts'
@@ -60,7 +61,9 @@ function limiterOn(
 /** One identity of each tag, so that every node has some. */
 const everywhere = Array.from({ length: 64 }, (_, tag) => identitiesOf(tag, 1)[0] ?? '')
 
-describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
+const modernClients = clusterClients.filter(({ name }) => name.endsWith(' 6'))
+
+describe.each(scaled(modernClients, clusterClients))('$name on a Cluster', (clusterClient) => {
   it('admits exactly the limit of each key under parallel requests, on every node', async () => {
     for (const node of await cluster.masters()) await node.cli('SCRIPT', 'FLUSH')
     const { limiter, errors, close } = await open(clusterClient, 5)
@@ -93,7 +96,9 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     const quotas = identitiesOf(tag, 12).flatMap((key) =>
       [several, single].map(({ limiter }) => ({ key, limiter, admitted: 0 })),
     )
+    let asked = 0
     const ask = async (quota: (typeof quotas)[number]): Promise<boolean> => {
+      asked += 1
       const { allowed } = await quota.limiter.consume(quota.key)
       if (allowed) quota.admitted += 1
       return allowed
@@ -110,11 +115,15 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
     for (const quota of quotas.slice(0, 12)) await ask(quota)
     const move = await cluster.beginMove(slotOfTag(tag))
     const loads = [load(), load()]
-    await sleep(100)
+    const underLoad = async (): Promise<void> => {
+      const before = asked
+      await until('some more were asked', () => asked > before + 200)
+    }
+    await underLoad()
     await move.moveKeys(3)
-    await sleep(150)
+    await underLoad()
     await move.finish()
-    await sleep(150)
+    await underLoad()
     isOver = true
     await Promise.all(loads)
     for (const quota of quotas) while (await ask(quota));
@@ -146,7 +155,7 @@ describe.each(clusterClients)('$name on a Cluster', (clusterClient) => {
   })
 })
 
-describe('clients of a Cluster as users set them up', () => {
+describe.runIf(isProof)('clients of a Cluster as users set them up', () => {
   async function prove(client: UserClient): Promise<void> {
     const { limiter, errors } = limiterOn(client, 3, { denialTtlMs: 0 })
     const ask = () => Promise.all(everywhere.map((key) => limiter.consume(key)))
@@ -201,7 +210,7 @@ async function cutBeforeAnswer<T>(node: RedisServer, ask: () => Promise<T>): Pro
   return answered
 }
 
-describe('a master that is killed', () => {
+describe.runIf(isProof)('a master that is killed', () => {
   it('is replaced by its replica for every client, which then counts on', async () => {
     const all = await Promise.all(clusterClients.map((one) => open(one, 2, { denialTtlMs: 0 })))
     const rounds = (limiter: Limiter) => Promise.all(everywhere.map((key) => limiter.consume(key)))

@@ -8,6 +8,7 @@ import {
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../queue/rolling.ts'
+import { scaled } from '../support/scale.ts'
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -83,7 +84,7 @@ describe('an outbound', () => {
           await Promise.all(outbounds.map((outbound) => outbound.close()))
         },
       ),
-      { numRuns: 40 },
+      { numRuns: scaled(8, 40) },
     )
   }, 60_000)
 

@@ -3,6 +3,7 @@ import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/out
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../queue/rolling.ts'
+import { scaled } from '../support/scale.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -94,7 +95,7 @@ describe('an outbound whose store fails', () => {
         },
       ),
       {
-        numRuns: 60,
+        numRuns: scaled(10, 60),
         // The store is lost again as one process has waited for its first window, and another one has not yet.
         examples: [
           [

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { scaled } from '../support/scale.ts'
 import { expressSetups, fastifySetups, type Pattern } from './route-apps.ts'
 import { sendRaw } from './send-raw.ts'
 
@@ -59,6 +60,9 @@ function aliases(path: string): readonly string[] {
   ]
 }
 
+/** Every combination of settings; in `npm test` every fourth. */
+const setups = [...expressSetups, ...fastifySetups].filter((_, index) => index % scaled(4, 1) === 0)
+
 const limit = 3
 const login: Pattern = { method: 'POST', path: '/login' }
 const search: Pattern = { method: 'GET', path: '/search/:q' }
@@ -67,7 +71,7 @@ const routes = {
   'GET /search/:q': { limit, window: '1h' },
 } as const
 
-describe.each([...expressSetups, ...fastifySetups])('$name', ({ start }) => {
+describe.each(setups)('$name', ({ start }) => {
   it('counts every alias of a route that its handler is reached by as the route', async () => {
     const reached = new Map<Pattern, string[]>([
       [login, []],
@@ -198,7 +202,7 @@ describe('a path that is written at random', () => {
         )
         expect(reached).toEqual([])
       }),
-      { numRuns: 8 },
+      { numRuns: scaled(2, 8) },
     )
   })
 
@@ -229,7 +233,7 @@ describe('a rule that is false', () => {
     routes: { '/health': false, '/public/*': false },
   } as const
 
-  it.each([...expressSetups, ...fastifySetups].filter((_, index) => index % 3 === 0))(
+  it.each(setups.filter((_, index) => index % 3 === 0))(
     'is no way to a route beside it: $name',
     async ({ start }) => {
       const reached: string[] = []
@@ -243,7 +247,7 @@ describe('a rule that is false', () => {
     },
   )
 
-  it.each([...expressSetups, ...fastifySetups].filter((_, index) => index % 7 === 0))(
+  it.each(setups.filter((_, index) => index % 7 === 0))(
     'does not stand for a path with dot segments, which something behind it may resolve: $name',
     async ({ start }) => {
       const reached: string[] = []

@@ -1,6 +1,7 @@
 import { createFetch } from '@sluice/client'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { scaled } from '../support/scale.ts'
 import { type Arrival, limitedApi } from './limited-api.ts'
 import { fakeTime, type Script, scriptedApi, settled, url } from './scripted-api.ts'
 
@@ -60,7 +61,7 @@ describe('whatever a server says', () => {
         }
         expect(vi.getTimerCount()).toBe(0)
       }),
-      { numRuns: 300 },
+      { numRuns: scaled(60, 300) },
     )
   })
 
@@ -88,7 +89,7 @@ describe('whatever a server says', () => {
           if (result.status === 'rejected') expect(result.reason.message).toBe('enough')
         }
       }),
-      { numRuns: 200 },
+      { numRuns: scaled(40, 200) },
     )
   })
 })
@@ -117,7 +118,7 @@ describe('whatever a limiter allows', () => {
         expect(responses.filter(({ ok }) => !ok).length).toBe(0)
         expect(earlyArrivals(api.arrivals, latencyMs)).toEqual([])
       }),
-      { numRuns: 60 },
+      { numRuns: scaled(15, 60) },
     )
   })
 })

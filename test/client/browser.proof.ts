@@ -21,7 +21,10 @@ interface Report {
   }[]
 }
 
-/** Calls the API from the page: the first two are within its limit of 10 units a second, the third is not. */
+/**
+ * Calls the API from the page: the first two are within its limit of 10 units a second, the third is not. On a busy machine the second may
+ * be over before it, so it goes on until a call had to wait.
+ */
 const visit = `async (url) => {
   const waits = []
   const fetch = sluice.createFetch({
@@ -29,7 +32,7 @@ const visit = `async (url) => {
       waits.push({ reason, waitMs, policies, retryAfter: response.headers.get('Retry-After') }),
   })
   const answers = []
-  for (let call = 0; call < 3; call++) {
+  for (let call = 0; call < 3 || (waits.length === 0 && call < 30); call++) {
     const response = await fetch(url)
     answers.push({
       status: response.status,
@@ -106,10 +109,10 @@ describe('a page of another origin', () => {
   it('reads the headers through CORS, and waits as it is told', async (test) => {
     test.skip(browser === undefined, 'there is no Chrome')
     const { answers, waits }: Report = await page.evaluate(`(${visit})(${JSON.stringify(api)})`)
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     expect(answers[0]?.policy).toContain('"burst";q=10;w=1')
     expect(waits).toMatchObject([{ reason: 'told', policies: ['burst'], retryAfter: '1' }])
-    const [, second, third] = answers.map(({ atMs }) => atMs)
+    const [second, third] = answers.slice(-2).map(({ atMs }) => atMs)
     expect((third ?? 0) - (second ?? 0)).toBeGreaterThan(1000)
   })
 

@@ -1,6 +1,7 @@
 import { createLimiter, type Decision, type ResilienceEvent } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { scaled } from '../../support/scale.ts'
 import { TroubledStore } from './troubled-store.ts'
 
 beforeEach(() => {
@@ -115,6 +116,6 @@ it('an outage adds at most one limit, and when it is over the store knows of all
         }
       },
     ),
-    { numRuns: 500 },
+    { numRuns: scaled(100, 500) },
   )
 })

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { algorithmPolicy } from '../stores/algorithm-policy.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { scaled } from '../support/scale.ts'
 
 let server: RedisServer
 let client: Redis
@@ -303,7 +304,7 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
         expect(await client.pttl(await keyOf().catch(() => 'none'))).not.toBe(-1)
         expect(errors).toEqual([])
       }),
-      { numRuns: 60 },
+      { numRuns: scaled(10, 60) },
     )
   })
 

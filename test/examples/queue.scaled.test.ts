@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
+import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { type RunningExample, startExample } from './start-example.ts'
 
@@ -56,35 +57,41 @@ describe('examples/queue', { timeout: 60_000 }, () => {
     expect(await order(`http://localhost:${port}`)).toEqual(report)
   })
 
-  it('does so over BullMQ, with API, worker and client in processes of their own', async () => {
-    await using redis = await startRedis()
-    const env = { REDIS_URL: redis.url }
-    const port = await freePort()
-    const worker = start('queue', { ...env, ROLE: 'worker' })
-    const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
-    await Promise.all([api.printed(/listening/), worker.printed(/by BullMQ/)])
-    expect(await order(`http://localhost:${port}`)).toEqual(report)
-    const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
-    expectServed(await client.printed(/6 of 6 reports/))
-    expect(await client.ended()).toEqual({ code: 0, errors: '' })
-    await Promise.all(running.splice(0).map((example) => example.stop()))
-  })
+  it.runIf(isProof)(
+    'does so over BullMQ, with API, worker and client in processes of their own',
+    async () => {
+      await using redis = await startRedis()
+      const env = { REDIS_URL: redis.url }
+      const port = await freePort()
+      const worker = start('queue', { ...env, ROLE: 'worker' })
+      const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
+      await Promise.all([api.printed(/listening/), worker.printed(/by BullMQ/)])
+      expect(await order(`http://localhost:${port}`)).toEqual(report)
+      const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
+      expectServed(await client.printed(/6 of 6 reports/))
+      expect(await client.ended()).toEqual({ code: 0, errors: '' })
+      await Promise.all(running.splice(0).map((example) => example.stop()))
+    },
+  )
 })
 
-describe('examples/outbound', () => {
-  it('makes its calls without one that is refused', async () => {
+describe('examples/outbound', { timeout: 60_000 }, () => {
+  it.runIf(isProof)('makes its calls without one that is refused', async () => {
     expect(await start('outbound', {}).printed(/10 calls made/)).toContain('made, 0 refused')
   })
 
-  it('makes them from two processes at once, and writes them down in Redis', async () => {
-    await using redis = await startRedis()
-    const env = { REDIS_URL: redis.url }
-    const vendor = start('outbound', { ROLE: 'vendor' })
-    const [, VENDOR] = /party is (\S+)/.exec(await vendor.printed(/party is/)) ?? []
-    const callers = [start('outbound', { ...env, VENDOR }), start('outbound', { ...env, VENDOR })]
-    const texts = callers.map((caller) => caller.printed(/10 calls made/))
-    for (const text of await Promise.all(texts)) expect(text).toContain('made, 0 refused')
-    const trail = JSON.stringify(await redis.cli('XRANGE', 'sluice:outbound', '-', '+'))
-    expect(trail.match(/"type","call"/g)).toHaveLength(20)
-  })
+  it.runIf(isProof)(
+    'makes them from two processes at once, and writes them down in Redis',
+    async () => {
+      await using redis = await startRedis()
+      const env = { REDIS_URL: redis.url }
+      const vendor = start('outbound', { ROLE: 'vendor' })
+      const [, VENDOR] = /party is (\S+)/.exec(await vendor.printed(/party is/)) ?? []
+      const callers = [start('outbound', { ...env, VENDOR }), start('outbound', { ...env, VENDOR })]
+      const texts = callers.map((caller) => caller.printed(/10 calls made/))
+      for (const text of await Promise.all(texts)) expect(text).toContain('made, 0 refused')
+      const trail = JSON.stringify(await redis.cli('XRANGE', 'sluice:outbound', '-', '+'))
+      expect(trail.match(/"type","call"/g)).toHaveLength(20)
+    },
+  )
 })

@@ -7,6 +7,7 @@ import {
 } from '@sluice/http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { scaled } from '../../support/scale.ts'
 import { exchange, guardOf, now } from '../exchange.ts'
 import { Plant, turns } from './plant.ts'
 
@@ -360,7 +361,7 @@ describe('a closed loop', () => {
         expect(new Set(limits.slice(-300)).size).toBe(1)
         expect(Math.max(...delays.slice(-300))).toBeLessThanOrEqual(10)
       }),
-      { numRuns: 200 },
+      { numRuns: scaled(30, 200) },
     )
   })
 
@@ -386,7 +387,7 @@ describe('a closed loop', () => {
         expect(turns(limits)).toBeLessThanOrEqual(4)
         expect(new Set(limits.slice(-300)).size).toBe(1)
       }),
-      { numRuns: 200 },
+      { numRuns: scaled(30, 200) },
     )
   })
 })

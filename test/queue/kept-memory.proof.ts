@@ -25,11 +25,13 @@ async function runAll(broker: Broker, { jobs, retention, handler }: Load): Promi
     if (outcome === 'enqueued') i += 1
     else await sleep(2)
   }
-  await until('all have ended', async () => (await queue.depth()).depth === 0)
+  await until('all have ended', async () => (await queue.depth()).depth === 0, {
+    timeoutMs: 60_000,
+  })
   await worker.close()
 }
 
-describe('the memory that ended jobs take in Redis', () => {
+describe('the memory that ended jobs take in Redis', { timeout: 90_000 }, () => {
   async function setUp(options = {}) {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
@@ -72,7 +74,6 @@ describe('the memory that ended jobs take in Redis', () => {
     await runAll(broker, { jobs: 100, retention: '2s', handler: () => payload })
     expect(await used()).toBeGreaterThan(empty + 5 * megabyte)
     await broker.close()
-    await sleep(2_000)
     await until('it is free', async () => (await used()) < empty + 3 * megabyte)
     const jobs = String(await redis.cli('KEYS', 'bull:jobs:????????-*'))
     expect(jobs).toBe('')
@@ -100,7 +101,7 @@ describe('the memory that ended jobs take in Redis', () => {
   })
 })
 
-describe('the memory that ended jobs take in a process', () => {
+describe('the memory that ended jobs take in a process', { timeout: 90_000 }, () => {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
 
@@ -128,24 +129,6 @@ describe('the memory that ended jobs take in a process', () => {
       handler: () => `${Math.random()}${payload}`,
     })
     expect(heap() - before).toBeGreaterThan(10 * megabyte)
-    await sleep(1_500)
-    expect(heap() - before).toBeLessThan(5 * megabyte)
-  })
-})
-
-describe('the bounds of what is kept', () => {
-  const brokers = [memoryBroker, (options = {}) => bullmqBroker({ connection: {}, ...options })]
-
-  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, null, '5'])('are not %j', (wrong) => {
-    for (const make of brokers) {
-      for (const option of ['maxKept', 'maxDeadLetters', 'maxKeptBytes']) {
-        const message = new RegExp(`^${option} must be a whole number from 0 to`)
-        expect(() => make({ [option]: wrong })).toThrow(message)
-      }
-    }
-  })
-
-  it('may be 0', () => {
-    for (const make of brokers) expect(() => make({ maxKeptBytes: 0 })).not.toThrow()
+    await until('it is free', async () => heap() - before < 5 * megabyte)
   })
 })

@@ -2,6 +2,7 @@ import { createFetch, type Fetch } from '@sluice/client'
 import { parseHeaders } from '@sluice/headers'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { scaled } from '../support/scale.ts'
 import { limitedApi } from './limited-api.ts'
 import { fakeTime, settled } from './scripted-api.ts'
 
@@ -183,7 +184,7 @@ describe('whatever policies there are, and whoever is aborted', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: scaled(25, 150) },
     )
   })
 
@@ -229,7 +230,7 @@ describe('whatever policies there are, and whoever is aborted', () => {
         await callAll(createFetch({ fetch: send, pace, ...patience }), plans)
         expect(early(sent).filter(({ refused, later }) => refused.path === later.path)).toEqual([])
       }),
-      { numRuns: 300 },
+      { numRuns: scaled(60, 300) },
     )
   })
 
@@ -271,7 +272,7 @@ describe('whatever policies there are, and whoever is aborted', () => {
         expect(opened.length).toBeGreaterThanOrEqual(Math.floor((lastingMs / evenMs) * 0.75))
         expect(opened.length).toBeGreaterThan(Math.min(count, deadlineMs / evenMs) / 2)
       }),
-      { numRuns: 40 },
+      { numRuns: scaled(6, 40) },
     )
   })
 })

@@ -1,0 +1,196 @@
+import { join } from 'node:path'
+import ts from '@typescript/typescript6'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readText, root } from '../support/workspace.ts'
+
+/** Where an option may stand, as the page calls it, with the types that say so. */
+const places = {
+  policy: ['http/src/guard/options.ts#HttpPolicyOptions'],
+  app: ['express/src/options.ts#RateLimitOptions', 'fastify/src/options.ts#RateLimitPluginOptions'],
+  route: ['http/src/routes/overrides.ts#RouteOverride'],
+  limiter: ['core/src/limiter/limiter-options.ts#LimiterOptions'],
+}
+
+/** The types whose options the other tables of the page list, by heading. */
+const tables: Readonly<Record<string, readonly string[]>> = {
+  Penalties: ['http/src/guard/options.ts#GuardPenalty'],
+  Schedules: ['http/src/limits/schedule.ts#ScheduleOptions'],
+  'Rules of a schedule': ['http/src/limits/schedule.ts#ScheduleRule'],
+  'Adaptive limits': ['http/src/limits/adaptive.ts#AdaptiveOptions'],
+  'CPU signal': ['http/src/limits/process-signals.ts#CpuOptions'],
+  'Load shedding': ['http/src/limits/shedder.ts#ShedOptions'],
+  Lists: ['http/src/access/lists.ts#AccessListOptions'],
+  Addresses: ['http/src/keys/ip.ts#IpOptions'],
+  Credentials: ['http/src/keys/headers.ts#ApiKeyOptions'],
+  'Memory store': ['core/src/memory-store/memory-store.ts#MemoryStoreOptions'],
+  'Redis store': ['redis/src/redis-store-options.ts#RedisStoreOptions'],
+  Batches: ['redis/src/redis-store-options.ts#BatchOptions'],
+  'Calls of a limiter': [
+    'core/src/limiter/limiter.ts#CostOptions',
+    'core/src/limiter/holdings.ts#RefundOptions',
+  ],
+  Queues: ['queue/src/options.ts#QueueOptions'],
+  Brokers: [
+    'queue/src/brokers/memory/broker.ts#MemoryBrokerOptions',
+    'queue/src/brokers/bullmq/options.ts#BullmqBrokerOptions',
+  ],
+  Admissions: ['queue/src/http/options.ts#AdmissionOptions'],
+  'Idempotency keys': ['queue/src/http/options.ts#IdempotencyOptions'],
+  'Status monitor': ['queue/src/http/status-monitor.ts#StatusMonitorOptions'],
+  Workers: ['queue/src/worker/options.ts#WorkerOptions'],
+  Outbound: ['outbound/src/options.ts#OutboundOptions'],
+  'Outbound calls': ['outbound/src/options.ts#CallOptions'],
+  'Audit stream': ['outbound/src/audit-stream.ts#AuditStreamOptions'],
+  Clients: ['client/src/options.ts#ClientOptions'],
+  'Waiting for a job': ['client/src/jobs/options.ts#WaitForOptions'],
+}
+
+/** Tables of types that have no name of their own. */
+const unnamed = { Backoff: ['base', 'max'] }
+
+interface Row {
+  readonly option: string
+  readonly cells: readonly string[]
+}
+
+const rowsOf = readTables(readText('docs/options.md'))
+let optionsOf: (types: readonly string[]) => ReadonlySet<string>
+
+// The compiler reads all packages, which takes some seconds.
+beforeAll(() => {
+  optionsOf = compile([...Object.values(places), ...Object.values(tables)].flat())
+}, 120_000)
+
+describe('docs/options.md', () => {
+  it.each(Object.keys(tables))('lists every option, and nothing else: %s', (heading) => {
+    expect(names(heading)).toEqual([...optionsOf(tables[heading] ?? [])].sort())
+  })
+
+  it('lists every option of policies and guards, with the places where each may stand', () => {
+    const policies = rowsOf.get('Policies') ?? []
+    const guards = rowsOf.get('Limiters and guards') ?? []
+    const inBoth = policies.filter(({ option }) => guards.some((row) => row.option === option))
+    for (const row of policies) {
+      const here = placesOf(row.option).filter((place) => !inBoth.includes(row) || isOwn(place))
+      expect([row.option, row.cells.at(-1)]).toEqual([row.option, here.join(', ')])
+    }
+    for (const { option, cells } of guards) {
+      const here = placesOf(option).filter((place) => place !== 'policy')
+      expect([option, cells.at(-1)]).toEqual([option, here.join(', ')])
+    }
+    const listed = new Set([...policies, ...guards].map(({ option }) => option))
+    const all = optionsOf(Object.values(places).flat())
+    expect([...all].filter((option) => !listed.has(option))).toEqual([])
+  })
+
+  it('says of each option what it does, and leads to each of its tables', () => {
+    for (const [heading, rows] of rowsOf) {
+      for (const { option, cells } of rows) {
+        expect(cells[3], `${heading}: ${option}`).toMatch(/^.{10,}[.)]$/)
+        expect(new Set(rows.map((row) => row.option)).size, heading).toBe(rows.length)
+      }
+    }
+    expect([...rowsOf.keys()].sort()).toEqual(
+      ['Policies', 'Limiters and guards', ...Object.keys(tables), ...Object.keys(unnamed)].sort(),
+    )
+    for (const [heading, options] of Object.entries(unnamed))
+      expect(names(heading)).toEqual(options)
+  })
+})
+
+describe.each([
+  'options',
+  'limits',
+  'routes',
+  'keys',
+  'observing',
+  'redis',
+  'queues',
+  'clients',
+  'outbound',
+])('docs/%s.md', (name) => {
+  it('leads somewhere with each of its links', () => {
+    for (const [, file = '', anchor] of readText(`docs/${name}.md`).matchAll(
+      /\]\(((?!https?:)[^)#\s]*)(?:#([^)\s]+))?\)/g,
+    )) {
+      const page = readText(join('docs', file === '' ? `${name}.md` : file))
+      if (anchor !== undefined) expect(anchorsOf(page), `${file}#${anchor}`).toContain(anchor)
+    }
+  })
+})
+
+function names(heading: string): readonly string[] {
+  return (rowsOf.get(heading) ?? []).map(({ option }) => option).sort()
+}
+
+/** Of an option that a policy and a guard have, the table of policies tells what a policy alone may do. */
+function isOwn(place: string): boolean {
+  return place === 'policy' || place === 'limiter'
+}
+
+function placesOf(option: string): string[] {
+  return Object.entries(places).flatMap(([place, types]) =>
+    optionsOf(types).has(option) ? [place] : [],
+  )
+}
+
+/** The tables of a page whose first column is `option`, by the heading above. */
+function readTables(page: string): ReadonlyMap<string, readonly Row[]> {
+  const found = new Map<string, Row[]>()
+  let heading = ''
+  let isTable = false
+  for (const line of page.split('\n')) {
+    heading = /^#{2,3} (.*)/.exec(line)?.[1] ?? heading
+    if (!line.startsWith('|')) isTable = false
+    if (line.startsWith('| option ')) isTable = true
+    const [option, ...cells] = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim())
+    const name = /^`(\w+)`$/.exec(option ?? '')?.[1]
+    if (isTable && name !== undefined) {
+      found.set(heading, [...(found.get(heading) ?? []), { option: name, cells }])
+    }
+  }
+  return found
+}
+
+function anchorsOf(page: string): readonly string[] {
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** Asks the compiler for the properties of types, those of each member of a union. @param types as `package/src/file.ts#Name` */
+function compile(types: readonly string[]): typeof optionsOf {
+  const pathOf = (type: string) => join(root, 'packages', type.split('#')[0] ?? '')
+  const program = ts.createProgram([...new Set(types.map(pathOf))], {
+    customConditions: ['@sluice/source'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    skipLibCheck: true,
+    strict: true,
+    types: [],
+  })
+  const checker = program.getTypeChecker()
+  const propertiesOf = (type: string): string[] => {
+    const declaration = program
+      .getSourceFile(pathOf(type))
+      ?.statements.find(
+        (statement) =>
+          (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)) &&
+          statement.name.text === type.split('#')[1],
+      )
+    if (!declaration) throw new Error(`there is no ${type}`)
+    const found = checker.getTypeAtLocation(declaration)
+    const members = found.isUnion() ? found.types : [found]
+    return members.flatMap((member) => checker.getPropertiesOfType(member).map(({ name }) => name))
+  }
+  return (wanted) => new Set(wanted.flatMap(propertiesOf))
+}
