@@ -60,20 +60,19 @@ export class Plans {
   }
 
   #make(checks: readonly Check[]): Plan | undefined {
-    const names: UsualName[] = []
-    const all: string[] = []
+    const modules: UsualName[] = []
     for (const check of checks) {
       const name = usualOf(check, this.#settings)
       if (!name) return undefined
-      if (!names.includes(name)) names.push(name)
-      const fields = usualFields(check, this.#settings)
-      all.push(...[names.indexOf(name) + 1, ...fields].map(String))
+      modules.push(name)
     }
+    // Lists of the same modules share a script, in whatever order.
+    const names = [...new Set(modules)].sort()
     const width = checks.length
-    return {
-      script: this.#scripts.usual(names, width),
-      fields: width > 1 ? all : all.slice(1),
-      width,
-    }
+    const fields = checks.flatMap((check, index) => {
+      const own = usualFields(check, this.#settings)
+      return width === 1 ? own : [1 + names.findIndex((name) => name === modules[index]), ...own]
+    })
+    return { script: this.#scripts.usual(names, width), fields: fields.map(String), width }
   }
 }

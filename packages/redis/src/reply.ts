@@ -21,7 +21,7 @@ export interface CallReply {
 const ySpan = 2 ** 27
 
 /**
- * Decodes the reply of a call, in the forms that `lua/shared.lua` and `lua/usual.lua` give.
+ * Decodes the reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give.
  * @param text that the call was sent with
  * @throws SluiceError when it is not the answer to this call
  */
