@@ -102,6 +102,6 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
+export type { RoutePattern, Router, RouteTable, Routing } from './routes/router.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
-export type { Routing } from './routes/table.ts'
 export type { PerRequest } from './user-functions.ts'

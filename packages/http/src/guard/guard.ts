@@ -11,9 +11,9 @@ import { readLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
 import { PolicyCatalogue } from '../routes/catalogue.ts'
 import { RouteGuards } from '../routes/guards.ts'
+import type { Router, Routing } from '../routes/router.ts'
 import { RouteRules } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
-import type { Routing } from '../routes/table.ts'
 import { bringsPolicies } from './bound-policy.ts'
 import type { GuardFields, RouteOverride } from './options.ts'
 import { type Passage, untouched } from './passage.ts'
@@ -57,6 +57,8 @@ export interface GuardPlace {
   readonly adapterFields?: readonly string[]
   /** How the framework matches paths, for `routes`. */
   readonly routing: Routing
+  /** What matches them. @default none: there can be no `routes` */
+  readonly router?: Router
   /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each context */
   readonly scope?: Scope
   /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
@@ -69,7 +71,7 @@ export interface GuardPlace {
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
-  { routing, scope, isGlobal = true, ...place }: GuardPlace,
+  { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {
     throw invalid({ option: place.where }, options, 'a plain object of options')
@@ -86,7 +88,13 @@ export function createGuard<Native extends object, Handler = never>(
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  const rules = routes === undefined ? undefined : new RouteRules(routes, guards, routing)
+  if (routes !== undefined && !router) {
+    throw invalid({ option: 'routes' }, routes, 'left out, since this adapter has no router for it')
+  }
+  const rules =
+    routes === undefined || !router
+      ? undefined
+      : new RouteRules(routes, guards, { router, routing })
   const otherwise = isAsked ? everywhere.check : () => untouched
 
   return {

@@ -119,6 +119,6 @@ export function remember<Value>(known: Map<string, Value>, address: string, valu
   if (address.length > longestAddress) return value
   if (known.size >= mostKnown) known.clear()
   // A copy: the text may be a slice of a long header, all of which would be kept with it.
-  known.set(Buffer.from(address).toString(), value)
+  known.set(address.split('').join(''), value)
   return value
 }

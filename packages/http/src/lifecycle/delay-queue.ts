@@ -32,7 +32,7 @@ class Waiter implements Hold {
   readonly turn: Promise<boolean>
   readonly #leave: () => void
   #resolve: ((goesOn: boolean) => void) | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(delayMs: number, leave: () => void) {
     this.#leave = leave

@@ -1,5 +1,4 @@
-import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import process from 'node:process'
+import type { EventLoopUtilization, monitorEventLoopDelay } from 'node:perf_hooks'
 import { invalid, knownFields } from '@sluice/core'
 import type { Signal } from './signal.ts'
 
@@ -24,7 +23,9 @@ export function eventLoopDelay(): Signal {
 
   function measure(elapsedMs: number): number | undefined {
     if (!histogram) {
-      histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+      // Not imported, so that this file loads where there is no Node.
+      const hooks = globalThis.process.getBuiltinModule('node:perf_hooks')
+      histogram = hooks.monitorEventLoopDelay({ resolution: resolutionMs })
       histogram.enable()
       return undefined
     }
@@ -69,7 +70,7 @@ export function cpu(options: CpuOptions = {}): Signal {
   let last: { user: number; system: number } | undefined
 
   function measure(elapsedMs: number): number | undefined {
-    const now = process.cpuUsage()
+    const now = globalThis.process.cpuUsage()
     const usedMs = last && (now.user - last.user + now.system - last.system) / 1_000
     last = now
     return usedMs === undefined ? undefined : usedMs / elapsedMs / cores

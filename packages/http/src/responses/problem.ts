@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { reasonPhrase } from './reason-phrases.ts'
 
 /** The media type of RFC 9457. */
 export const problemMediaType = 'application/problem+json'
@@ -58,5 +58,5 @@ export function reducedCapacity(violated: readonly string[]): Problem {
 
 /** A problem that the status says all about (RFC 9457 §4.2.1). */
 export function plainProblem(status: number): Problem {
-  return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status }
+  return { type: 'about:blank', title: reasonPhrase(status) ?? 'Error', status }
 }
