@@ -80,7 +80,7 @@ export {
 } from './keys/resolver.ts'
 export { route } from './keys/route.ts'
 export type { Hold } from './lifecycle/hold.ts'
-export type { EndedResponse, WhenOver } from './lifecycle/settlement.ts'
+export type { EndedResponse, ResponseCondition } from './lifecycle/settlement.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
 export {
   type CpuOptions,

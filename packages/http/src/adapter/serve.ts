@@ -68,7 +68,10 @@ function carryOut<Handler>(
   return false
 }
 
-/** Takes our fields off a redirect, just before its head is written, where a guard has `hideOnRedirect`. */
+/**
+ * Takes our fields off a redirect, just before its head is written, where a guard has
+ * `hideOnRedirect`.
+ */
 export function hideOnRedirect(native: object, response: HttpResponse, status: number): void {
   setFields(response, fieldsOnHead(native, status))
 }
@@ -77,7 +80,8 @@ export function hideOnRedirect(native: object, response: HttpResponse, status: n
 type Next = (error?: Error) => void
 
 /**
- * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is async. Errors go to `next` too.
+ * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is
+ * async. Errors go to `next` too.
  */
 export function admitThen<Handler, Context extends AdapterContext<object, Handler>>(
   next: Next,
@@ -103,8 +107,8 @@ export function admitThen<Handler, Context extends AdapterContext<object, Handle
 }
 
 /**
- * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. Errors of the step go to `next` too,
- * as `throwingObjects` makes them.
+ * Calls `next` when a step says that the request goes on: at once, if nothing in it is async.
+ * Errors of the step go to `next` too, as `throwingObjects` makes them.
  */
 export function continueWith(next: Next, step: () => MaybePromise<boolean>): void {
   let goesOn: MaybePromise<boolean>
@@ -128,8 +132,8 @@ function failWith(next: Next, thrown: unknown): void {
 }
 
 /**
- * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error, since frameworks take
- * `undefined`, or `'route'`, for leave to go on.
+ * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error,
+ * since frameworks take `undefined`, or `'route'`, for leave to go on.
  */
 export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T> {
   try {

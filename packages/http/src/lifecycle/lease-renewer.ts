@@ -8,7 +8,10 @@ const renewalsPerLease = 3
 /** The longest that a timer of Node runs. */
 const longestTimerMs = 2 ** 31 - 1
 
-/** Keeps the leases of requests under way: renews them all by one timer, and releases each when its response is over. */
+/**
+ * Keeps the leases of requests under way: renews them all by one timer, and releases each when its
+ * response is over.
+ */
 export class LeaseRenewer {
   readonly #limiter: Limiter
   readonly #periodMs: number
@@ -75,7 +78,10 @@ function countsLeases(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'leases'
 }
 
-/** Timers of Node keep a process alive unless they are told not to; those of other runtimes are numbers. */
+/**
+ * Timers of Node keep a process alive unless they are told not to; those of other runtimes are
+ * numbers.
+ */
 function unreferenced<Timer>(timer: Timer): Timer {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
     if (typeof timer.unref === 'function') timer.unref()

@@ -3,8 +3,9 @@ import type { Reject, RequestDecision } from '../guard/passage.ts'
 import { reasonPhrase } from './reason-phrases.ts'
 
 /**
- * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework answers it. The fields stand on the response already; `headers`
- * repeats them for frameworks that begin anew.
+ * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework
+ * answers it. The fields stand on the response already; `headers` repeats them for frameworks that
+ * begin anew.
  */
 export class RateLimitError extends SluiceError {
   override readonly name = 'RateLimitError'

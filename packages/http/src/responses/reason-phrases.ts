@@ -1,4 +1,7 @@
-/** The phrases of refusals (RFC 9110 §15), as Node has them: a guard runs where there is no Node, too. */
+/**
+ * The phrases of refusals (RFC 9110 §15), as Node has them: a guard runs where there is no Node,
+ * too.
+ */
 const phrases: ReadonlyMap<number, string> = new Map([
   [400, 'Bad Request'],
   [401, 'Unauthorized'],

@@ -4,8 +4,9 @@ export interface Routing {
   readonly ignoreTrailingSlash: boolean
   readonly ignoreDuplicateSlashes: boolean
   /**
-   * Whether it stands for routers whose settings are not known, and that match paths as they were sent, without decoding them: then a value
-   * is found where any of them would find it. @default false
+   * Whether it stands for routers whose settings are not known, and that match paths as they were
+   * sent, without decoding them: then a value is found where any of them would find it. @default
+   * false
    */
   readonly lenient?: boolean
   /** Whether a semicolon begins the query too. @default false */
@@ -28,7 +29,10 @@ export interface RouteTable<Value> {
   find(method: string, path: string): Value | undefined
 }
 
-/** Reads the keys of `routes`, and matches requests with them. An adapter passes it in, since it needs Node. */
+/**
+ * Reads the keys of `routes`, and matches requests with them. An adapter passes it in, since it
+ * needs Node.
+ */
 export interface Router {
   /**
    * Reads a key of `routes`, such as `POST /login` or `/health`.

@@ -62,8 +62,9 @@ export class RouteRules<Native extends object, Handler> {
   }
 
   /**
-   * To match one request too many is a limit on a request that finds nothing, where there are limits; where there are none, it is a way
-   * around those of others. So `false` stands for what is written, and nothing else.
+   * To match one request too many is a limit on a request that finds nothing, where there are
+   * limits; where there are none, it is a way around those of others. So `false` stands for what is
+   * written, and nothing else.
    */
   #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = this.#table.find(method, path)

@@ -85,8 +85,8 @@ class MatchingTable<Value> implements RouteTable<Value> {
   }
 
   /**
-   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of its own. A slash at the end may stand for
-   * nothing, or begin the empty rest of a wildcard.
+   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of
+   * its own. A slash at the end may stand for nothing, or begin the empty rest of a wildcard.
    */
   #findLeniently(method: string, sent: string): Entry<Value> | undefined {
     const path = sent.toLowerCase()
