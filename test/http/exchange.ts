@@ -1,11 +1,5 @@
-import {
-  createGuard,
-  type GuardFields,
-  type Hold,
-  type HttpRequest,
-  type HttpResponse,
-  type Passage,
-} from '@sluice/http'
+import type { GuardFields, Hold, HttpRequest, HttpResponse, Passage } from '@sluice/http'
+import { createGuard } from '@sluice/http/adapter'
 
 export const exactRouting = {
   caseSensitive: true,

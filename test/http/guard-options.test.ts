@@ -1,5 +1,6 @@
 import { memoryStore, SluiceError } from '@sluice/core'
-import { apiKey, createGuard, type GuardOptions, ip } from '@sluice/http'
+import { apiKey, type GuardOptions, ip } from '@sluice/http'
+import { createGuard } from '@sluice/http/adapter'
 import { describe, expect, it, vi } from 'vitest'
 import { exactRouting } from './exchange.ts'
 

@@ -1,6 +1,6 @@
 import { memoryStore } from '@sluice/core'
 import type { GuardOptions, RouteOverride } from '@sluice/http'
-import { createGuard } from '@sluice/http'
+import { createGuard } from '@sluice/http/adapter'
 import { describe, expect, it } from 'vitest'
 import { exactRouting, exchange, now } from './exchange.ts'
 

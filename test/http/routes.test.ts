@@ -1,5 +1,6 @@
 import { memoryStore, SluiceError } from '@sluice/core'
-import { createGuard, type GuardOptions, type Routing } from '@sluice/http'
+import type { GuardOptions, Routing } from '@sluice/http'
+import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exactRouting, exchange, guardOf, now } from './exchange.ts'

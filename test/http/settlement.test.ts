@@ -1,5 +1,6 @@
 import { createLimiter, memoryStore } from '@sluice/core'
-import { createGuard, type GuardFields } from '@sluice/http'
+import type { GuardFields } from '@sluice/http'
+import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { until } from '../support/until.ts'

@@ -117,8 +117,9 @@ export class ExpressContext
 }
 
 /**
- * The route that a middleware is mounted on; `undefined` where it is mounted with `use`. Express leaves `req.route` behind
- * when a route hands on, and `req.baseUrl` is text that the client chose: neither says where the middleware stands.
+ * The route that a middleware is mounted on; `undefined` where it is mounted with `use`. Express
+ * leaves `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose:
+ * neither says where the middleware stands.
  */
 function placeOf(
   middleware: RequestHandler,

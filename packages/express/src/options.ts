@@ -20,6 +20,9 @@ export type RateLimitHandler = (
 ) => unknown
 
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
-  /** The property of the request that has the decision: of several limiters on a request each may have its own. @default 'rateLimit' */
+  /**
+   * The property of the request that has the decision: of several limiters on a request each may
+   * have its own. @default 'rateLimit'
+   */
   requestPropertyName?: string
 }

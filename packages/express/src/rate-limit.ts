@@ -7,8 +7,9 @@ import { ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /**
- * Every router of Express has settings of its own for case and slashes, which no middleware can see. So rules match as the laxest router
- * would: one too many is a limit on a request that finds nothing, one too few is a way around a limit.
+ * Every router of Express has settings of its own for case and slashes, which no middleware can
+ * see. So rules match as the laxest router would: one too many is a limit on a request that finds
+ * nothing, one too few is a way around a limit.
  */
 const routing = {
   caseSensitive: false,
@@ -19,8 +20,8 @@ const routing = {
 
 export interface RateLimit extends RequestHandler {
   /**
-   * What counts: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route has keys of its own there
-   * unless it has a name.
+   * What counts: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route
+   * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter
 }

@@ -47,7 +47,8 @@ export class RequestView implements HttpRequest {
   get ip(): string | undefined {
     const forwarded = this.native.headers['x-forwarded-for']
     if (forwarded === undefined) return this.native.ip
-    // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one is `ip`.
+    // They are there if and only if `trustProxy` is on, and each time worked out anew; the last one
+    // is `ip`.
     const { ips } = this.native
     const address = ips ? ips.at(-1) : this.native.ip
     proxyWatch.see(String(forwarded), address, ips)
@@ -161,7 +162,9 @@ function hasStatus(thrown: unknown): boolean {
   )
 }
 
-/** The route of a request, where it has limits of its own. A route for several methods is one place. */
+/**
+ * The route of a request, where it has limits of its own. A route for several methods is one place.
+ */
 export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
   const { method: methods, url = '' } = routeOptions
   return routeScope(Array.isArray(methods) ? undefined : method, url)

@@ -14,8 +14,9 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * Makes a hook that limits requests, for the hooks of a route, behind others of its own, or for the not-found handler. What the options leave out is as
-     * in those of the plugin; a text is the name of a policy there.
+     * Makes a hook that limits requests, for the hooks of a route, behind others of its own, or for
+     * the not-found handler. What the options leave out is as in those of the plugin; a text is the
+     * name of a policy there.
      * @example
      * app.get('/orders', { preHandler: [authenticate, app.rateLimit({ limit: 5, window: '1m', key: user((request) => request.user?.id) })] }, orders)
      * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
@@ -24,12 +25,18 @@ declare module 'fastify' {
     rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
   }
   interface FastifyContextConfig {
-    /** Limits of this route alone, or the name of a policy of the plugin's, in place of the plugin's; `false`: none. */
+    /**
+     * Limits of this route alone, or the name of a policy of the plugin's, in place of the
+     * plugin's; `false`: none.
+     */
     rateLimit?: RouteRateLimitOptions | string | false
   }
 }
 
-/** Replies to a refused request; status and headers are set already. What it returns is sent, as from a route's handler. */
+/**
+ * Replies to a refused request; status and headers are set already. What it returns is sent, as
+ * from a route's handler.
+ */
 export type RateLimitHandler = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -43,19 +50,26 @@ export type RateLimitHook = (
   ...rest: [done: HookHandlerDoneFunction] | [payload: unknown, done: HookHandlerDoneFunction]
 ) => void
 
-/** The limits of one route. What it leaves out is as in the plugin's options; policies of its own replace the plugin's, unless `combine` is 'add'. */
+/**
+ * The limits of one route. What it leaves out is as in the plugin's options; policies of its own
+ * replace the plugin's, unless `combine` is 'add'.
+ */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
 export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
 interface PluginSettings {
   /**
-   * When requests are decided. `onRequest` comes before the hooks of a route, so that attempts to authenticate are limited too. The others come behind the
-   * route's own hooks of the same name, so that keys and limits see the user that those have found.
+   * When requests are decided. `onRequest` comes before the hooks of a route, so that attempts to
+   * authenticate are limited too. The others come behind the route's own hooks of the same name, so
+   * that keys and limits see the user that those have found.
    * @default 'onRequest'
    */
   hook?: (typeof hooks)[number]
-  /** Whether every request is limited, those for unknown URLs too; else only those that `routes` or `config.rateLimit` name. @default true */
+  /**
+   * Whether every request is limited, those for unknown URLs too; else only those that `routes` or
+   * `config.rateLimit` name. @default true
+   */
   global?: boolean
 }
 

@@ -34,7 +34,10 @@ import {
 
 type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
 
-/** The last plugin whose hooks an instance has: it answers for the routes that have limits of their own. */
+/**
+ * The last plugin whose hooks an instance has: it answers for the routes that have limits of their
+ * own.
+ */
 interface Nearest {
   readonly guard: PluginGuard
   readonly hook: (typeof hooks)[number]
@@ -59,7 +62,10 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     isGlobal: flag(global, { option: 'global' }, true),
   })
 
-  /** Behind the own hooks of those routes that have some; everywhere else with the hooks of the instance. */
+  /**
+   * Behind the own hooks of those routes that have some; everywhere else with the hooks of the
+   * instance.
+   */
   const behind = limitHook(fastify.prefix, check)
   const first = limitHook(fastify.prefix, (context) =>
     standsOnRoute(behind, context.native) ? untouched : check(context),

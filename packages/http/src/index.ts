@@ -80,7 +80,7 @@ export {
 } from './keys/resolver.ts'
 export { route } from './keys/route.ts'
 export type { Hold } from './lifecycle/hold.ts'
-export type { EndedResponse, WhenOver } from './lifecycle/settlement.ts'
+export type { EndedResponse, ResponseCondition } from './lifecycle/settlement.ts'
 export { type AdaptiveLimit, type AdaptiveOptions, adaptive } from './limits/adaptive.ts'
 export {
   type CpuOptions,
@@ -102,6 +102,6 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
+export type { RoutePattern, Router, RouteTable, Routing } from './routes/router.ts'
 export { routeScope, type Scope } from './routes/scope.ts'
-export type { Routing } from './routes/table.ts'
 export type { PerRequest } from './user-functions.ts'

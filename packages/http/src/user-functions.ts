@@ -9,8 +9,8 @@ import {
 } from '@sluice/core'
 
 /**
- * Asks about one item after the other. There is a promise only where an answer is one, and never two at once: the
- * rejection of one could go unhandled while another throws.
+ * Asks about one item after the other. There is a promise only where an answer is one, and never
+ * two at once: the rejection of one could go unhandled while another throws.
  */
 export function inOrder<Item, Answer>(
   items: readonly Item[],
@@ -39,10 +39,16 @@ export function inOrder<Item, Answer>(
 /** A value, or a function of the framework's request that finds it. */
 export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
 
-/** Where values that cannot be used are reported. `place` never varies with the value, `detail` does. */
+/**
+ * Where values that cannot be used are reported. `place` never varies with the value, `detail`
+ * does.
+ */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-/** Tells the observer, or, where nobody observes, warns once for each place: the value itself could be anything. */
+/**
+ * Tells the observer, or, where nobody observes, warns once for each place: the value itself could
+ * be anything.
+ */
 export function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })

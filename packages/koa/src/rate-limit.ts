@@ -10,7 +10,10 @@ import type { Context, Next } from 'koa'
 import { KoaContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
-/** Routers of Koa have settings of their own for case and slashes, so rules match as the laxest router would. */
+/**
+ * Routers of Koa have settings of their own for case and slashes, so rules match as the laxest
+ * router would.
+ */
 const routing = {
   caseSensitive: false,
   ignoreTrailingSlash: true,
@@ -21,8 +24,8 @@ const routing = {
 export interface RateLimit {
   (context: Context, next: Next): Promise<void>
   /**
-   * What counts: to refund `ctx.rateLimit`, or to peek at a key or reset it. A policy on a route has keys of its own there
-   * unless it has a name.
+   * What counts: to refund `ctx.rateLimit`, or to peek at a key or reset it. A policy on a route
+   * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter
 }

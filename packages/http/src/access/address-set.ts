@@ -2,7 +2,10 @@ import { invalid } from '@sluice/core'
 import ipaddr from 'ipaddr.js'
 import { type IpAddress, isTranslated, readIp, remember } from '../keys/canonical-ip.ts'
 
-/** Addresses and networks. A look-up takes as long as there are different prefix lengths in it, however many networks that are. */
+/**
+ * Addresses and networks. A look-up takes as long as there are different prefix lengths in it,
+ * however many networks that are.
+ */
 export class AddressSet {
   /** The leading bits of each network as text of '0' and '1', under what family they are of. */
   readonly #networks: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() }

@@ -10,7 +10,10 @@ export type Access = 'allow' | 'block' | 'unlisted'
 export interface ListOptions {
   /** Who passes uncounted, without headers: addresses and networks, and keys. @default nobody */
   allow?: AccessListOptions
-  /** Who is refused at once, with 403 and at no cost for the store; also if `allow` names them. @default nobody */
+  /**
+   * Who is refused at once, with 403 and at no cost for the store; also if `allow` names them.
+   * @default nobody
+   */
   block?: AccessListOptions
 }
 
@@ -51,7 +54,8 @@ export class AccessLists {
 }
 
 /**
- * The lists among the options of a guard, read: the guards of its routes take them over so, and need not read thousands of entries each.
+ * The lists among the options of a guard, read: the guards of its routes take them over so, and
+ * need not read thousands of entries each.
  * @throws SluiceError that names the entry which is wrong
  */
 export function readLists({ allow, block }: ListOptions): ListOptions {
@@ -76,7 +80,10 @@ export function accessLists({
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
   readonly ips?: readonly string[]
-  /** Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`, and the texts of your own key functions. @default none */
+  /**
+   * Keys, as `limiter.reset` takes them: `@key/partner`, `@user/42`, and the texts of your own key
+   * functions. @default none
+   */
   readonly keys?: readonly string[]
 }
 

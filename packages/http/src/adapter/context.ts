@@ -5,7 +5,10 @@ import type { HttpResponse } from './response.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */
 export interface RequestContext<Native extends object> {
-  /** The framework's request, which users' functions are given. Guards of one response know each other by it. */
+  /**
+   * The framework's request, which users' functions are given. Guards of one response know each
+   * other by it.
+   */
   readonly native: Native
   readonly request: HttpRequest
   readonly response: HttpResponse

@@ -1,10 +1,10 @@
-export { createGuard, type Guard } from '../guard/guard.ts'
+export type { Guard } from '../guard/guard.ts'
 export type { GuardOptions, GuardSettings, NoPolicies, RouteOverride } from '../guard/options.ts'
 export type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 export { untouched } from '../guard/passage.ts'
 export type { Hold } from '../lifecycle/hold.ts'
+export type { Routing } from '../routes/router.ts'
 export { routeScope, type Scope } from '../routes/scope.ts'
-export type { Routing } from '../routes/table.ts'
 export type { RequestContext } from './context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
 export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
@@ -23,6 +23,7 @@ export {
   admit,
   admitThen,
   continueWith,
+  createGuard,
   hideOnRedirect,
   throwingObjects,
 } from './serve.ts'

@@ -6,7 +6,10 @@ import type { IdentityResolver, KeyResolver } from '../keys/resolver.ts'
 import type { LimitSource } from '../limits/source.ts'
 import { type TierTable, tiers } from '../limits/tiers.ts'
 
-/** The generic keys and limits, bound to the request of a framework, so that a function written inside knows its type. */
+/**
+ * The generic keys and limits, bound to the request of a framework, so that a function written
+ * inside knows its type.
+ */
 export interface RequestKeys<Native> {
   all(...resolvers: KeyResolver<Native>[]): IdentityResolver<Native, unknown[]>
   apiKey(options?: ApiKeyOptions<Native>): IdentityResolver<Native>

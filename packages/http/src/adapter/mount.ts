@@ -1,7 +1,10 @@
 import type { MaybePromise } from '@sluice/core'
 import type { HttpRequest } from './request.ts'
 
-/** A request as a `Handler` sees it: `path` is relative to where the handler is mounted, and begins with a slash. */
+/**
+ * A request as a `Handler` sees it: `path` is relative to where the handler is mounted, and begins
+ * with a slash.
+ */
 export interface HandlerRequest<Native = unknown> extends HttpRequest {
   /** The framework's request, for functions of the user's. */
   readonly native: Native
@@ -16,8 +19,8 @@ export interface HandlerResponse {
 }
 
 /**
- * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it under a path.
- * `undefined` leaves the request to what comes after it.
+ * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it
+ * under a path. `undefined` leaves the request to what comes after it.
  * @typeParam Native the framework's request, where the handler needs to know it
  */
 export type Handler<Native = unknown> = (

@@ -12,7 +12,10 @@ interface ProxySettings {
   readonly trustAll: string
 }
 
-/** How many requests are looked at before anything is said, and how many forwarded lists must differ among them. */
+/**
+ * How many requests are looked at before anything is said, and how many forwarded lists must differ
+ * among them.
+ */
 const window = 500
 const differentLists = 20
 const nearlyAll = 0.95
@@ -21,14 +24,18 @@ const nearlyAll = 0.95
 const listStart = 64
 
 /**
- * Finds out whether the address of clients is read wrong, as far as one can: behind a proxy that is not trusted, or two of which one is,
- * all clients share an address and so a limit. Without a proxy anybody could send the header, so only the user knows what to trust.
+ * Finds out whether the address of clients is read wrong, as far as one can: behind a proxy that is
+ * not trusted, or two of which one is, all clients share an address and so a limit. Without a proxy
+ * anybody could send the header, so only the user knows what to trust.
  */
 export class ProxyWatch {
   readonly #settings: ProxySettings
   #isDone = false
   #seen = 0
-  /** The address of the first request of a window: if one takes nearly all of them, it is nearly always this one. */
+  /**
+   * The address of the first request of a window: if one takes nearly all of them, it is nearly
+   * always this one.
+   */
   #address: string | undefined
   #ofAddress = 0
   readonly #lists = new Set<string>()
@@ -37,7 +44,10 @@ export class ProxyWatch {
     this.#settings = settings
   }
 
-  /** Looks at a request that came with X-Forwarded-For, and at the address that the framework made of it. */
+  /**
+   * Looks at a request that came with X-Forwarded-For, and at the address that the framework made
+   * of it.
+   */
   see(forwarded: string, address: string | undefined, trust: unknown): void {
     if (!trust) warnOnce(untrusted(this.#settings))
     else if (!this.#isDone) this.#count(forwarded, address)

@@ -4,16 +4,23 @@ import type { Readable } from 'node:stream'
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
-  /** The path without the query, as it was sent and as the framework's router sees it: for `routes`, never for keys. */
+  /**
+   * The path without the query, as it was sent and as the framework's router sees it: for `routes`,
+   * never for keys.
+   */
   readonly path: string
-  /** The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched (yet). */
+  /**
+   * The pattern that the router matched, such as `/users/:id`; `undefined` where nothing is matched
+   * (yet).
+   */
   readonly route: string | undefined
   /** The client's address as the framework's own proxy settings give it. */
   readonly ip: string | undefined
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Whether the handler that an OPTIONS request reaches serves other methods too (`app.all`), and so does not only answer preflights.
+   * Whether the handler that an OPTIONS request reaches serves other methods too (`app.all`), and
+   * so does not only answer preflights.
    * @default false
    */
   readonly isForAllMethods?: boolean

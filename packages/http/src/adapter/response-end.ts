@@ -11,7 +11,10 @@ interface EndingResponse {
   off(event: 'finish' | 'close', listener: () => void): unknown
 }
 
-/** The connection of a request, or, in HTTP/2, its stream. Serverless platforms have none, or one without events. */
+/**
+ * The connection of a request, or, in HTTP/2, its stream. Serverless platforms have none, or one
+ * without events.
+ */
 interface ClosingSocket {
   readonly destroyed: boolean
   once?(event: 'close', listener: () => void): unknown
@@ -20,8 +23,9 @@ interface ClosingSocket {
 /**
  * Settles what a request holds as soon as its response is over, however it ends.
  *
- * The response alone does not always tell: a pipelined one that has not got the connection yet, and one that a WebSocket
- * library made up for an upgrade, never emit 'close'. So the connection is listened to as well.
+ * The response alone does not always tell: a pipelined one that has not got the connection yet, and
+ * one that a WebSocket library made up for an upgrade, never emit 'close'. So the connection is
+ * listened to as well.
  */
 export function settleAfter(
   response: EndingResponse,
@@ -53,7 +57,10 @@ const openBySocket = processWide(
   () => new WeakMap<object, Set<() => void>>(),
 )
 
-/** What is to be called when a connection closes: one listener for all, since a client may pipeline as much as it likes. */
+/**
+ * What is to be called when a connection closes: one listener for all, since a client may pipeline
+ * as much as it likes.
+ */
 function openOn(socket: ClosingSocket): Set<() => void> | undefined {
   const known = openBySocket.get(socket)
   if (known) return known
@@ -71,7 +78,10 @@ interface HeadedResponse {
   writeHead: (...args: never[]) => unknown
 }
 
-/** Calls `change` with the status just before the head is written, when fields can be changed for the last time. */
+/**
+ * Calls `change` with the status just before the head is written, when fields can be changed for
+ * the last time.
+ */
 export function beforeHead(response: HeadedResponse, change: (status: number) => void): void {
   const { writeHead } = response
   response.writeHead = (...args: unknown[]) => {

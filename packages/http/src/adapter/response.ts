@@ -1,4 +1,7 @@
-/** All that Sluice needs of the response that is under way, whatever the framework. Names are in any case. */
+/**
+ * All that Sluice needs of the response that is under way, whatever the framework. Names are in any
+ * case.
+ */
 export interface HttpResponse {
   /** Whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
@@ -18,7 +21,10 @@ export interface ResponseBody {
   readonly text: string
 }
 
-/** Sets the fields of a verdict. Once the head is sent nothing happens: the fields must not stand in trailers either. */
+/**
+ * Sets the fields of a verdict. Once the head is sent nothing happens: the fields must not stand in
+ * trailers either.
+ */
 export function setFields(response: HttpResponse, fields: readonly ResponseField[]): void {
   if (response.headersSent) return
   for (const [name, value] of fields) {
@@ -50,7 +56,10 @@ interface WritableResponse {
   end(body?: string | Uint8Array): unknown
 }
 
-/** Answers by Node's response. Its length is that of the body, also where Node sends none, to a HEAD. */
+/**
+ * Answers by Node's response. Its length is that of the body, also where Node sends none, to a
+ * HEAD.
+ */
 export function sendByNode(
   response: WritableResponse,
   {

@@ -1,9 +1,23 @@
 import { andThen, isPromise, type MaybePromise, show } from '@sluice/core'
+import { createGuard as createGuardOf, type Guard, type GuardPlace } from '../guard/guard.ts'
+import type { GuardFields } from '../guard/options.ts'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 import { fieldsOnHead } from '../responses/headers.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
+import { nodeRouter } from '../routes/table.ts'
 import type { RequestContext } from './context.ts'
 import { type HttpResponse, type ResponseBody, setFields } from './response.ts'
+
+/**
+ * Makes a guard, with the router of Node for `routes`.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardFields<Native, Handler>,
+  place: Omit<GuardPlace, 'router'>,
+): Guard<Native, Handler> {
+  return createGuardOf(options, { ...place, router: nodeRouter })
+}
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {
@@ -54,7 +68,10 @@ function carryOut<Handler>(
   return false
 }
 
-/** Takes our fields off a redirect, just before its head is written, where a guard has `hideOnRedirect`. */
+/**
+ * Takes our fields off a redirect, just before its head is written, where a guard has
+ * `hideOnRedirect`.
+ */
 export function hideOnRedirect(native: object, response: HttpResponse, status: number): void {
   setFields(response, fieldsOnHead(native, status))
 }
@@ -63,7 +80,8 @@ export function hideOnRedirect(native: object, response: HttpResponse, status: n
 type Next = (error?: Error) => void
 
 /**
- * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is async. Errors go to `next` too.
+ * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is
+ * async. Errors go to `next` too.
  */
 export function admitThen<Handler, Context extends AdapterContext<object, Handler>>(
   next: Next,
@@ -89,8 +107,8 @@ export function admitThen<Handler, Context extends AdapterContext<object, Handle
 }
 
 /**
- * Calls `next` when a step says that the request goes on: at once, if nothing in it is async. Errors of the step go to `next` too,
- * as `throwingObjects` makes them.
+ * Calls `next` when a step says that the request goes on: at once, if nothing in it is async.
+ * Errors of the step go to `next` too, as `throwingObjects` makes them.
  */
 export function continueWith(next: Next, step: () => MaybePromise<boolean>): void {
   let goesOn: MaybePromise<boolean>
@@ -114,8 +132,8 @@ function failWith(next: Next, thrown: unknown): void {
 }
 
 /**
- * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error, since frameworks take
- * `undefined`, or `'route'`, for leave to go on.
+ * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error,
+ * since frameworks take `undefined`, or `'route'`, for leave to go on.
  */
 export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T> {
   try {

@@ -8,7 +8,7 @@ import {
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
-import type { RuleCheck } from '../guard/bound-policy.ts'
+import type { PolicyCheck } from '../guard/bound-policy.ts'
 import type { Answer, Passage } from '../guard/passage.ts'
 import type { Responder } from '../guard/respond.ts'
 import { type Decided, giveBack } from '../lifecycle/account.ts'
@@ -22,7 +22,7 @@ export interface AdmissionSetup<Native extends object, Handler> {
 }
 
 /** Has a request taken over, or else answers it as without admission. */
-export function takenOrAnswered<Native extends object, Handler>(
+export function admitOrRespond<Native extends object, Handler>(
   decided: Decided<Native>,
   setup: AdmissionSetup<Native, Handler>,
 ): MaybePromise<Passage<Handler>> {
@@ -43,7 +43,10 @@ export function takenOrAnswered<Native extends object, Handler>(
   })
 }
 
-/** Where it is not known whether a request is taken, nothing comes of it, and so nothing else gives back what it holds. */
+/**
+ * Where it is not known whether a request is taken, nothing comes of it, and so nothing else gives
+ * back what it holds.
+ */
 function orReleased<T, Native extends object, Handler>(
   takes: MaybePromise<T>,
   { decision }: Decided<Native>,
@@ -56,8 +59,11 @@ function orReleased<T, Native extends object, Handler>(
   })
 }
 
-/** Has a request taken over that no limit applies to: where requests are queued, nobody else may be there to do it. */
-export function takenUnlimited<Native extends object, Handler>(
+/**
+ * Has a request taken over that no limit applies to: where requests are queued, nobody else may be
+ * there to do it.
+ */
+export function admitUnlimited<Native extends object, Handler>(
   context: RequestContext<Native>,
   admission: Admission<Native>,
   otherwise: Passage<Handler>,
@@ -73,8 +79,8 @@ export function takenUnlimited<Native extends object, Handler>(
 }
 
 /**
- * Has a request taken over that is denied, if the limits allow that which are no reason to take it. One that is wrong, or was taken before, is
- * refused: it would cost its client nothing.
+ * Has a request taken over that is denied, if the limits allow that which are no reason to take it.
+ * One that is wrong, or was taken before, is refused: it would cost its client nothing.
  */
 async function overflow<Native extends object, Handler>(
   decided: Decided<Native>,
@@ -99,7 +105,10 @@ async function overflow<Native extends object, Handler>(
   return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
 }
 
-/** Answers a request that was taken before, and is over a limit now: it takes nothing, and is no denial. */
+/**
+ * Answers a request that was taken before, and is over a limit now: it takes nothing, and is no
+ * denial.
+ */
 function takenBefore<Native extends object, Handler>(
   answer: Taken,
   decided: Decided<Native>,
@@ -131,7 +140,10 @@ function answered<Native extends object, Handler>(
   return { decision: told.decision, verdict, hold: undefined }
 }
 
-/** A denied request took nothing, not even of the policies that allow it; those are the hard ones, and are charged now. */
+/**
+ * A denied request took nothing, not even of the policies that allow it; those are the hard ones,
+ * and are charged now.
+ */
 function charge<Native extends object>(
   decided: Decided<Native>,
   limiter: Limiter,
@@ -148,7 +160,7 @@ function charge<Native extends object>(
 function allowing<Native extends object>({
   decision: { outcomes },
   checks,
-}: Decided<Native>): readonly RuleCheck<Native>[] {
+}: Decided<Native>): readonly PolicyCheck<Native>[] {
   return divideChecks(checks).enforced.filter((_check, index) => outcomes[index]?.allowed)
 }
 

@@ -4,11 +4,15 @@ import type { ResponseBody, ResponseField } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 
 /**
- * What may take requests over, such as a queue: they are answered before they are done, and go no further.
+ * What may take requests over, such as a queue: they are answered before they are done, and go no
+ * further.
  * @typeParam Native the framework's request
  */
 export interface Admission<Native> {
-  /** Whether it takes requests that the limits deny. Then a denial is told to observers, and is a strike, only if the request is refused. */
+  /**
+   * Whether it takes requests that the limits deny. Then a denial is told to observers, and is a
+   * strike, only if the request is refused.
+   */
   readonly overflows: boolean
   /**
    * Looks at the policies that it stands beside, the penalty among them, when a guard is made.
@@ -16,7 +20,8 @@ export interface Admission<Native> {
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Whether it takes a request; or the answer to one that the application is not to see either, which over a limit is one that was taken before.
+   * Whether it takes a request; or the answer to one that the application is not to see either,
+   * which over a limit is one that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(
@@ -25,7 +30,10 @@ export interface Admission<Native> {
   ): MaybePromise<boolean | Taken>
   /** Takes a request, and answers it. */
   take(asked: AdmissionRequest<Native>): MaybePromise<Taken>
-  /** Whether the client's preferences decide if such a request is taken, so that caches have to know. */
+  /**
+   * Whether the client's preferences decide if such a request is taken, so that caches have to
+   * know.
+   */
   varies(request: HttpRequest): boolean
 }
 
@@ -43,9 +51,15 @@ export interface Taken {
   readonly status: number
   readonly fields: readonly ResponseField[]
   readonly body: ResponseBody
-  /** Whether what the request took of the limits is given back: there was no room for it, or something of ours failed. @default false */
+  /**
+   * Whether what the request took of the limits is given back: there was no room for it, or
+   * something of ours failed. @default false
+   */
   readonly givesBack?: boolean
-  /** Whether the request was taken now. Of those that overflow only such a one is answered so, and one that failed for us; any other is refused. @default false */
+  /**
+   * Whether the request was taken now. Of those that overflow only such a one is answered so, and
+   * one that failed for us; any other is refused. @default false
+   */
   readonly isNew?: boolean
   /** Whether it was taken before, and is answered from that. @default false */
   readonly isKnown?: boolean

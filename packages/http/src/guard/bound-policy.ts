@@ -12,7 +12,7 @@ import {
   withoutHeadroom,
 } from '@sluice/core'
 import type { KeyResolver } from '../keys/resolver.ts'
-import { checkSettlement, type RuleSettlement, settlementOf } from '../lifecycle/settlement.ts'
+import { checkSettlement, type PolicySettlement, settlementOf } from '../lifecycle/settlement.ts'
 import {
   checkDefault,
   checkLargest,
@@ -27,8 +27,8 @@ import type { PerRequest, Report } from '../user-functions.ts'
 import { checkOptions, optionsOf } from './option-table.ts'
 import type { HttpPolicyFields, HttpPolicyOptions } from './options.ts'
 
-/** A policy, and how a request becomes a check of it. */
-export interface Rule<Native> {
+/** A policy that is bound to requests: it knows how a request becomes a check of it. */
+export interface BoundPolicy<Native> {
   readonly policy: Policy
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
@@ -37,7 +37,7 @@ export interface Rule<Native> {
   /** Where the request decides whether the policy is enforced. */
   readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
   /** When what was taken is given back; `undefined`: never. */
-  readonly settlement: RuleSettlement<Native> | undefined
+  readonly settlement: PolicySettlement<Native> | undefined
   /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
   readonly scope: Scope | undefined
 }
@@ -50,14 +50,14 @@ export interface LimitInForce {
   readonly reduced?: boolean
 }
 
-/** A check of a request, and the rule that it comes from. */
-export interface RuleCheck<Native> extends Check, LimitInForce {
-  readonly rule: Rule<Native>
+/** A check of a request, and the policy that it comes from. */
+export interface PolicyCheck<Native> extends Check, LimitInForce {
+  readonly bound: BoundPolicy<Native>
   readonly scope: Scope
 }
 
 /** Whether a policy is not enforced for everybody. */
-export function isOnTrial<Native>({ policy, enforce }: Rule<Native>): boolean {
+export function isOnTrial<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
 
@@ -76,16 +76,17 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
   const { chargeWhen: _charge, refundWhen: _refund, ...core } = rest
   const limit = declaredLimit(options)
   if (enforce === undefined) return { ...core, limit }
-  // With a function it is for every request to say, and core has to know only of a mode that contradicts it.
+  // With a function it is for every request to say, and core has to know only of a mode that
+  // contradicts it.
   return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
 /** Joins a policy as core has checked it with what HTTP knows of it. */
-export function ruleOf<Native>(
+export function bindPolicy<Native>(
   policy: Policy,
   { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
-  defaults: Pick<Rule<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
-): Rule<Native> {
+  defaults: Pick<BoundPolicy<Native>, 'key' | 'cost' | 'settlement' | 'scope'>,
+): BoundPolicy<Native> {
   checkLargest(limit, policy)
   const isFound = typeof limit === 'function' || isLimitSource<Native>(limit)
   return {
@@ -99,7 +100,10 @@ export function ruleOf<Native>(
   }
 }
 
-/** The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers never open the gate. */
+/**
+ * The cost to ask for: 1 where a function yields what is no whole number ≥ 0, so that bad numbers
+ * never open the gate.
+ */
 export function validCost(cost: unknown, report: Report): number {
   if (isWholeNumber(cost, { min: 0 })) return cost
   report(
@@ -110,7 +114,10 @@ export function validCost(cost: unknown, report: Report): number {
   return 1
 }
 
-/** The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or what is no limit. */
+/**
+ * The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or
+ * what is no limit.
+ */
 export function validLimit(
   found: FoundLimit,
   { limit: otherwise, headroom, name, windowMs }: Policy,
@@ -131,7 +138,10 @@ export function validLimit(
   return { limit: otherwise }
 }
 
-/** Whether a policy is enforced for a request: a function that does not say so must not open the gate. */
+/**
+ * Whether a policy is enforced for a request: a function that does not say so must not open the
+ * gate.
+ */
 export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
   report(

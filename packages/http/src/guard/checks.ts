@@ -6,10 +6,10 @@ import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
 import { type Scope, scopedKey } from '../routes/scope.ts'
 import { inOrder, type PerRequest } from '../user-functions.ts'
 import {
+  type BoundPolicy,
   isOnTrial,
   type LimitInForce,
-  type Rule,
-  type RuleCheck,
+  type PolicyCheck,
   validCost,
   validEnforcement,
   validLimit,
@@ -28,16 +28,25 @@ export interface Asking<Native> {
 /** So many requests without a key, and none with one, are no coincidence. */
 const requestsWithoutKey = 3
 
-/** Turns a request into checks: its keys first, then its costs, then its limits. What policies share is found once. */
+/**
+ * Turns a request into checks: its keys first, then its costs, then its limits. What policies share
+ * is found once.
+ */
 export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>
   readonly #keys: readonly KeyResolver<Native>[]
   readonly #costs: readonly PerRequest<Native, number>[]
-  /** The one resolver of all policies, where nothing else depends on the request: as it nearly always is. */
+  /**
+   * The one resolver of all policies, where nothing else depends on the request: as it nearly
+   * always is.
+   */
   readonly #onlyKey: KeyResolver<Native> | undefined
   /** Whether some policy asks the request if it is enforced. */
   readonly #asksMode: boolean
-  /** Keys of policies that are all on trial: without one they are left out, since a trial refuses nothing. */
+  /**
+   * Keys of policies that are all on trial: without one they are left out, since a trial refuses
+   * nothing.
+   */
   readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
 
   /** Resolvers that have not found a key yet, with the requests for which they found none. */
@@ -45,24 +54,29 @@ export class RequestChecks<Native extends object> {
 
   constructor(setup: GuardSetup<Native>) {
     this.#setup = setup
-    this.#keys = [...new Set(setup.rules.map(({ key }) => key))]
+    this.#keys = [...new Set(setup.policies.map(({ key }) => key))]
     this.#fruitless = new Map(this.#keys.map((key) => [key, 0]))
-    this.#costs = [...new Set(setup.rules.map(({ cost }) => cost))]
+    this.#costs = [...new Set(setup.policies.map(({ cost }) => cost))]
     this.#onlyKey =
-      this.#keys.length === 1 && setup.rules.every(isFixed) && !setup.strikesLater
+      this.#keys.length === 1 && setup.policies.every(isFixed) && !setup.strikesLater
         ? this.#keys[0]
         : undefined
-    this.#asksMode = setup.rules.some(({ enforce }) => enforce !== undefined)
+    this.#asksMode = setup.policies.some(({ enforce }) => enforce !== undefined)
     this.#trialKeys = new Set(
-      this.#keys.filter((key) => setup.rules.every((rule) => rule.key !== key || isOnTrial(rule))),
+      this.#keys.filter((key) =>
+        setup.policies.every((bound) => bound.key !== key || isOnTrial(bound)),
+      ),
     )
   }
 
-  /** `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No checks: there is nothing to count. */
+  /**
+   * `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No
+   * checks: there is nothing to count.
+   */
   of(
     { native, request, scope }: Asking<Native>,
     access: Access = 'unlisted',
-  ): MaybePromise<readonly RuleCheck<Native>[] | 'deny' | 'block'> {
+  ): MaybePromise<readonly PolicyCheck<Native>[] | 'deny' | 'block'> {
     const asking = { native, request, scope, access }
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
@@ -74,8 +88,10 @@ export class RequestChecks<Native extends object> {
       const access = this.#accessOf(found, asking)
       if (access !== 'unlisted') return access === 'block' ? access : []
       if (found.includes('deny')) return 'deny'
-      const rules = this.#setup.rules.filter((rule) => this.#keyOf(rule, found) !== undefined)
-      return rules.length === 0 ? [] : this.#checks(rules, found, asking)
+      const policies = this.#setup.policies.filter(
+        (bound) => this.#keyOf(bound, found) !== undefined,
+      )
+      return policies.length === 0 ? [] : this.#checks(policies, found, asking)
     })
   }
 
@@ -86,47 +102,47 @@ export class RequestChecks<Native extends object> {
   #fixedChecks(
     key: KeyOrMode,
     asking: Asking<Native>,
-  ): readonly RuleCheck<Native>[] | 'deny' | 'block' {
+  ): readonly PolicyCheck<Native>[] | 'deny' | 'block' {
     const { scope: place } = asking
     if (this.#setup.lists) {
       const access = this.#accessOf([key], asking)
       if (access !== 'unlisted') return access === 'block' ? access : []
     }
     if (typeof key === 'string') return key === 'deny' ? key : []
-    return this.#setup.rules.map((rule) => {
-      const { policy, cost, scope = place } = rule
+    return this.#setup.policies.map((bound) => {
+      const { policy, cost, scope = place } = bound
       return {
         policy,
         key: policy.named ? key.key : scopedKey(scope, key.key),
         identity: key.key,
         cost: typeof cost === 'number' ? cost : 1,
         limit: policy.limit,
-        rule,
+        bound,
         scope,
       }
     })
   }
 
   #checks(
-    rules: readonly Rule<Native>[],
+    policies: readonly BoundPolicy<Native>[],
     keys: readonly KeyOrMode[],
     { native, scope: place }: Asking<Native>,
-  ): MaybePromise<readonly RuleCheck<Native>[]> {
+  ): MaybePromise<readonly PolicyCheck<Native>[]> {
     const { report } = this.#setup
     const costs = inOrder(this.#costs, (cost) => {
       if (typeof cost !== 'function') return cost
       return andThen(cost(native), (value) => validCost(value, report))
     })
     const limits = (): MaybePromise<readonly LimitInForce[]> =>
-      inOrder<Rule<Native>, LimitInForce>(rules, ({ policy, limitOf }) => {
+      inOrder<BoundPolicy<Native>, LimitInForce>(policies, ({ policy, limitOf }) => {
         if (!limitOf) return policy
         return andThen(limitOf(native, report), (found) => validLimit(found, policy, report))
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
-        const whole = rules.map((rule, index): RuleCheck<Native> => {
-          const { policy, cost, scope = place } = rule
-          const key = this.#keyOf(rule, keys) ?? ''
+        const whole = policies.map((bound, index): PolicyCheck<Native> => {
+          const { policy, cost, scope = place } = bound
+          const key = this.#keyOf(bound, keys) ?? ''
           const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
           return {
             policy,
@@ -134,7 +150,7 @@ export class RequestChecks<Native extends object> {
             identity: key,
             cost: foundCosts[this.#costs.indexOf(cost)] ?? 1,
             limit,
-            rule,
+            bound,
             scope,
             reduced,
           }
@@ -147,11 +163,11 @@ export class RequestChecks<Native extends object> {
   }
 
   #withModes(
-    checks: readonly RuleCheck<Native>[],
+    checks: readonly PolicyCheck<Native>[],
     native: Native,
-  ): MaybePromise<readonly RuleCheck<Native>[]> {
+  ): MaybePromise<readonly PolicyCheck<Native>[]> {
     return inOrder(checks, (check) => {
-      const { enforce, policy } = check.rule
+      const { enforce, policy } = check.bound
       if (!enforce) return check
       return andThen(enforce(native), (answer) => ({
         ...check,
@@ -190,7 +206,9 @@ export class RequestChecks<Native extends object> {
     )
   }
 
-  /** Whoever passes by its address alone does not need a key, and policies on trial refuse nothing. */
+  /**
+   * Whoever passes by its address alone does not need a key, and policies on trial refuse nothing.
+   */
   #without(
     resolver: KeyResolver<Native>,
     { request, access }: Asking<Native>,
@@ -202,12 +220,12 @@ export class RequestChecks<Native extends object> {
     return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
   }
 
-  #keyOf({ key: resolver }: Rule<Native>, found: readonly KeyOrMode[]): string | undefined {
+  #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {
     const key = found[this.#keys.indexOf(resolver)]
     return typeof key === 'object' ? key.key : undefined
   }
 }
 
-function isFixed<Native>({ cost, limitOf, enforce }: Rule<Native>): boolean {
+function isFixed<Native>({ cost, limitOf, enforce }: BoundPolicy<Native>): boolean {
   return typeof cost === 'number' && limitOf === undefined && enforce === undefined
 }

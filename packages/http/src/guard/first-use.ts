@@ -3,8 +3,8 @@ import { processWide, warnOnce } from '@sluice/core'
 const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0 }))
 
 /**
- * Notices guards that are made for each request. One guard that is used as soon as it is made may be kept for later requests; another one shows that
- * they are made in a handler.
+ * Notices guards that are made for each request. One guard that is used as soon as it is made may
+ * be kept for later requests; another one shows that they are made in a handler.
  */
 export class FirstUse {
   #isDue: boolean

@@ -11,9 +11,9 @@ import { readLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
 import { PolicyCatalogue } from '../routes/catalogue.ts'
 import { RouteGuards } from '../routes/guards.ts'
+import type { Router, Routing } from '../routes/router.ts'
 import { RouteRules } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
-import type { Routing } from '../routes/table.ts'
 import { bringsPolicies } from './bound-policy.ts'
 import type { GuardFields, RouteOverride } from './options.ts'
 import { type Passage, untouched } from './passage.ts'
@@ -23,18 +23,21 @@ import type { Stage } from './stages.ts'
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
-  /** How many requests are held now, not counting those of routes with a `maxWaiting` of their own. */
+  /**
+   * How many requests are held now, not counting those of routes with a `maxWaiting` of their own.
+   */
   readonly waiting: number
   /** Whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
-   * Decides on a request, and says what is to be done. Synchronous when the store and all functions of the user are.
+   * Decides on a request, and says what is to be done. Synchronous when the store and all functions
+   * of the user are.
    * @throws or rejects with what a function of the user throws
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
   /**
-   * The guard of a route that has limits of its own, made once for each override. What the override leaves out is as in the options of
-   * this guard.
+   * The guard of a route that has limits of its own, made once for each override. What the override
+   * leaves out is as in the options of this guard.
    * @param where what the user calls the override, for messages
    * @throws SluiceError when one of its options is unknown, missing or out of range
    */
@@ -42,7 +45,10 @@ export interface Guard<Native extends object, Handler = never> {
     override: RouteOverride<Native, Handler> | string,
     where: string,
   ): PolicyGuard<Native, Handler>
-  /** A guard with limits of its own like those of a route, which is mounted by hand: made anew with each call. */
+  /**
+   * A guard with limits of its own like those of a route, which is mounted by hand: made anew with
+   * each call.
+   */
   derive(
     override: RouteOverride<Native, Handler> | string,
     where: string,
@@ -57,9 +63,17 @@ export interface GuardPlace {
   readonly adapterFields?: readonly string[]
   /** How the framework matches paths, for `routes`. */
   readonly routing: Routing
-  /** Where the guard stands, '' for the whole application, where the adapter knows it beforehand. @default that of each context */
+  /** What matches them. @default none: there can be no `routes` */
+  readonly router?: Router
+  /**
+   * Where the guard stands, '' for the whole application, where the adapter knows it beforehand.
+   * @default that of each context
+   */
   readonly scope?: Scope
-  /** Whether requests that no rule of `routes` matches are limited; if not, there need be no policies. @default true */
+  /**
+   * Whether requests that no rule of `routes` matches are limited; if not, there need be no
+   * policies. @default true
+   */
   readonly isGlobal?: boolean
 }
 
@@ -69,7 +83,7 @@ export interface GuardPlace {
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
-  { routing, scope, isGlobal = true, ...place }: GuardPlace,
+  { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
   if (!isOptions(options)) {
     throw invalid({ option: place.where }, options, 'a plain object of options')
@@ -86,14 +100,20 @@ export function createGuard<Native extends object, Handler = never>(
   const isApplied = isGlobal && !hasNone
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
-  const rules = routes === undefined ? undefined : new RouteRules(routes, guards, routing)
+  if (routes !== undefined && !router) {
+    throw invalid({ option: 'routes' }, routes, 'left out, since this adapter has no router for it')
+  }
+  const rules =
+    routes === undefined || !router
+      ? undefined
+      : new RouteRules(routes, guards, { router, routing })
   const otherwise = isAsked ? everywhere.check : () => untouched
 
   return {
     limiter: everywhere.limiter,
     hidesOnRedirect: everywhere.setup.hideOnRedirect || rules?.hidesOnRedirect === true,
     get waiting() {
-      return everywhere.waitingRoom.waiting
+      return everywhere.delayQueue.waiting
     },
     check: rules ? (context) => ruled(context, rules, otherwise) : otherwise,
     ofRoute: (override, where) => guards.at(override, where),

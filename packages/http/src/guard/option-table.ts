@@ -21,7 +21,10 @@ import { type MissingKey, missingKeyModes } from '../keys/missing-key.ts'
 import { route } from '../keys/route.ts'
 import type { GuardFields, Preflights } from './options.ts'
 
-/** Where an option may stand: among those of a guard, of a route, or of one policy in `policies` or `profiles`. */
+/**
+ * Where an option may stand: among those of a guard, of a route, or of one policy in `policies` or
+ * `profiles`.
+ */
 export type OptionPlace = 'guard' | 'route' | 'policy'
 
 /** All that is said of one option. */

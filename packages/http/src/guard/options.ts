@@ -25,18 +25,25 @@ export interface HttpPolicyFields<Native>
   extends Omit<PolicyFields, 'limit' | 'enforce'>,
     SettlementOptions<Native> {
   /**
-   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that finds it, or a limit that moves by itself:
-   * `tiers(…)`, `schedule(…)`, `adaptive(…)`.
+   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that
+   * finds it, or a limit that moves by itself: `tiers(…)`, `schedule(…)`, `adaptive(…)`.
    */
   limit: LimitOption<Native>
-  /** The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed beside such a function. */
+  /**
+   * The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed
+   * beside such a function.
+   */
   defaultLimit?: number
   /** Who is counted. @default the guard's `key` */
   key?: KeyResolver<Native>
-  /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the guard's `cost` */
+  /**
+   * Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the
+   * guard's `cost`
+   */
   cost?: PerRequest<Native, number>
   /**
-   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a function of the request.
+   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a
+   * function of the request.
    * @default everybody
    */
   enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
@@ -55,7 +62,9 @@ export type HttpPolicyOptions<Native> = Omit<
   WindowForm &
   LimitForm<Native>
 
-/** Those that are shorthand for a single policy; the others stand among the settings of a guard too. */
+/**
+ * Those that are shorthand for a single policy; the others stand among the settings of a guard too.
+ */
 type Shorthand = Exclude<
   keyof HttpPolicyFields<never>,
   'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
@@ -72,14 +81,16 @@ export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPen
 /** How the retries of one request are told from other requests. */
 export interface IdempotencyOptions<Native> {
   /**
-   * What a client sends again with a retry, so that both are charged once: `true` for the header Idempotency-Key, or a resolver. A retry has
-   * the key, the method, the path, the cost and the identity of the request before it. `false`: none, for a route.
+   * What a client sends again with a retry, so that both are charged once: `true` for the header
+   * Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and the
+   * identity of the request before it. `false`: none, for a route.
    * @default none: every request is charged
    */
   idempotencyKey?: boolean | KeyResolver<Native>
   /**
-   * How many retries with one key are free in the longest window of the policies: a whole number from 1 to 100. A client that makes up keys gets so
-   * many requests more for each that it pays for.
+   * How many retries with one key are free in the longest window of the policies: a whole number
+   * from 1 to 100. A client that makes up keys gets so many requests more for each that it pays
+   * for.
    * @default 3
    */
   idempotentRetries?: number
@@ -92,8 +103,8 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 /**
- * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with goes to the error handling of the
- * framework.
+ * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with
+ * goes to the error handling of the framework.
  * @typeParam Native the framework's request
  * @typeParam Handler how the framework has somebody reply
  */
@@ -109,68 +120,87 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   key?: KeyResolver<Native>
   /**
-   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all routes of the guard, but those that have a
-   * penalty of their own, or `false`.
+   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all
+   * routes of the guard, but those that have a penalty of their own, or `false`.
    * @default none
    */
   penalty?: GuardPenalty<Native> | false
   /** What happens to a request that has no key. @default 'ip' */
   onMissingKey?: MissingKey
   /**
-   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass uncounted, or count as other requests do. Any client
-   * can send requests of that shape, to a handler that serves OPTIONS as it serves other methods.
-   * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`); elsewhere one passes, but a handler's answer without CORS fields is
-   * charged afterwards, and has those that follow from its address counted
+   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass
+   * uncounted, or count as other requests do. Any client can send requests of that shape, to a
+   * handler that serves OPTIONS as it serves other methods.
+   * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`);
+   * elsewhere one passes, but a handler's answer without CORS fields is charged afterwards, and has
+   * those that follow from its address counted
    */
   preflights?: Preflights
-  /** What takes requests over in place of the application, or of a refusal: a queue. @default none */
+  /**
+   * What takes requests over in place of the application, or of a refusal: a queue. @default none
+   */
   admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
   cost?: PerRequest<Native, number>
   /** Requests that pass uncounted, without headers. @default none */
   skip?: (native: Native) => MaybePromise<boolean>
   /**
-   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response the first decides which
-   * IETF draft, and which kind of legacy, is spoken.
+   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response
+   * the first decides which IETF draft, and which kind of legacy, is spoken.
    * @default ['draft-11', 'legacy']
    */
   headers?: readonly Dialect[]
-  /** Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other origins. @default false */
+  /**
+   * Lists the headers in Access-Control-Expose-Headers, so that browsers show them to other
+   * origins. @default false
+   */
   exposeHeaders?: boolean
-  /** Takes the headers off a redirect, which some clients would wait before following. @default false */
+  /**
+   * Takes the headers off a redirect, which some clients would wait before following. @default
+   * false
+   */
   hideOnRedirect?: boolean
   /** Adds `X-RateLimit-Used` and `X-RateLimit-Resource` to the legacy headers. @default false */
   githubExtras?: boolean
   /**
-   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back all at once: 0 to 1.
+   * Adds up to this share of the wait to Retry-After, at random, so that clients do not come back
+   * all at once: 0 to 1.
    * @default 0
    */
   retryJitter?: number
   /**
-   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥ 0; one more is refused with 503, and
-   * not charged.
+   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥
+   * 0; one more is refused with 503, and not charged.
    * @default 10_000
    */
   maxWaiting?: number
-  /** Refuses the less important classes of requests first, with 503 and uncounted, while there is too much to do. @default none */
+  /**
+   * Refuses the less important classes of requests first, with 503 and uncounted, while there is
+   * too much to do. @default none
+   */
   shed?: ShedOptions<Native>
   /**
-   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a store that failed, a full waiting room, a
-   * limit that is reduced for now.
+   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a
+   * store that failed, a full delay queue, a limit that is reduced for now.
    * @default 429
    */
   statusCode?: number
-  /** Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function that finds one. */
+  /**
+   * Replaces the problem body of a refused request: a text, an object (sent as JSON), or a function
+   * that finds one.
+   */
   message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
   /**
-   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands a `RateLimitError` to the error handling of the framework.
+   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands
+   * a `RateLimitError` to the error handling of the framework.
    */
   handler?: Handler | 'throw'
 }
 
 /**
- * What one list of policies is decided by: `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand; and what
- * HTTP adds. Whether they fit together is checked when the guard is made.
+ * What one list of policies is decided by: `policies`, or the fields of one policy at the top level
+ * (`limit`, `window`, …) as shorthand; and what HTTP adds. Whether they fit together is checked
+ * when the guard is made.
  */
 export interface PolicyGuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyFields<Native>>,
@@ -189,7 +219,8 @@ export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 
 interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
   /**
-   * Whether the policies given here take the place of those around it, or are decided together with them, all or nothing.
+   * Whether the policies given here take the place of those around it, or are decided together with
+   * them, all or nothing.
    * @default 'replace'
    */
   combine?: 'replace' | 'add'
@@ -201,8 +232,8 @@ type RoutePolicy<Native> = Without<'policies'> &
   (LimitForm<Native> | Without<'limit'>)
 
 /**
- * The limits of one route. What it leaves out is as in the options around it. A policy may be given by the name that it has there: it
- * is then one quota, wherever it is named.
+ * The limits of one route. What it leaves out is as in the options around it. A policy may be given
+ * by the name that it has there: it is then one quota, wherever it is named.
  */
 export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
   (
@@ -211,8 +242,9 @@ export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handl
   )
 
 /**
- * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q': 'expensive', '/health': false }`.
- * A text is the name of a policy, `false` leaves requests alone. Paths are written as for find-my-way.
+ * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET
+ * /search/:q': 'expensive', '/health': false }`. A text is the name of a policy, `false` leaves
+ * requests alone. Paths are written as for find-my-way.
  */
 export interface Routes<Native, Handler = never> {
   readonly [route: string]: RouteOverride<Native, Handler> | string | false
@@ -222,16 +254,23 @@ export interface Routes<Native, Handler = never> {
 export interface GuardSettings<Native, Handler = never>
   extends PolicyGuardSettings<Native, Handler> {
   /**
-   * What applies to some requests in place of, or beside, the policies above, by method and path: `'POST /login'`, `'GET /search/:q'`,
-   * `'/files/*'`. `false` leaves alone what is written, and no alias of it. The most specific one counts.
+   * What applies to some requests in place of, or beside, the policies above, by method and path:
+   * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` leaves alone what is written, and no
+   * alias of it. The most specific one counts.
    * @default none
    */
   routes?: Routes<Native, Handler>
-  /** Policies by name, which count only where routes name them: one quota each, wherever it is named. @default none */
+  /**
+   * Policies by name, which count only where routes name them: one quota each, wherever it is
+   * named. @default none
+   */
   profiles?: Profiles<Native>
 }
 
-/** All fields of a guard's options, whether or not they fit together: that is checked when the guard is made. */
+/**
+ * All fields of a guard's options, whether or not they fit together: that is checked when the guard
+ * is made.
+ */
 export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
   GuardSettings<Native, Handler>
 
@@ -246,7 +285,10 @@ type GuardPolicies<Native> =
       policies: readonly HttpPolicyOptions<Native>[]
     } & Without<Shorthand>)
 
-/** The options of a guard: settings, and policies for all requests, for some (`routes`), or none beside a penalty. */
+/**
+ * The options of a guard: settings, and policies for all requests, for some (`routes`), or none
+ * beside a penalty.
+ */
 export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
   (
     | GuardPolicies<Native>

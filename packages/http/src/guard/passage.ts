@@ -5,21 +5,30 @@ import type { Hold } from '../lifecycle/hold.ts'
 
 /** The decision on an HTTP request, with what its handler may add to it. */
 export interface RequestDecision extends Decision {
-  /** The policy that denies for the longest; where none denies, the one with the fewest units left; `undefined` where none was asked. */
+  /**
+   * The policy that denies for the longest; where none denies, the one with the fewest units left;
+   * `undefined` where none was asked.
+   */
   readonly policy: Policy | undefined
-  /** The key that `policy` counted, as its resolver found it; `JSON.stringify` leaves it out. Redact it before it reaches a log. */
+  /**
+   * The key that `policy` counted, as its resolver found it; `JSON.stringify` leaves it out. Redact
+   * it before it reaches a log.
+   */
   readonly key: string | undefined
   /**
-   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of a request are charged at once, when its
-   * response is over, also if its client leaves. Nothing is refused for them; what is too much is missing to the next request.
+   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of
+   * a request are charged at once, when its response is over, also if its client leaves. Nothing is
+   * refused for them; what is too much is missing to the next request.
    * @param units a whole number ≥ 0
-   * @param policy the name of the policy to charge @default all policies of the limiter but those that count requests in flight
+   * @param policy the name of the policy to charge @default all policies of the limiter but those
+   * that count requests in flight
    * @throws SluiceError when `units` is no such number, or the limiter has no such policy
    */
   charge(units: number, policy?: string): void
   /**
-   * Forgets all that the identities of this request have taken of these policies, and lifts their blocks: after a login that was right, say.
-   * What this request took is forgotten too, so nothing of it is given back later. Rejects when the store failed.
+   * Forgets all that the identities of this request have taken of these policies, and lifts their
+   * blocks: after a login that was right, say. What this request took is forgotten too, so nothing
+   * of it is given back later. Rejects when the store failed.
    * @returns whether anything was there
    */
   reset(): Promise<boolean>
@@ -67,7 +76,10 @@ export interface Passage<Handler = unknown> {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
-  /** What is to be settled when the response is over; `undefined`, as for most requests: nothing, so nobody need listen. */
+  /**
+   * What is to be settled when the response is over; `undefined`, as for most requests: nothing, so
+   * nobody need listen.
+   */
   readonly hold: Hold | undefined
 }
 

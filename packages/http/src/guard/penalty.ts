@@ -6,7 +6,7 @@ import {
   type PenaltyOptions,
   type Policy,
 } from '@sluice/core'
-import { type Rule, type RuleCheck, ruleOf } from './bound-policy.ts'
+import { type BoundPolicy, bindPolicy, type PolicyCheck } from './bound-policy.ts'
 import { checkResolver } from './option-table.ts'
 import type { GuardPenalty } from './options.ts'
 
@@ -32,16 +32,16 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   return { penalty: own }
 }
 
-/** What the penalty of a guard shares with the rules of its policies. */
-export type PenaltyDefaults<Native> = Pick<Rule<Native>, 'policy' | 'key' | 'scope'>
+/** What the penalty of a guard shares with its policies. */
+export type PenaltyDefaults<Native> = Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>
 
-/** The rule of a penalty: each denied request is one strike, whatever it costs. */
-export function penaltyRule<Native>(
+/** Binds a penalty to requests: each denied request is one strike, whatever it costs. */
+export function bindPenalty<Native>(
   { penalty }: WithPenalty<Native>,
   { policy, key, scope }: PenaltyDefaults<Native>,
-): Rule<Native> {
+): BoundPolicy<Native> {
   const own = penalty ? penalty.key : undefined
-  return ruleOf(
+  return bindPolicy(
     policy,
     { ...(own && { key: own }) },
     { key, cost: 1, settlement: undefined, scope },
@@ -49,43 +49,46 @@ export function penaltyRule<Native>(
 }
 
 /**
- * The penalty of a route: that of the guard around it, so that whoever is blocked is blocked on all of its routes, unless the route has one of
- * its own, or `false` for none.
+ * The penalty of a route: that of the guard around it, so that whoever is blocked is blocked on all
+ * of its routes, unless the route has one of its own, or `false` for none.
  */
 export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   override: WithPenalty<Native> | string,
   options: Options,
-  around: Rule<Native> | undefined,
-): { options: Options; penalty: Rule<Native> | undefined } {
+  around: BoundPolicy<Native> | undefined,
+): { options: Options; penalty: BoundPolicy<Native> | undefined } {
   const own = typeof override === 'string' ? undefined : override.penalty
   if (own !== undefined) return { options, penalty: undefined }
   return { options: { ...options, penalty: false }, penalty: around }
 }
 
-/** What a reduced limit denies is our doing, and no strike: which limit denies is known when all are decided. */
+/**
+ * What a reduced limit denies is our doing, and no strike: which limit denies is known when all are
+ * decided.
+ */
 export function withoutUndueStrikes<Native>(
-  checks: readonly RuleCheck<Native>[],
-): readonly RuleCheck<Native>[] {
+  checks: readonly PolicyCheck<Native>[],
+): readonly PolicyCheck<Native>[] {
   return checks.some(({ reduced }) => reduced) ? withStrikesLater(checks) : checks
 }
 
 /** Checks by which a denial is no strike yet: whether it is one is known later. */
 export function withStrikesLater<Native>(
-  checks: readonly RuleCheck<Native>[],
-): readonly RuleCheck<Native>[] {
+  checks: readonly PolicyCheck<Native>[],
+): readonly PolicyCheck<Native>[] {
   return checks.map((check) =>
     check.policy.penalty ? { ...check, policy: madeOnce(check.policy, patientPolicies) } : check,
   )
 }
 
 /**
- * The strike for a request that is refused, where strikes are counted later; `undefined` where it was counted already, or is none since the
- * key is blocked.
+ * The strike for a request that is refused, where strikes are counted later; `undefined` where it
+ * was counted already, or is none since the key is blocked.
  */
 export function strikeDue<Native>(
   { outcomes }: Decision,
-  checks: readonly RuleCheck<Native>[],
-  penalty: Rule<Native>,
+  checks: readonly PolicyCheck<Native>[],
+  penalty: BoundPolicy<Native>,
 ): Check | undefined {
   const patient = patientPolicies.get(penalty.policy)
   if (!penalty.policy.countDenied || !patient) return undefined
@@ -99,7 +102,10 @@ export function withoutStrike<C extends Check>(check: C): C {
   return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }
 
-/** Penalties that count nothing, by those that do: since a retry is no strike, and since strikes are counted later. */
+/**
+ * Penalties that count nothing, by those that do: since a retry is no strike, and since strikes are
+ * counted later.
+ */
 const lenientPolicies = new WeakMap<Policy, Policy>()
 const patientPolicies = new WeakMap<Policy, Policy>()
 

@@ -1,7 +1,7 @@
 import type { Limiter, MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
-import { takenOrAnswered, takenUnlimited } from '../admission/admit.ts'
-import { WaitingRoom } from '../lifecycle/delay-queue.ts'
+import { admitOrRespond, admitUnlimited } from '../admission/admit.ts'
+import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
 import { RequestChecks } from './checks.ts'
 import { FirstUse } from './first-use.ts'
@@ -28,7 +28,7 @@ import {
 export interface PolicyGuard<Native extends object, Handler> {
   readonly setup: GuardSetup<Native>
   readonly limiter: Limiter
-  readonly waitingRoom: WaitingRoom
+  readonly delayQueue: DelayQueue
   readonly shedder: LoadShedder<Native> | undefined
   /** @throws or rejects with what a function of the user throws */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
@@ -45,9 +45,9 @@ export function createPolicyGuard<Native extends object, Handler>(
   const setup = setUpGuard(options, place)
   const { shed } = options
   const { inherited } = place
-  const waitingRoom = inherited?.waitingRoom ?? new WaitingRoom(setup.maxWaiting)
+  const delayQueue = inherited?.delayQueue ?? new DelayQueue(setup.maxWaiting)
   const shedder = inherited?.shedder ?? (shed === undefined ? undefined : new LoadShedder(shed))
-  const stages = firstStage(options, { setup, waitingRoom, shedder })
+  const stages = firstStage(options, { setup, delayQueue, shedder })
   // Guards of routes may be made on first use, and then are kept.
   const firstUse = new FirstUse(!place.identifiedByScope)
 
@@ -56,35 +56,38 @@ export function createPolicyGuard<Native extends object, Handler>(
     return stages(context)
   }
 
-  return { setup, limiter: setup.limiter, waitingRoom, shedder, check }
+  return { setup, limiter: setup.limiter, delayQueue, shedder, check }
 }
 
 type Parts<Native extends object> = Pick<
   PolicyGuard<Native, unknown>,
-  'setup' | 'waitingRoom' | 'shedder'
+  'setup' | 'delayQueue' | 'shedder'
 >
 
-/** Puts the stages of a guard together, from the last one to the first: those that its options ask for. */
+/**
+ * Puts the stages of a guard together, from the last one to the first: those that its options ask
+ * for.
+ */
 function firstStage<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-  { setup, waitingRoom, shedder }: Parts<Native>,
+  { setup, delayQueue, shedder }: Parts<Native>,
 ): Stage<Native, Handler> {
-  const { limiter, lists, replays, report, preflights } = setup
+  const { limiter, lists, freeRetries, report, preflights } = setup
   const { admission, skip } = options
-  const responder = new Responder(setup, options, waitingRoom)
+  const responder = new Responder(setup, options, delayQueue)
   const requestChecks = new RequestChecks(setup)
 
   const forbid: Stage<Native, Handler> = (context) => responder.forbid(context)
   const leave: Stage<Native, Handler> = admission
-    ? (context) => takenUnlimited(context, admission, untouched)
+    ? (context) => admitUnlimited(context, admission, untouched)
     : () => untouched
   const refuse: RespondStage<Native, Handler> = (decided) => responder.respond(decided)
   const respond: RespondStage<Native, Handler> = admission
-    ? (decided) => takenOrAnswered(decided, { admission, limiter, responder })
+    ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
     : refuse
 
-  const decided: DecideStage<Native, Handler> = replays
-    ? decideOnce(replays, respond)
+  const decided: DecideStage<Native, Handler> = freeRetries
+    ? decideOnce(freeRetries, respond)
     : decide(limiter, respond)
   const checks = findChecks(requestChecks, { forbid, leave, respond: refuse, next: decided })
   let stage: Stage<Native, Handler> = checks
@@ -94,7 +97,7 @@ function firstStage<Native extends object, Handler>(
   if (preflights === 'count') return stage
   const watch = new PreflightWatch<Native>({
     isAlwaysPassed: preflights === 'pass',
-    windowsMs: setup.rules.map(({ policy }) => policy.windowMs),
+    windowsMs: setup.policies.map(({ policy }) => policy.windowMs),
     charge: (context) => chargeUnasked({ skip, lists, requestChecks, limiter }, context),
   })
   return passPreflights(watch, stage)

@@ -31,9 +31,10 @@ interface PreflightOptions<Native extends object> {
 }
 
 /**
- * Tells preflights of browsers from requests of the same shape, which any client can send to a handler of all methods. What a request was is known when it is
- * answered: a preflight gets a CORS answer, or reaches no handler. Any other request is charged then, and its address gets no further request through
- * uncounted.
+ * Tells preflights of browsers from requests of the same shape, which any client can send to a
+ * handler of all methods. What a request was is known when it is answered: a preflight gets a CORS
+ * answer, or reaches no handler. Any other request is charged then, and its address gets no further
+ * request through uncounted.
  */
 export class PreflightWatch<Native extends object> {
   readonly #isAlwaysPassed: boolean
@@ -70,7 +71,8 @@ export class PreflightWatch<Native extends object> {
   /** What judges a request that passes uncounted, by its response. */
   #hold(context: RequestContext<Native>): Hold {
     const { response } = context
-    // Fields that stand there before the limiter stand on the answers of all handlers, and tell nothing.
+    // Fields that stand there before the limiter stand on the answers of all handlers, and tell
+    // nothing.
     const isAnyAnswer = allowsCors(response)
     const judge = (status?: number) => {
       const isCors = allowsCors(response) && !isAnyAnswer
@@ -89,7 +91,9 @@ export class PreflightWatch<Native extends object> {
   }
 }
 
-/** Whether no handler did anything: there is none, or the router told in its place what it allows. */
+/**
+ * Whether no handler did anything: there is none, or the router told in its place what it allows.
+ */
 function isUnserved(response: HttpResponse, status: number | undefined): boolean {
   return status === 404 || status === 405 || response.getHeader('allow') !== undefined
 }

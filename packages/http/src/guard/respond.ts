@@ -9,7 +9,7 @@ import type { RequestContext } from '../adapter/context.ts'
 import type { ResponseField } from '../adapter/response.ts'
 import { type Decided, giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
 import { ChargeableDecision } from '../lifecycle/decision.ts'
-import type { WaitingRoom } from '../lifecycle/delay-queue.ts'
+import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
 import {
@@ -27,7 +27,7 @@ import {
   turnedAway,
 } from '../responses/refusal.ts'
 import { matchedRoute } from '../routes/scope.ts'
-import { isOnTrial, type RuleCheck } from './bound-policy.ts'
+import { isOnTrial, type PolicyCheck } from './bound-policy.ts'
 import type { PolicyGuardOptions } from './options.ts'
 import { type Passage, type RequestDecision, untouched } from './passage.ts'
 import { strikeDue } from './penalty.ts'
@@ -37,7 +37,7 @@ import type { GuardSetup } from './setup.ts'
 export class Responder<Native extends object, Handler> {
   readonly #setup: GuardSetup<Native>
   readonly #options: PolicyGuardOptions<Native, Handler>
-  readonly #waitingRoom: WaitingRoom
+  readonly #delayQueue: DelayQueue
   readonly #leases: LeaseRenewer | undefined
   readonly #hasTrials: boolean
   readonly #hasRefunds: boolean
@@ -46,15 +46,15 @@ export class Responder<Native extends object, Handler> {
   constructor(
     setup: GuardSetup<Native>,
     options: PolicyGuardOptions<Native, Handler>,
-    waitingRoom: WaitingRoom,
+    delayQueue: DelayQueue,
   ) {
     this.#setup = setup
     this.#options = options
-    this.#waitingRoom = waitingRoom
-    const policies = setup.rules.map(({ policy }) => policy)
+    this.#delayQueue = delayQueue
+    const policies = setup.policies.map(({ policy }) => policy)
     this.#leases = LeaseRenewer.of(setup.limiter, policies)
-    this.#hasTrials = setup.rules.some(isOnTrial)
-    this.#hasRefunds = setup.rules.some(({ settlement }) => settlement !== undefined)
+    this.#hasTrials = setup.policies.some(isOnTrial)
+    this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
     this.#isObserved = options.onDecision !== undefined || options.onShadow !== undefined
   }
 
@@ -90,7 +90,10 @@ export class Responder<Native extends object, Handler> {
     if (hold) charged.context.settleAtEnd(hold)
   }
 
-  /** The decision and the header fields of a request that somebody else answers, and that is not refused. */
+  /**
+   * The decision and the header fields of a request that somebody else answers, and that is not
+   * refused.
+   */
   tell(decided: Decided<Native>): {
     readonly decision: RequestDecision
     readonly fields: readonly ResponseField[]
@@ -130,9 +133,9 @@ export class Responder<Native extends object, Handler> {
     fields: readonly ResponseField[],
   ): Passage<Handler> {
     // No policy that queues stands beside one with leases, so there are none to renew.
-    const waiter = this.#waitingRoom.seat(decision.delayMs)
-    const verdict = { action: 'delay', fields, turn: waiter.turn } as const
-    return { decision, verdict, hold: allHolds(waiter, account?.held()) }
+    const delayed = this.#delayQueue.add(decision.delayMs)
+    const verdict = { action: 'delay', fields, turn: delayed.turn } as const
+    return { decision, verdict, hold: allHolds(delayed, account?.held()) }
   }
 
   #refuse(
@@ -147,8 +150,8 @@ export class Responder<Native extends object, Handler> {
       if (strike) limiter.strike(strike)
     }
     const status = refusalStatus(cause, statusCode)
-    const violated = fields.ledger.violated()
-    const penalties = fields.ledger.violatedPenalties()
+    const violated = fields.policies.violated()
+    const penalties = fields.policies.violatedPenalties()
     const refusal = { native, decision, cause, status, violated, penalties }
     const body = handler ? undefined : refusalBody(message, refusal)
     return andThen(body, (known) => ({
@@ -169,7 +172,7 @@ export class Responder<Native extends object, Handler> {
   }
 
   #isTurnedAway({ decision }: Decided<Native>): boolean {
-    return decision.delayMs > 0 && this.#waitingRoom.isFull
+    return decision.delayMs > 0 && this.#delayQueue.isFull
   }
 
   /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
@@ -183,11 +186,11 @@ export class Responder<Native extends object, Handler> {
   #fieldsOf(
     { native }: RequestContext<Native>,
     decision: Decision,
-    checks: readonly RuleCheck<Native>[],
+    checks: readonly PolicyCheck<Native>[],
   ): ResponseFields {
     const { headers, hideOnRedirect } = this.#setup
     const fields = responseFields(native)
-    fields.ledger.add({ decision, checks, dialects: headers })
+    fields.policies.add({ decision, checks, dialects: headers })
     if (hideOnRedirect) fields.hideOnRedirect = true
     return fields
   }
@@ -203,7 +206,7 @@ export class Responder<Native extends object, Handler> {
     }
   }
 
-  #enforced(checks: readonly RuleCheck<Native>[]): readonly RuleCheck<Native>[] {
+  #enforced(checks: readonly PolicyCheck<Native>[]): readonly PolicyCheck<Native>[] {
     return this.#hasTrials ? divideChecks(checks).enforced : checks
   }
 
@@ -222,6 +225,6 @@ export class Responder<Native extends object, Handler> {
 interface Refused<Native> {
   readonly decision: RequestDecision
   /** The checks of the policies that are enforced. */
-  readonly checks: readonly RuleCheck<Native>[]
+  readonly checks: readonly PolicyCheck<Native>[]
   readonly fields: ResponseFields
 }

@@ -17,31 +17,32 @@ import { joinKey } from '../keys/combine.ts'
 import { header } from '../keys/headers.ts'
 import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
 import type { Decided } from '../lifecycle/account.ts'
-import type { Rule, RuleCheck } from './bound-policy.ts'
+import type { BoundPolicy, PolicyCheck } from './bound-policy.ts'
 import type { IdempotencyOptions } from './options.ts'
 import { withoutStrike } from './penalty.ts'
 
 /** A guard whose retries are told from other requests. */
-export interface ReplayedGuard<Native> {
+export interface RetriedGuard<Native> {
   readonly idempotency: Idempotency<Native>
   readonly limiter: Limiter
-  readonly rules: readonly Rule<Native>[]
+  readonly policies: readonly BoundPolicy<Native>[]
   /** The options of its limiter, but its policies. */
   readonly options: LimiterSettings
 }
 
 /**
- * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which expires with the longest window; with a mark,
- * the quotas are asked for nothing and the mark for one more, in one step. So as many are free as the mark admits, whoever asks at once, and
- * the others are charged like any request.
+ * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which
+ * expires with the longest window; with a mark, the quotas are asked for nothing and the mark for
+ * one more, in one step. So as many are free as the mark admits, whoever asks at once, and the
+ * others are charged like any request.
  */
-export class Replays<Native extends object> {
-  readonly #guard: ReplayedGuard<Native>
+export class FreeRetries<Native extends object> {
+  readonly #guard: RetriedGuard<Native>
   readonly #marks: Limiter
   readonly #mark: Policy
 
-  constructor(guard: ReplayedGuard<Native>) {
-    const { idempotency, rules, options } = guard
+  constructor(guard: RetriedGuard<Native>) {
+    const { idempotency, policies, options } = guard
     this.#guard = guard
     // The guard's own limiter tells of the store; an unlimited policy counts nothing.
     const { onResilience: _resilience, ...others } = options
@@ -50,7 +51,7 @@ export class Replays<Native extends object> {
       {
         algorithm: 'fixed-window',
         limit: 1 + idempotency.retries,
-        window: `${Math.max(...rules.map(({ policy }) => policy.windowMs))}ms`,
+        window: `${Math.max(...policies.map(({ policy }) => policy.windowMs))}ms`,
         // It has no say while the store is away.
         failureMode: 'open',
       },
@@ -59,13 +60,13 @@ export class Replays<Native extends object> {
     // Another guard has marks of its own: it has to charge the same request too.
     this.#mark = {
       ...mark,
-      id: [`~retries-${mark.limit}`, ...rules.map(({ policy }) => policy.id)].join('~'),
+      id: [`~retries-${mark.limit}`, ...policies.map(({ policy }) => policy.id)].join('~'),
     }
   }
 
   decide(
     context: RequestContext<Native>,
-    checks: readonly RuleCheck<Native>[],
+    checks: readonly PolicyCheck<Native>[],
   ): MaybePromise<Decided<Native>> {
     const { native, request } = context
     const { key: resolver } = this.#guard.idempotency
@@ -101,7 +102,10 @@ export class Replays<Native extends object> {
     })
   }
 
-  /** Takes a mark off, unless retries went by it: what the first attempt took stands for them, or nobody would have paid for any. */
+  /**
+   * Takes a mark off, unless retries went by it: what the first attempt took stands for them, or
+   * nobody would have paid for any.
+   */
   #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
     void this.#marks.refund(charged)
     return andThen(this.#marks.decide([{ ...mark, cost: 0 }]), ({ outcomes: [left] }) => {
@@ -141,10 +145,10 @@ export class Replays<Native extends object> {
 type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
 
 /**
- * A retry takes nothing again; but it waits in a queue and is in flight like any other request, since those keep the pace, and who is blocked
- * stays blocked.
+ * A retry takes nothing again; but it waits in a queue and is in flight like any other request,
+ * since those keep the pace, and who is blocked stays blocked.
  */
-function free<Native>(check: RuleCheck<Native>): RuleCheck<Native> {
+function free<Native>(check: PolicyCheck<Native>): PolicyCheck<Native> {
   if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)
   return keepsPace(check) ? check : { ...check, cost: 0 }
 }
@@ -158,7 +162,10 @@ function isFirst(seen: Outcome | undefined): boolean {
   return seen?.remaining === (seen?.limit ?? 0) - 1
 }
 
-/** With the limit that was applied: a process that decides without the store has a share of the mark too. */
+/**
+ * With the limit that was applied: a process that decides without the store has a share of the mark
+ * too.
+ */
 function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
 }
@@ -177,7 +184,9 @@ export function idempotencyKeyOf<Native>({
   return idempotencyKey === false ? undefined : idempotencyKey
 }
 
-/** A quoted key is the same as a bare one: many clients leave the quotes of a structured field out. */
+/**
+ * A quoted key is the same as a bare one: many clients leave the quotes of a structured field out.
+ */
 function unquoted(key: string): string {
   const [, tag = '', text] = /^(@header\/[^/]*\/)?\s*"((?:[^"\\]|\\["\\])*)"\s*$/.exec(key) ?? []
   return text === undefined ? key : tag + text.replace(/\\(.)/g, '$1')

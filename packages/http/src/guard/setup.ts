@@ -14,16 +14,22 @@ import { policyNameProblem } from '@sluice/headers'
 import { type AccessLists, accessLists } from '../access/lists.ts'
 import { ip } from '../keys/ip.ts'
 import { evidenceOf } from '../keys/resolver.ts'
-import type { WaitingRoom } from '../lifecycle/delay-queue.ts'
-import { checkSettlement, type RuleSettlement, settlementOf } from '../lifecycle/settlement.ts'
+import type { DelayQueue } from '../lifecycle/delay-queue.ts'
+import { checkSettlement, type PolicySettlement, settlementOf } from '../lifecycle/settlement.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Scope } from '../routes/scope.ts'
 import { type Report, reporter } from '../user-functions.ts'
-import { checkPolicy, corePolicy, type Rule, ruleOf, shorthandFields } from './bound-policy.ts'
+import {
+  type BoundPolicy,
+  bindPolicy,
+  checkPolicy,
+  corePolicy,
+  shorthandFields,
+} from './bound-policy.ts'
 import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions } from './options.ts'
-import { corePenalty, penaltyRule } from './penalty.ts'
-import { idempotencyKeyOf, Replays } from './retries.ts'
+import { bindPenalty, corePenalty } from './penalty.ts'
+import { FreeRetries, idempotencyKeyOf } from './retries.ts'
 
 /** What is said of one list of policies beside the user's options. */
 export interface PolicyGuardPlace<Native extends object> {
@@ -34,8 +40,8 @@ export interface PolicyGuardPlace<Native extends object> {
   /** Where its private policies count apart. @default where each request finds the guard */
   readonly scope?: Scope | undefined
   /**
-   * The scope alone, and not the order in which guards are made, tells its private policies from those of others: for guards that
-   * are made on first use, in another order in each process.
+   * The scope alone, and not the order in which guards are made, tells its private policies from
+   * those of others: for guards that are made on first use, in another order in each process.
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
@@ -48,12 +54,15 @@ export interface PolicyGuardPlace<Native extends object> {
 /** What the guard of a route has from the guard around it. */
 interface Inherited<Native extends object> {
   /** Policies that the guard's own are added to. */
-  readonly addedTo: readonly Rule<Native>[]
-  /** Policies by name that are one quota with the routes around, and when they give back: the options of the guard do not say so. */
-  readonly shared: ReadonlyMap<string, RuleSettlement<Native> | undefined>
-  readonly penalty: Rule<Native> | undefined
-  /** `undefined`: the guard has a waiting room, or a shedder, of its own. */
-  readonly waitingRoom: WaitingRoom | undefined
+  readonly addedTo: readonly BoundPolicy<Native>[]
+  /**
+   * Policies by name that are one quota with the routes around, and when they give back: the
+   * options of the guard do not say so.
+   */
+  readonly shared: ReadonlyMap<string, PolicySettlement<Native> | undefined>
+  readonly penalty: BoundPolicy<Native> | undefined
+  /** `undefined`: the guard has a delay queue, or a shedder, of its own. */
+  readonly delayQueue: DelayQueue | undefined
   readonly shedder: LoadShedder<Native> | undefined
 }
 
@@ -63,10 +72,10 @@ export interface GuardSetup<Native extends object> extends Settings {
   /** Whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** All policies; the penalty is the last one. */
-  readonly rules: readonly Rule<Native>[]
-  readonly penalty: Rule<Native> | undefined
+  readonly policies: readonly BoundPolicy<Native>[]
+  readonly penalty: BoundPolicy<Native> | undefined
   /** Retries that cost nothing; `undefined`: none do. */
-  readonly replays: Replays<Native> | undefined
+  readonly freeRetries: FreeRetries<Native> | undefined
   /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
   readonly lists: AccessLists | undefined
   readonly report: Report
@@ -88,26 +97,26 @@ export function setUpGuard<Native extends object, Handler>(
   const settings = settingsOf(options)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)
-  const policies = listed.map(([policy]) => policy)
-  const limiter = createLimiter(limiterOptions(options, policies.map(corePolicy)))
-  const { own, penalty } = boundPolicies(options, { limiter, policies, place })
+  const written = listed.map(([policy]) => policy)
+  const limiter = createLimiter(limiterOptions(options, written.map(corePolicy)))
+  const { own, penalty } = boundPolicies(options, { limiter, written, place })
   const addedTo = inherited?.addedTo ?? []
-  const rules = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
-  if (addedTo.length > 0) checkTogether(rules.map(({ policy }) => policy))
+  const policies = [...addedTo, ...own, ...(penalty ? [penalty] : [])]
+  if (addedTo.length > 0) checkTogether(policies.map(({ policy }) => policy))
   warnIfUnverified([...addedTo, ...own])
   const { admission } = options
-  if (checksAdmission) admission?.checkPolicies?.(rules.map(({ policy }) => policy))
+  if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
   const retryKey = idempotencyKeyOf(options)
   const idempotency = retryKey && { key: retryKey, retries: settings.idempotentRetries }
   return {
     ...settings,
     limiter,
     strikesLater: admission?.overflows === true && penalty !== undefined,
-    rules,
+    policies,
     penalty,
-    replays:
+    freeRetries:
       idempotency &&
-      new Replays({ idempotency, limiter, rules, options: limiterFieldsOf(options) }),
+      new FreeRetries({ idempotency, limiter, policies, options: limiterFieldsOf(options) }),
     lists: accessLists(settings),
     report: reporter(options),
   }
@@ -116,15 +125,18 @@ export function setUpGuard<Native extends object, Handler>(
 interface Defined<Native extends object> {
   readonly limiter: Limiter
   /** What the user wrote of each policy of the limiter. */
-  readonly policies: readonly HttpPolicyOptions<Native>[]
+  readonly written: readonly HttpPolicyOptions<Native>[]
   readonly place: PolicyGuardPlace<Native>
 }
 
 /** Joins the policies of the limiter, and its penalty, with what HTTP knows of them. */
 function boundPolicies<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
-  { limiter, policies, place }: Defined<Native>,
-): { readonly own: readonly Rule<Native>[]; readonly penalty: Rule<Native> | undefined } {
+  { limiter, written, place }: Defined<Native>,
+): {
+  readonly own: readonly BoundPolicy<Native>[]
+  readonly penalty: BoundPolicy<Native> | undefined
+} {
   const { scope, identifiedByScope = false, inherited } = place
   const defaults = {
     key: options.key ?? ip(),
@@ -136,12 +148,12 @@ function boundPolicies<Native extends object, Handler>(
   if (limiter.penalty) checkName(limiter.penalty.name)
   const own = limiter.policies.map((policy, index) => {
     const identified = identifiedByScope ? scopedPolicy(policy, index) : policy
-    const rule = ruleOf(identified, policies[index] ?? {}, defaults)
+    const bound = bindPolicy(identified, written[index] ?? {}, defaults)
     const shared = inherited?.shared
-    return shared?.has(policy.name) ? { ...rule, settlement: shared.get(policy.name) } : rule
+    return shared?.has(policy.name) ? { ...bound, settlement: shared.get(policy.name) } : bound
   })
   if (!limiter.penalty) return { own, penalty: inherited?.penalty }
-  const penalty = penaltyRule(options, {
+  const penalty = bindPenalty(options, {
     policy: identifiedByScope ? scopedPolicy(limiter.penalty, own.length) : limiter.penalty,
     key: defaults.key,
     // Whom `limiter.block` names is blocked wherever the guard stands.
@@ -150,7 +162,10 @@ function boundPolicies<Native extends object, Handler>(
   return { own, penalty }
 }
 
-/** The limiter's part of the options, in the form that the user chose, so that its messages name what the user wrote. */
+/**
+ * The limiter's part of the options, in the form that the user chose, so that its messages name
+ * what the user wrote.
+ */
 function limiterOptions<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   policies: readonly ReturnType<typeof corePolicy>[],
@@ -169,14 +184,19 @@ function limiterFieldsOf<Native, Handler>(
   return Object.fromEntries(Object.entries(others).filter(([field]) => fields.includes(field)))
 }
 
-/** Core tells private policies of one shape apart by a number, in the order in which they were made. */
+/**
+ * Core tells private policies of one shape apart by a number, in the order in which they were made.
+ */
 function scopedPolicy(policy: Policy, index: number): Policy {
   if (policy.named) return policy
   const { algorithm, limit, windowMs } = policy
   return { ...policy, id: `~scoped-${algorithm}-${limit}-${windowMs}-${index}` }
 }
 
-/** Core refuses what no header can carry; this is about names that a later draft, or a metrics system, may not like. */
+/**
+ * Core refuses what no header can carry; this is about names that a later draft, or a metrics
+ * system, may not like.
+ */
 function checkName(name: string): void {
   if (policyNameProblem(name) === undefined) return
   warnOnce(
@@ -186,8 +206,8 @@ function checkName(name: string): void {
 }
 
 /** Where an address has a limit too, made-up credentials get no further than that. */
-function warnIfUnverified<Native>(rules: readonly Rule<Native>[]): void {
-  const evidence = rules.map(({ key }) => evidenceOf(key))
+function warnIfUnverified<Native>(policies: readonly BoundPolicy<Native>[]): void {
+  const evidence = policies.map(({ key }) => evidenceOf(key))
   if (!evidence.includes('unverified') || evidence.includes('address')) return
   warnOnce(
     `a limiter counts by apiKey() or bearer() without verify, and so believes every credential: a client that makes up a new one for each request, ` +

@@ -5,14 +5,15 @@ import { deniedWithoutKey } from '../keys/missing-key.ts'
 import { type Decided, hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
-import type { RuleCheck } from './bound-policy.ts'
+import type { PolicyCheck } from './bound-policy.ts'
 import type { RequestChecks } from './checks.ts'
 import type { Passage } from './passage.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
-import type { Replays } from './retries.ts'
+import type { FreeRetries } from './retries.ts'
 
 // A guard is a chain of stages, put together once: bypass, access, shed, checks, decide, respond.
-// Each stage answers a request, or hands it to the next one. A stage that no option asks for is left out.
+// Each stage answers a request, or hands it to the next one. A stage that no option asks for is
+// left out.
 
 /** Decides on one request. */
 export type Stage<Native extends object, Handler> = (
@@ -28,7 +29,7 @@ export type CheckStage<Native extends object, Handler> = (
 /** Decides the checks of a request. */
 export type DecideStage<Native extends object, Handler> = (
   context: RequestContext<Native>,
-  checks: readonly RuleCheck<Native>[],
+  checks: readonly PolicyCheck<Native>[],
 ) => MaybePromise<Passage<Handler>>
 
 /** Makes the passage of a decision. */
@@ -105,7 +106,7 @@ export function findChecks<Native extends object, Handler>(
 ): CheckStage<Native, Handler> {
   function goOn(
     context: RequestContext<Native>,
-    found: readonly RuleCheck<Native>[] | 'deny' | 'block',
+    found: readonly PolicyCheck<Native>[] | 'deny' | 'block',
   ): MaybePromise<Passage<Handler>> {
     if (found === 'block') return forbid(context)
     if (found === 'deny') return respond({ context, decision: deniedWithoutKey, checks: [] })
@@ -133,10 +134,10 @@ export function decide<Native extends object, Handler>(
 
 /** Asks the limiter, so that a retry costs nothing. */
 export function decideOnce<Native extends object, Handler>(
-  replays: Replays<Native>,
+  freeRetries: FreeRetries<Native>,
   respond: RespondStage<Native, Handler>,
 ): DecideStage<Native, Handler> {
-  return (context, checks) => andThen(replays.decide(context, checks), respond)
+  return (context, checks) => andThen(freeRetries.decide(context, checks), respond)
 }
 
 interface Unasked<Native extends object> {

@@ -12,9 +12,10 @@ const plainIpv4 =
   /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/
 
 /**
- * One text for an address in whatever notation, masked to its prefix: `203.0.113.9`, `203.0.113.0/24`, `2001:db8:1:2::/64`;
- * `undefined` for what is no address. An IPv6 that stands for an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are
- * stripped; an IPv4 is four plain decimal numbers and nothing else, since the octal and hexadecimal forms are read
+ * One text for an address in whatever notation, masked to its prefix: `203.0.113.9`,
+ * `203.0.113.0/24`, `2001:db8:1:2::/64`; `undefined` for what is no address. An IPv6 that stands
+ * for an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped; an IPv4 is
+ * four plain decimal numbers and nothing else, since the octal and hexadecimal forms are read
  * differently by different parsers.
  */
 export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): string | undefined {
@@ -35,7 +36,10 @@ export function readIp(text: string): IpAddress | undefined {
   return embeddedIpv4(ipv6) ?? ipv6
 }
 
-/** The text of an IPv6 whose last four bytes may be written as an IPv4: that is read as strictly as one that stands alone. */
+/**
+ * The text of an IPv6 whose last four bytes may be written as an IPv4: that is read as strictly as
+ * one that stands alone.
+ */
 function withoutDots(address: string): string | undefined {
   if (!address.includes('.')) return address
   const start = address.lastIndexOf(':') + 1
@@ -45,7 +49,10 @@ function withoutDots(address: string): string | undefined {
   return `${address.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
 }
 
-/** Whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a client: RFC 6052 §2.1, and RFC 8215. */
+/**
+ * Whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a client:
+ * RFC 6052 §2.1, and RFC 8215.
+ */
 export function isTranslated(address: IpAddress): boolean {
   const bytes = address.toByteArray()
   const isOf = (prefix: readonly number[]): boolean =>
@@ -56,7 +63,10 @@ export function isTranslated(address: IpAddress): boolean {
 const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
 const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
 
-/** Where the IPv4 stands behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2): byte 8, and all bytes after it, are 0. */
+/**
+ * Where the IPv4 stands behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2): byte 8, and all
+ * bytes after it, are 0.
+ */
 const positions = [
   [6, 7, 9, 10],
   [7, 9, 10, 11],
@@ -64,8 +74,9 @@ const positions = [
 ] as const
 
 /**
- * The IPv4 that an IPv6 stands for: mapped (`::ffff:0:0/96`), compatible (`::/96`), or translated. Otherwise all IPv4 clients behind one
- * translator would share one /64. `undefined` for all others, and for addresses of `0.0.0.0/8`, which no client has: so `::1` stays itself.
+ * The IPv4 that an IPv6 stands for: mapped (`::ffff:0:0/96`), compatible (`::/96`), or translated.
+ * Otherwise all IPv4 clients behind one translator would share one /64. `undefined` for all others,
+ * and for addresses of `0.0.0.0/8`, which no client has: so `::1` stays itself.
  */
 function embeddedIpv4(ipv6: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   if (ipv6.isIPv4MappedAddress()) return ipv6.toIPv4Address()
@@ -108,7 +119,10 @@ function maskOf(bits: number): number {
   return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff
 }
 
-/** Clients come back, and reading an IPv6 takes microseconds. When these are known, all are forgotten. */
+/**
+ * Clients come back, and reading an IPv6 takes microseconds. When these are known, all are
+ * forgotten.
+ */
 const mostKnown = 4_096
 
 /** The longest text of an address: others are not worth remembering. */
@@ -119,6 +133,6 @@ export function remember<Value>(known: Map<string, Value>, address: string, valu
   if (address.length > longestAddress) return value
   if (known.size >= mostKnown) known.clear()
   // A copy: the text may be a slice of a long header, all of which would be kept with it.
-  known.set(Buffer.from(address).toString(), value)
+  known.set(address.split('').join(''), value)
   return value
 }

@@ -13,8 +13,8 @@ import {
 } from './resolver.ts'
 
 /**
- * Several identities as one, such as account and address; missing when any of them is. `all(account, ip()).keyOf('ada', '203.0.113.9')` is
- * the key for `limiter.reset`.
+ * Several identities as one, such as account and address; missing when any of them is.
+ * `all(account, ip()).keyOf('ada', '203.0.113.9')` is the key for `limiter.reset`.
  */
 export function all<Native>(
   ...resolvers: KeyResolver<Native>[]

@@ -1,7 +1,10 @@
 import { invalid, isPromise, type MaybePromise, show, warnOnce } from '@sluice/core'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
-/** What a database calls somebody: text, or a whole number, which counts as its digits. `undefined`, null, '' and NaN: nobody. */
+/**
+ * What a database calls somebody: text, or a whole number, which counts as its digits. `undefined`,
+ * null, '' and NaN: nobody.
+ */
 export type Id = string | number | bigint | null | undefined
 
 /** A resolver of ids, whose keys are `@kind/id`: ids of two kinds never meet. */
@@ -44,8 +47,8 @@ function textOf(id: Id, kind: string): string | undefined {
 }
 
 /**
- * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is `@user/` and the id, such as
- * `@user/42`.
+ * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is
+ * `@user/` and the id, such as `@user/42`.
  */
 export function user<Native>(
   find: (native: Native) => MaybePromise<Id>,
@@ -55,8 +58,8 @@ export function user<Native>(
 }
 
 /**
- * The tenant, or organisation, on whose account a request is made: `tenant((req) => req.tenant?.id)`. Its key is `@tenant/` and the id, such as
- * `@tenant/acme`.
+ * The tenant, or organisation, on whose account a request is made: `tenant((req) =>
+ * req.tenant?.id)`. Its key is `@tenant/` and the id, such as `@tenant/acme`.
  */
 export function tenant<Native>(
   find: (native: Native) => MaybePromise<Id>,

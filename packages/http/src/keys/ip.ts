@@ -3,18 +3,23 @@ import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 export interface IpOptions {
-  /** Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default 64 */
+  /**
+   * Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default
+   * 64
+   */
   prefix6?: number
   /** Leading bits of an IPv4 that count. 1 to 32. @default 32 */
   prefix4?: number
 }
 
-/** The one key of all that is no address: not a key for each such text, which anybody could make up. */
+/**
+ * The one key of all that is no address: not a key for each such text, which anybody could make up.
+ */
 const invalidIp = '@ip/invalid'
 
 /**
- * The client's address, as the framework's own proxy settings give it. Its key is `@ip/` and the canonical address, such as
- * `@ip/203.0.113.9` or `@ip/2001:db8:1:2::/64`.
+ * The client's address, as the framework's own proxy settings give it. Its key is `@ip/` and the
+ * canonical address, such as `@ip/203.0.113.9` or `@ip/2001:db8:1:2::/64`.
  */
 export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
   const prefixes = checkPrefixes(options)
@@ -30,8 +35,9 @@ export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
 }
 
 /**
- * The key under which `ip()` with the same options counts an address, for `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the
- * one key of all such texts, and does not throw: the text may be a client's.
+ * The key under which `ip()` with the same options counts an address, for
+ * `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the one key of all such texts, and
+ * does not throw: the text may be a client's.
  * @throws SluiceError for what is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {

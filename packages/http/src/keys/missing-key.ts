@@ -31,7 +31,10 @@ export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromi
   }))
 }
 
-/** The decision on a request that is refused since nobody can say whose it is: no policy was asked, and no wait helps. */
+/**
+ * The decision on a request that is refused since nobody can say whose it is: no policy was asked,
+ * and no wait helps.
+ */
 export const deniedWithoutKey: Decision = {
   allowed: false,
   outcomes: [],

@@ -8,11 +8,15 @@ import {
 } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
 
-/** What a resolver may yield; all but a non-empty string mean that the request does not have this key. */
+/**
+ * What a resolver may yield; all but a non-empty string mean that the request does not have this
+ * key.
+ */
 export type ResolvedKey = string | null | undefined
 
 /**
- * Says who is asking. Any function of the framework's request is one; the ready-made ones read the neutral view that comes second.
+ * Says who is asking. Any function of the framework's request is one; the ready-made ones read the
+ * neutral view that comes second.
  * @typeParam Native the framework's request
  */
 export type KeyResolver<Native> = (
@@ -27,7 +31,8 @@ export type KeyResolver<Native> = (
 export interface IdentityResolver<Native, Values extends unknown[] = [value: string]>
   extends KeyResolver<Native> {
   /**
-   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it: `user(…).keyOf('ada')` is `'@user/ada'`.
+   * Tells the key of an identity, as `limiter.reset(key)` and the lists take it:
+   * `user(…).keyOf('ada')` is `'@user/ada'`.
    * @throws SluiceError when the value is no identity
    */
   keyOf(...values: Values): string
@@ -35,7 +40,10 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
-/** What the keys of a resolver rest on: the address of a client, or a credential that nobody verifies. */
+/**
+ * What the keys of a resolver rest on: the address of a client, or a credential that nobody
+ * verifies.
+ */
 type Evidence = 'address' | 'unverified'
 
 const evidence = processWide(
@@ -49,13 +57,19 @@ export function withEvidence<R extends object>(resolver: R, found: Evidence | un
   return resolver
 }
 
-/** What the keys of resolvers rest on, where it is known; of several, one that is unverified is enough. */
+/**
+ * What the keys of resolvers rest on, where it is known; of several, one that is unverified is
+ * enough.
+ */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
   const known = resolvers.map((resolver) => evidence.get(resolver))
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
-/** Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds never meet. */
+/**
+ * Marks a resolver whose keys begin with `@` and its kind (`@ip/…`), so that keys of two kinds
+ * never meet.
+ */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
   readyMade.add(resolver)
   return resolver
@@ -70,9 +84,9 @@ export function defineIdentity<Native, Values extends unknown[]>(
 }
 
 /**
- * The key of a request. What a user's function yields is taken as it is, so that it is the same key in
- * `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must not reach the keys of
- * another kind.
+ * The key of a request. What a user's function yields is taken as it is, so that it is the same key
+ * in `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must
+ * not reach the keys of another kind.
  * @throws or rejects with what the resolver throws
  */
 export function resolveKey<Native>(
@@ -100,8 +114,8 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 }
 
 /**
- * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`. Without `keyOf` (a user's function,
- * `firstOf(…)`) it is what the resolver yields.
+ * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`.
+ * Without `keyOf` (a user's function, `firstOf(…)`) it is what the resolver yields.
  * @throws SluiceError when the value is no identity
  */
 export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
@@ -112,7 +126,10 @@ export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unkn
   throw invalid({ option: 'a value of keyOf(…)' }, value, 'text that is not empty')
 }
 
-/** A number for a key is what many databases hold; all its users would share one address' quota unseen. */
+/**
+ * A number for a key is what many databases hold; all its users would share one address' quota
+ * unseen.
+ */
 function warnAboutType(key: unknown): void {
   warnOnce(
     `a key function yielded ${typeof key === 'number' ? 'a number' : `a ${typeof key}`}, and not text: it counts as missing; write user((req) => …), which takes ids, or String(id)`,

@@ -12,15 +12,15 @@ import {
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { RequestContext } from '../adapter/context.ts'
-import type { Rule, RuleCheck } from '../guard/bound-policy.ts'
+import type { BoundPolicy, PolicyCheck } from '../guard/bound-policy.ts'
 import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
-import type { RuleSettlement } from './settlement.ts'
+import type { PolicySettlement } from './settlement.ts'
 
 /** What the accounts of one guard have in common. */
 export interface AccountPlace<Native> {
   readonly limiter: Limiter
-  readonly rules: readonly Rule<Native>[]
+  readonly policies: readonly BoundPolicy<Native>[]
   readonly report: Report
 }
 
@@ -29,17 +29,20 @@ export interface Decided<Native extends object> {
   readonly context: RequestContext<Native>
   readonly decision: Decision
   /** All that was asked, those in shadow too. */
-  readonly checks: readonly RuleCheck<Native>[]
+  readonly checks: readonly PolicyCheck<Native>[]
   /** Asked once, before anything of it is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
 }
 
-/** What one request took: settled once, when its response is over; what is added later is charged at once. */
+/**
+ * What one request took: settled once, when its response is over; what is added later is charged at
+ * once.
+ */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #place: AccountPlace<Native>
   readonly #request: Decided<Native>
-  readonly #late = new Map<RuleCheck<Native>, number>()
-  #refunded: readonly Rule<Native>[] = []
+  readonly #late = new Map<PolicyCheck<Native>, number>()
+  #refunded: readonly BoundPolicy<Native>[] = []
   #isHeld = false
   #isOver = false
   #isSettled = false
@@ -49,7 +52,10 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#request = request
   }
 
-  /** @throws SluiceError when `units` is no whole number ≥ 0, or no policy can be charged under the name */
+  /**
+   * @throws SluiceError when `units` is no whole number ≥ 0, or no policy can be charged under the
+   * name
+   */
   charge(units: number, policyName: string | undefined): void {
     const place = { option: 'the units of charge()', code: 'SLUICE_COST_INVALID' } as const
     wholeNumber(units, place, { min: 0 })
@@ -75,8 +81,8 @@ export class RequestAccount<Native extends object> implements Hold {
     if (this.#isOver) return
     this.#isOver = true
     const { context, decision, checks } = this.#request
-    const rules = decision.allowed ? checks.map(({ rule }) => rule) : []
-    const refunded = refundedRules(rules, {
+    const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
+    const refunded = refundedPolicies(policies, {
       native: context.native,
       status,
       report: this.#place.report,
@@ -91,13 +97,13 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#settle([])
   }
 
-  #settle(due: readonly Rule<Native>[]): void {
+  #settle(due: readonly BoundPolicy<Native>[]): void {
     const { mayGiveBack } = this.#request
     if (due.length === 0 || !mayGiveBack) this.#close(due)
     else void andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
   }
 
-  #close(refunded: readonly Rule<Native>[]): void {
+  #close(refunded: readonly BoundPolicy<Native>[]): void {
     this.#isSettled = true
     this.#refunded = refunded
     const { decision } = this.#request
@@ -108,12 +114,15 @@ export class RequestAccount<Native extends object> implements Hold {
     this.#chargeLate()
   }
 
-  /** A request that was given back costs nothing later either, and one that a policy in shadow would have denied would have had no cost. */
+  /**
+   * A request that was given back costs nothing later either, and one that a policy in shadow would
+   * have denied would have had no cost.
+   */
   #chargeLate(): void {
     const { shadow } = this.#request.decision
     const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
     const checks = [...this.#late]
-      .filter(([{ rule }]) => !this.#refunded.includes(rule))
+      .filter(([{ bound }]) => !this.#refunded.includes(bound))
       .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
       .map(([check, cost]) => ({ ...check, cost }))
     this.#late.clear()
@@ -121,10 +130,10 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   #checkName(name: string): void {
-    const { rules } = this.#place
-    const policy = rules.find((rule) => rule.policy.name === name)?.policy
+    const { policies } = this.#place
+    const policy = policies.find((bound) => bound.policy.name === name)?.policy
     if (!policy) {
-      const known = rules.map((rule) => rule.policy.name).join(', ')
+      const known = policies.map((bound) => bound.policy.name).join(', ')
       throw new SluiceError(
         'SLUICE_POLICY_UNKNOWN',
         `charge() names ${show(name)}, but this limiter has no such policy; it has ${known}`,
@@ -145,7 +154,7 @@ export function hasUnits(policy: Policy): boolean {
 /** Whether something of a request may be given back when its response is over. */
 export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
-  return checks.some(({ rule }) => rule.settlement !== undefined)
+  return checks.some(({ bound }) => bound.settlement !== undefined)
 }
 
 interface Ended<Native> {
@@ -154,15 +163,18 @@ interface Ended<Native> {
   readonly report: Report
 }
 
-/** The rules that give back what was taken, now that the response is over. Never throws or rejects: there is nobody left to tell. */
-function refundedRules<Native>(
-  rules: readonly Rule<Native>[],
+/**
+ * The policies that give back what was taken, now that the response is over. Never throws or
+ * rejects: there is nobody left to tell.
+ */
+function refundedPolicies<Native>(
+  policies: readonly BoundPolicy<Native>[],
   ended: Ended<Native>,
-): MaybePromise<readonly Rule<Native>[]> {
-  const concerned = rules.filter(({ settlement }) => settlement !== undefined)
+): MaybePromise<readonly BoundPolicy<Native>[]> {
+  const concerned = policies.filter(({ settlement }) => settlement !== undefined)
   const functions = [...new Set(concerned.map(({ settlement }) => settlement?.ask))]
   const answers = inOrder(functions, (ask) => {
-    const settlement = concerned.find((rule) => rule.settlement?.ask === ask)?.settlement
+    const settlement = concerned.find((bound) => bound.settlement?.ask === ask)?.settlement
     return settlement ? answerOf(settlement, ended) : undefined
   })
   return andThen(answers, (known) =>
@@ -172,9 +184,12 @@ function refundedRules<Native>(
   )
 }
 
-/** What a function of the user's says; `undefined`, and a report, when it says nothing: then the charge is kept. */
+/**
+ * What a function of the user's says; `undefined`, and a report, when it says nothing: then the
+ * charge is kept.
+ */
 function answerOf<Native>(
-  { option, ask }: RuleSettlement<Native>,
+  { option, ask }: PolicySettlement<Native>,
   { native, status, report }: Ended<Native>,
 ): MaybePromise<boolean | undefined> {
   const keep = (how: string): undefined => {

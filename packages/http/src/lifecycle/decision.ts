@@ -6,13 +6,13 @@ import {
   type Outcome,
   type Policy,
 } from '@sluice/core'
-import type { RuleCheck } from '../guard/bound-policy.ts'
+import type { PolicyCheck } from '../guard/bound-policy.ts'
 import type { RequestDecision } from '../guard/passage.ts'
 import { type AccountPlace, type Decided, RequestAccount } from './account.ts'
 
 /**
- * A decision that knows its request. Where nothing can be given back the account is opened by the first charge, so that requests without
- * one pay next to nothing for it.
+ * A decision that knows its request. Where nothing can be given back the account is opened by the
+ * first charge, so that requests without one pay next to nothing for it.
  */
 export class ChargeableDecision<Native extends object> implements RequestDecision {
   readonly allowed: boolean
@@ -50,7 +50,7 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     return this.#binding?.identity
   }
 
-  get #binding(): RuleCheck<Native> | undefined {
+  get #binding(): PolicyCheck<Native> | undefined {
     return divideChecks(this.#request.checks).enforced[bindingIndex(this.outcomes)]
   }
 
@@ -63,7 +63,7 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     const { checks } = this.#request
     // A penalty may have been asked in a form that counts no strikes.
     return this.#place.limiter.resetChecks(
-      checks.map((check) => ({ ...check, policy: check.rule.policy })),
+      checks.map((check) => ({ ...check, policy: check.bound.policy })),
     )
   }
 }

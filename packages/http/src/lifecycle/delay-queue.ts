@@ -1,12 +1,12 @@
 import type { Hold } from './hold.ts'
 
-/** Where requests wait for their turn, as many as there are seats. */
-export class WaitingRoom {
-  readonly #seats: number
+/** Holds requests until their turn comes, up to a bound. */
+export class DelayQueue {
+  readonly #bound: number
   #waiting = 0
 
-  constructor(seats: number) {
-    this.#seats = seats
+  constructor(bound: number) {
+    this.#bound = bound
   }
 
   get waiting(): number {
@@ -14,33 +14,33 @@ export class WaitingRoom {
   }
 
   get isFull(): boolean {
-    return this.#waiting >= this.#seats
+    return this.#waiting >= this.#bound
   }
 
-  /** Gives a request a seat until its turn comes, `delayMs` from now, or its response is over before. */
-  seat(delayMs: number): Waiter {
+  /** Holds a request until its turn comes, `delayMs` from now, or its response is over before. */
+  add(delayMs: number): DelayedRequest {
     this.#waiting += 1
-    return new Waiter(delayMs, () => {
+    return new DelayedRequest(delayMs, () => {
       this.#waiting -= 1
     })
   }
 }
 
-/** A request that waits. Whoever settles it, since its response is over, ends the wait: nobody is there to go on. */
-class Waiter implements Hold {
+/** A request that waits. The end of its response ends the wait, and the request does not go on. */
+class DelayedRequest implements Hold {
   /** Whether the request goes on. Never rejects. */
   readonly turn: Promise<boolean>
   readonly #leave: () => void
   #resolve: ((goesOn: boolean) => void) | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(delayMs: number, leave: () => void) {
     this.#leave = leave
     this.turn = new Promise((resolve) => {
       this.#resolve = resolve
     })
-    // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without one (Fastify's inject,
-    // serverless platforms) the request would go unanswered.
+    // Not unref'ed: nearly always an open connection keeps the process alive anyway, and without
+    // one (Fastify's inject, serverless platforms) the request would go unanswered.
     this.#timer = setTimeout(() => this.#end(true), delayMs)
   }
 

@@ -8,12 +8,15 @@ const renewalsPerLease = 3
 /** The longest that a timer of Node runs. */
 const longestTimerMs = 2 ** 31 - 1
 
-/** Keeps the leases of requests under way: renews them all by one timer, and releases each when its response is over. */
+/**
+ * Keeps the leases of requests under way: renews them all by one timer, and releases each when its
+ * response is over.
+ */
 export class LeaseRenewer {
   readonly #limiter: Limiter
   readonly #periodMs: number
   readonly #kept = new Set<Decision>()
-  #timer: NodeJS.Timeout | undefined
+  #timer: ReturnType<typeof setInterval> | undefined
   #isRenewing = false
 
   /** `undefined` where no policy lends anything. */
@@ -32,7 +35,7 @@ export class LeaseRenewer {
     if (!lends(decision)) return undefined
     this.#kept.add(decision)
     // Not what keeps a process alive: a lease that its process leaves behind runs out.
-    this.#timer ??= setInterval(() => this.#renew(), this.#periodMs).unref()
+    this.#timer ??= unreferenced(setInterval(() => this.#renew(), this.#periodMs))
     const release = (): void => this.#release(decision)
     return { finish: release, abort: release }
   }
@@ -73,4 +76,15 @@ function isLent({ policy, receipt }: Outcome): boolean {
 
 function countsLeases(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'leases'
+}
+
+/**
+ * Timers of Node keep a process alive unless they are told not to; those of other runtimes are
+ * numbers.
+ */
+function unreferenced<Timer>(timer: Timer): Timer {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
+    if (typeof timer.unref === 'function') timer.unref()
+  }
+  return timer
 }

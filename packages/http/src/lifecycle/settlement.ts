@@ -7,24 +7,34 @@ export interface EndedResponse {
 }
 
 /** Says something of a request when its response is over. */
-export type WhenOver<Native> = (native: Native, response: EndedResponse) => MaybePromise<boolean>
+export type ResponseCondition<Native> = (
+  native: Native,
+  response: EndedResponse,
+) => MaybePromise<boolean>
 
-/** When what a request took counts. It is taken at the decision, and given back, if at all, when the response is over. */
+/**
+ * When what a request took counts. It is taken at the decision, and given back, if at all, when the
+ * response is over.
+ */
 export interface SettlementOptions<Native> {
   /**
-   * What the request took is given back unless this is true of its response: `(req, { status }) => status === 401` counts failed logins.
-   * A client that leaves before the end is charged. @default every response counts
+   * What the request took is given back unless this is true of its response: `(req, { status }) =>
+   * status === 401` counts failed logins. A client that leaves before the end is charged. @default
+   * every response counts
    */
-  chargeWhen?: WhenOver<Native>
-  /** What the request took is given back when this is true of its response: `(req, { status }) => status >= 500`. @default never */
-  refundWhen?: WhenOver<Native>
+  chargeWhen?: ResponseCondition<Native>
+  /**
+   * What the request took is given back when this is true of its response: `(req, { status }) =>
+   * status >= 500`. @default never
+   */
+  refundWhen?: ResponseCondition<Native>
 }
 
-/** When a rule gives back what was taken. */
-export interface RuleSettlement<Native> {
+/** When a policy gives back what was taken. */
+export interface PolicySettlement<Native> {
   /** What the user calls it, for messages. */
   readonly option: 'chargeWhen' | 'refundWhen'
-  readonly ask: WhenOver<Native>
+  readonly ask: ResponseCondition<Native>
   /** The answer upon which the charge is given back. */
   readonly refundsOn: boolean
 }
@@ -46,7 +56,7 @@ export function checkSettlement<Native>(
 export function settlementOf<Native>({
   chargeWhen,
   refundWhen,
-}: SettlementOptions<Native>): RuleSettlement<Native> | undefined {
+}: SettlementOptions<Native>): PolicySettlement<Native> | undefined {
   if (chargeWhen) return { option: 'chargeWhen', ask: chargeWhen, refundsOn: false }
   if (refundWhen) return { option: 'refundWhen', ask: refundWhen, refundsOn: true }
   return undefined

@@ -1,10 +1,12 @@
-import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import process from 'node:process'
+import type { EventLoopUtilization, monitorEventLoopDelay } from 'node:perf_hooks'
 import { invalid, knownFields } from '@sluice/core'
 import type { Signal } from './signal.ts'
 
 export interface CpuOptions {
-  /** The cores that the process may fill: more than 1 with worker threads, less where a container allows less. @default 1 */
+  /**
+   * The cores that the process may fill: more than 1 with worker threads, less where a container
+   * allows less. @default 1
+   */
   cores?: number
 }
 
@@ -15,8 +17,8 @@ const shortestMs = 250
 const resolutionMs = 20
 
 /**
- * How much later than planned the event loop of this process comes to things, on average since it was asked last, in ms.
- * It is measured from the first request on. Low is 20, high 70.
+ * How much later than planned the event loop of this process comes to things, on average since it
+ * was asked last, in ms. It is measured from the first request on. Low is 20, high 70.
  */
 export function eventLoopDelay(): Signal {
   let histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
@@ -24,7 +26,9 @@ export function eventLoopDelay(): Signal {
 
   function measure(elapsedMs: number): number | undefined {
     if (!histogram) {
-      histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+      // Not imported, so that this file loads where there is no Node.
+      const hooks = globalThis.process.getBuiltinModule('node:perf_hooks')
+      histogram = hooks.monitorEventLoopDelay({ resolution: resolutionMs })
       histogram.enable()
       return undefined
     }
@@ -41,7 +45,10 @@ export function eventLoopDelay(): Signal {
   return { name: 'eventLoopDelay()', low: 20, high: 70, sample: sinceLast(measure) }
 }
 
-/** The share of time in which the event loop of this process had something to do, since it was asked last: 0 to 1. Low is 0.7, high 0.9. */
+/**
+ * The share of time in which the event loop of this process had something to do, since it was asked
+ * last: 0 to 1. Low is 0.7, high 0.9.
+ */
 export function eventLoopUtilization(): Signal {
   let last: EventLoopUtilization | undefined
 
@@ -56,8 +63,9 @@ export function eventLoopUtilization(): Signal {
 }
 
 /**
- * The CPU time of this process since it was asked last, as a share of one core (or of `cores`): 1 is all of it. It can be more, since
- * Node has other threads than that of JavaScript. Low is 0.7, high 0.9.
+ * The CPU time of this process since it was asked last, as a share of one core (or of `cores`): 1
+ * is all of it. It can be more, since Node has other threads than that of JavaScript. Low is 0.7,
+ * high 0.9.
  * @throws SluiceError when `cores` is no number above 0
  */
 export function cpu(options: CpuOptions = {}): Signal {
@@ -69,7 +77,7 @@ export function cpu(options: CpuOptions = {}): Signal {
   let last: { user: number; system: number } | undefined
 
   function measure(elapsedMs: number): number | undefined {
-    const now = process.cpuUsage()
+    const now = globalThis.process.cpuUsage()
     const usedMs = last && (now.user - last.user + now.system - last.system) / 1_000
     last = now
     return usedMs === undefined ? undefined : usedMs / elapsedMs / cores

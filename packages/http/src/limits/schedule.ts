@@ -26,7 +26,8 @@ interface Rule {
 const minuteMs = 60_000
 
 /**
- * A limit that depends on the time of day, as clocks show it in one zone, summer time included. It is looked up once a minute.
+ * A limit that depends on the time of day, as clocks show it in one zone, summer time included. It
+ * is looked up once a minute.
  * @example
  * limit: schedule({
  *   timeZone: 'Europe/Berlin',
@@ -110,7 +111,9 @@ export interface ScheduleRule {
   days?: readonly Weekday[]
   /** When it begins: `'09:00'`. @default '00:00' */
   from?: string
-  /** When it is over, `'24:00'` at most: `'18:00'`. Before `from`: on the next day. @default '24:00' */
+  /**
+   * When it is over, `'24:00'` at most: `'18:00'`. Before `from`: on the next day. @default '24:00'
+   */
   to?: string
   /** The limit meanwhile: a whole number ≥ 0, or `unlimited`. */
   limit: LimitValue
@@ -124,7 +127,10 @@ interface TimeSlot {
 
 const dayMinutes = 24 * 60
 
-/** @throws SluiceError that names the rule and the fix, when a day or a time is none, or both times are the same */
+/**
+ * @throws SluiceError that names the rule and the fix, when a day or a time is none, or both times
+ * are the same
+ */
 function timeSlot({ days, from, to }: Omit<ScheduleRule, 'limit'>, where: string): TimeSlot {
   if (days === undefined && from === undefined && to === undefined) {
     throw new SluiceError(

@@ -14,17 +14,27 @@ import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from '
 
 /** Whom to refuse first when there is too much to do. */
 export interface ShedOptions<Native> extends SignalOptions {
-  /** The classes of requests, the least important first: `['batch', 'normal', 'critical']`. The last one is never refused. */
+  /**
+   * The classes of requests, the least important first: `['batch', 'normal', 'critical']`. The last
+   * one is never refused.
+   */
   classes: readonly string[]
-  /** The class of a request. What is none of the classes, or nothing, is of the least important one. Asked under pressure only. */
+  /**
+   * The class of a request. What is none of the classes, or nothing, is of the least important one.
+   * Asked under pressure only.
+   */
   priority: (native: Native) => MaybePromise<string | null | undefined>
-  /** The wait that a refused client is told, and the shortest time for which a class is refused. @default '5s' */
+  /**
+   * The wait that a refused client is told, and the shortest time for which a class is refused.
+   * @default '5s'
+   */
   retryAfter?: Duration
 }
 
 /**
- * Refuses classes of requests while a signal says that there is too much to do: one class more when the average has come to the
- * next of even steps from `low` to `high`, and one less when it has fallen below the step before that one.
+ * Refuses classes of requests while a signal says that there is too much to do: one class more when
+ * the average has come to the next of even steps from `low` to `high`, and one less when it has
+ * fallen below the step before that one.
  */
 export class LoadShedder<Native> {
   readonly refusal: Decision

@@ -9,7 +9,10 @@ import {
 } from '@sluice/core'
 import type { Report } from '../user-functions.ts'
 
-/** A number that tells how busy the process is, or something that it depends on: the higher, the busier. */
+/**
+ * A number that tells how busy the process is, or something that it depends on: the higher, the
+ * busier.
+ */
 export interface Signal {
   /** What a user calls it. */
   readonly name: string
@@ -23,17 +26,26 @@ export interface Signal {
 
 /** What is watched, and how. */
 export interface SignalOptions {
-  /** `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that finds a number ≥ 0, which needs `low` and `high`. */
+  /**
+   * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that finds a number ≥ 0,
+   * which needs `low` and `high`.
+   */
   signal: Signal | (() => MaybePromise<number>)
-  /** Below it there is room for more, in the unit of the signal: a number ≥ 0. @default the signal's own */
+  /**
+   * Below it there is room for more, in the unit of the signal: a number ≥ 0. @default the signal's
+   * own
+   */
   low?: number
-  /** Above it there is too much to do, in the unit of the signal: more than `low`. @default the signal's own */
+  /**
+   * Above it there is too much to do, in the unit of the signal: more than `low`. @default the
+   * signal's own
+   */
   high?: number
   /** How often the signal is asked, at most; only while there are requests. @default '1s' */
   interval?: Duration
   /**
-   * What is judged is the average of the signal, in which older values fade within about this time; and for as long nothing changes
-   * after a change, so that its effect is seen first.
+   * What is judged is the average of the signal, in which older values fade within about this time;
+   * and for as long nothing changes after a change, so that its effect is seen first.
    * @default three intervals
    */
   smoothing?: Duration
@@ -105,8 +117,9 @@ export interface Reading {
 const patience = 10
 
 /**
- * A signal that is asked when requests come and its interval has passed, by no timer, and never again before it has answered. It is
- * averaged over time, so that one garbage collection is no overload.
+ * A signal that is asked when requests come and its interval has passed, by no timer, and never
+ * again before it has answered. It is averaged over time, so that one garbage collection is no
+ * overload.
  */
 export class SmoothedSignal {
   readonly low: number

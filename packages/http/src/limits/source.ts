@@ -13,19 +13,26 @@ import type { PerRequest, Report } from '../user-functions.ts'
 /** A limit as a function of the request yields it. */
 export type LimitValue = number | typeof unlimited
 
-/** A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or `adaptive(…)`. */
+/**
+ * A limit, or how it is found: a function of the framework's request, `tiers(…)`, `schedule(…)` or
+ * `adaptive(…)`.
+ */
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
- * What is found for a request. `reduced`: it is lower than it would be in quiet times. 'default': nothing was found, which is
- * reported already, so that the declared default of the policy stands in.
+ * What is found for a request. `reduced`: it is lower than it would be in quiet times. 'default':
+ * nothing was found, which is reported already, so that the declared default of the policy stands
+ * in.
  */
 export type FoundLimit = { readonly value: LimitValue; readonly reduced: boolean } | 'default'
 
 /** Finds the limit of a request. */
 export type LimitFinder<Native> = (native: Native, report: Report) => MaybePromise<FoundLimit>
 
-/** A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It knows beforehand what stands in when nothing is found. */
+/**
+ * A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It knows beforehand what
+ * stands in when nothing is found.
+ */
 export interface LimitSource<Native = unknown> {
   /** What a user calls it. */
   readonly kind: string
@@ -40,7 +47,9 @@ export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Nati
   return typeof limit === 'object' && limit !== null && 'declared' in limit && 'find' in limit
 }
 
-/** Whether a value may stand for a limit: the range that a window allows is for the policy to check. */
+/**
+ * Whether a value may stand for a limit: the range that a window allows is for the policy to check.
+ */
 export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
@@ -101,7 +110,10 @@ export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native
   return typeof limit === 'function' ? defaultLimit : limit
 }
 
-/** @throws SluiceError when a limit that stands in a source is too large for the window of its policy */
+/**
+ * @throws SluiceError when a limit that stands in a source is too large for the window of its
+ * policy
+ */
 export function checkLargest<Native>(
   limit: LimitOption<Native> | undefined,
   { name, windowMs }: Policy,

@@ -12,14 +12,17 @@ import {
   largestOf,
 } from './source.ts'
 
-/** Limits by tier. `default` is for those without a tier, and for tiers that the table does not have. */
+/**
+ * Limits by tier. `default` is for those without a tier, and for tiers that the table does not
+ * have.
+ */
 export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
 
 /**
- * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or `adaptive(…)`. Who changes the tier keeps what
- * is counted.
+ * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
+ * `adaptive(…)`. Who changes the tier keeps what is counted.
  * @example
  * rateLimit({ window: '1m', key: user((req) => req.user?.id), limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
  * @param tierOf the tier of a request; nothing, or '', for those without one

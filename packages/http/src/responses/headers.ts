@@ -9,7 +9,7 @@ import {
   parseRateLimitPolicy,
 } from '@sluice/headers'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
-import { type FieldKind, kindOf, Ledger } from './ledger.ts'
+import { type FieldKind, kindOf, PolicyStates } from './policy-states.ts'
 
 export interface FieldOptions {
   readonly rejected: boolean
@@ -20,11 +20,17 @@ export interface FieldOptions {
   readonly githubExtras: boolean
 }
 
-/** The rate-limit fields of one response: what our guards have to tell, joined with what others have put there. */
+/**
+ * The rate-limit fields of one response: what our guards have to tell, joined with what others have
+ * put there.
+ */
 export class ResponseFields {
-  readonly ledger: Ledger = new Ledger()
+  readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
-  /** What we wrote, the newest first, and what others had written: between two guards of ours somebody may add to it. */
+  /**
+   * What we wrote, the newest first, and what others had written: between two guards of ours
+   * somebody may add to it.
+   */
   #written: readonly ResponseField[] = []
   #theirs: Map<string, readonly string[]> | undefined
 
@@ -53,7 +59,7 @@ export class ResponseFields {
   }
 
   #limits(response: HttpResponse, options: FieldOptions): ResponseField[] {
-    const { dialects, uniformStates } = this.ledger
+    const { dialects, uniformStates } = this.policies
     if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
     return formatFields(uniformStates, dialects, options)
   }
@@ -63,7 +69,7 @@ export class ResponseFields {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {
       const field = limitField(lowerCase)
-      if (!field || !this.ledger.speaks(field.kind)) continue
+      if (!field || !this.policies.speaks(field.kind)) continue
       if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
     }
     return false
@@ -71,9 +77,9 @@ export class ResponseFields {
 
   #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
     const fields: ResponseField[] = []
-    for (const dialect of this.ledger.dialects) {
+    for (const dialect of this.policies.dialects) {
       const kind = kindOf(dialect)
-      const states = this.ledger.states(kind)
+      const states = this.policies.states(kind)
       const ours = new Map(formatFields(states, [dialect], options))
       if (ours.size === 0) continue
       for (const name of fieldsOfKind[kind]) {
@@ -106,14 +112,17 @@ export class ResponseFields {
     const existing = fieldLines(response, 'Access-Control-Expose-Headers').join(', ')
     return [
       'Access-Control-Expose-Headers',
-      mergeExposed(existing, exposedHeaders(this.ledger.dialects, { githubExtras })),
+      mergeExposed(existing, exposedHeaders(this.policies.dialects, { githubExtras })),
     ]
   }
 }
 
 const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/1')
 
-/** A request that knows the fields of its response, under a symbol that only copies of this file have. */
+/**
+ * A request that knows the fields of its response, under a symbol that only copies of this file
+ * have.
+ */
 interface Known {
   [fieldsKey]?: ResponseFields
 }
@@ -126,8 +135,8 @@ export function responseFields(native: object): ResponseFields {
 }
 
 /**
- * The fields to set as the head of a response goes out: none, or, on a redirect, those that take ours off again, where
- * a guard has `hideOnRedirect`.
+ * The fields to set as the head of a response goes out: none, or, on a redirect, those that take
+ * ours off again, where a guard has `hideOnRedirect`.
  */
 export function fieldsOnHead(native: object, status: number): readonly ResponseField[] {
   const { [fieldsKey]: fields }: Known = native
@@ -171,9 +180,9 @@ function limitField(lowerCase: string): LimitField | undefined {
 const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
 
 /**
- * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs comes first. What is
- * not of the type that drafts have had since -08, or has a name that is in our list, is dropped: a client could read
- * neither.
+ * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs
+ * comes first. What is not of the type that drafts have had since -08, or has a name that is in our
+ * list, is dropped: a client could read neither.
  */
 function joinLists(
   name: 'RateLimit' | 'RateLimit-Policy',

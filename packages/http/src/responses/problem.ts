@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { reasonPhrase } from './reason-phrases.ts'
 
 /** The media type of RFC 9457. */
 export const problemMediaType = 'application/problem+json'
@@ -15,8 +15,8 @@ export interface Problem {
 const registry = 'https://iana.org/assignments/http-problem-types'
 
 /**
- * The body of a request over its quota: draft-11 §5 asks IANA to register the type. A refusal by hidden policies alone names no type and
- * no policy.
+ * The body of a request over its quota: draft-11 §5 asks IANA to register the type. A refusal by
+ * hidden policies alone names no type and no policy.
  * @param status the real status of the response
  */
 export function quotaExceeded(violated: readonly string[], status = 429): Problem {
@@ -30,7 +30,8 @@ export function quotaExceeded(violated: readonly string[], status = 429): Proble
 }
 
 /**
- * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word, though a quota may be exceeded too.
+ * The body of a request whose client is blocked: for that quota-exceeded would be the wrong word,
+ * though a quota may be exceeded too.
  * @param penalties the names of the visible penalties that deny, one at least
  * @param status the real status of the response
  */
@@ -44,8 +45,8 @@ export function abnormalUsage(penalties: readonly string[], status: number): Pro
 }
 
 /**
- * The body of a request that would be within its quota in quiet times (draft-11 §5): over the reduced limits of these policies, or
- * refused before any was asked.
+ * The body of a request that would be within its quota in quiet times (draft-11 §5): over the
+ * reduced limits of these policies, or refused before any was asked.
  */
 export function reducedCapacity(violated: readonly string[]): Problem {
   const problem = {
@@ -58,5 +59,5 @@ export function reducedCapacity(violated: readonly string[]): Problem {
 
 /** A problem that the status says all about (RFC 9457 §4.2.1). */
 export function plainProblem(status: number): Problem {
-  return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status }
+  return { type: 'about:blank', title: reasonPhrase(status) ?? 'Error', status }
 }

@@ -1,10 +1,11 @@
-import { STATUS_CODES } from 'node:http'
 import { SluiceError } from '@sluice/core'
 import type { Reject, RequestDecision } from '../guard/passage.ts'
+import { reasonPhrase } from './reason-phrases.ts'
 
 /**
- * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework answers it. The fields stand on the response already; `headers`
- * repeats them for frameworks that begin anew.
+ * A refused request as an error, where `handler` is `'throw'`: the error handling of the framework
+ * answers it. The fields stand on the response already; `headers` repeats them for frameworks that
+ * begin anew.
  */
 export class RateLimitError extends SluiceError {
   override readonly name = 'RateLimitError'
@@ -14,7 +15,7 @@ export class RateLimitError extends SluiceError {
   readonly decision: RequestDecision
 
   constructor({ status, fields, decision }: Pick<Reject, 'status' | 'fields' | 'decision'>) {
-    super('SLUICE_REFUSED', STATUS_CODES[status] ?? 'Too Many Requests')
+    super('SLUICE_REFUSED', reasonPhrase(status) ?? 'Too Many Requests')
     this.status = status
     this.statusCode = status
     this.headers = Object.fromEntries(

@@ -12,7 +12,10 @@ import {
   reducedCapacity,
 } from './problem.ts'
 
-/** Why a request is refused: it took too much, the process has too much to do, or something of ours failed. */
+/**
+ * Why a request is refused: it took too much, the process has too much to do, or something of ours
+ * failed.
+ */
 export type RefusalCause = 'quota' | 'capacity' | 'failure'
 
 export interface Refusal<Native> {
@@ -27,14 +30,17 @@ export interface Refusal<Native> {
 }
 
 /**
- * The decision on a request that was allowed, but that there is no room to hold: it is refused as if the store had failed, which
- * is no fault of the client's either.
+ * The decision on a request that was allowed, but that there is no room to hold: it is refused as
+ * if the store had failed, which is no fault of the client's either.
  */
 export function turnedAway({ delayMs }: Decision): Decision {
   return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
 }
 
-/** A request over reduced limits alone would pass in quiet times; over any other limit, it is the client's own doing. */
+/**
+ * A request over reduced limits alone would pass in quiet times; over any other limit, it is the
+ * client's own doing.
+ */
 export function refusalCause(
   { source, outcomes }: Decision,
   checks: readonly LimitInForce[],
@@ -50,12 +56,18 @@ export function refusalCause(
   return cause
 }
 
-/** The status of a refusal: a store that failed, a room that is full or too much to do is our problem and not the client's. */
+/**
+ * The status of a refusal: a store that failed, a room that is full or too much to do is our
+ * problem and not the client's.
+ */
 export function refusalStatus(cause: RefusalCause, statusCode: number): number {
   return cause === 'quota' ? statusCode : 503
 }
 
-/** What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a 503 does without. */
+/**
+ * What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a
+ * 503 does without.
+ */
 export function refusalBody<Native>(
   message: PolicyGuardOptions<Native>['message'],
   { native, decision, cause, status, violated, penalties = [] }: Refusal<Native>,
@@ -106,8 +118,9 @@ export const blocked: RequestDecision = {
 }
 
 /**
- * Refuses a request that a list blocks: 403, since it is over no limit. A `statusCode` and a fixed message speak of limits, so neither
- * applies; a handler, and a message that is found by a function, do.
+ * Refuses a request that a list blocks: 403, since it is over no limit. A `statusCode` and a fixed
+ * message speak of limits, so neither applies; a handler, and a message that is found by a
+ * function, do.
  */
 export function forbidden<Native, Handler>(
   { message, handler }: PolicyGuardOptions<Native, Handler>,

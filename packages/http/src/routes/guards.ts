@@ -1,5 +1,5 @@
 import { invalid, isOptions, isSluiceError, SluiceError } from '@sluice/core'
-import type { Rule } from '../guard/bound-policy.ts'
+import type { BoundPolicy } from '../guard/bound-policy.ts'
 import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import { penaltyOfRoute } from '../guard/penalty.ts'
 import { createPolicyGuard, type PolicyGuard } from '../guard/policy-guard.ts'
@@ -43,7 +43,10 @@ export class RouteGuards<Native extends object, Handler> {
     return guard
   }
 
-  /** @throws SluiceError that names the place, when an option of the override is unknown, missing or out of range */
+  /**
+   * @throws SluiceError that names the place, when an option of the override is unknown, missing or
+   * out of range
+   */
   create(
     override: RouteOverride<Native, Handler> | string,
     place: RoutePlace,
@@ -60,7 +63,7 @@ export class RouteGuards<Native extends object, Handler> {
         addedTo: isAdded ? this.#addedTo() : [],
         shared,
         penalty,
-        waitingRoom: options.maxWaiting === around.maxWaiting ? guard.waitingRoom : undefined,
+        delayQueue: options.maxWaiting === around.maxWaiting ? guard.delayQueue : undefined,
         shedder: options.shed === around.shed ? guard.shedder : undefined,
       }
       const checksAdmission = options.admission !== around.admission
@@ -71,7 +74,7 @@ export class RouteGuards<Native extends object, Handler> {
     }
   }
 
-  #addedTo(): readonly Rule<Native>[] {
+  #addedTo(): readonly BoundPolicy<Native>[] {
     const { guard, scope, isApplied } = this.#around
     if (!isApplied) {
       throw new SluiceError(
@@ -79,10 +82,10 @@ export class RouteGuards<Native extends object, Handler> {
         `combine is 'add', but there are no policies for all requests that could be added to; leave combine out`,
       )
     }
-    const { rules, penalty } = guard.setup
-    return rules
-      .filter((rule) => rule !== penalty)
-      .map((rule) => ({ ...rule, scope: rule.scope ?? scope }))
+    const { policies, penalty } = guard.setup
+    return policies
+      .filter((bound) => bound !== penalty)
+      .map((bound) => ({ ...bound, scope: bound.scope ?? scope }))
   }
 }
 

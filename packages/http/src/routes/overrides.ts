@@ -3,7 +3,7 @@ import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
 import {
-  type RuleSettlement,
+  type PolicySettlement,
   type SettlementOptions,
   settlementFields,
   settlementOf,
@@ -11,18 +11,22 @@ import {
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
 /** When shared policies give back, by their names. */
-type SharedSettlements<Native> = ReadonlyMap<string, RuleSettlement<Native> | undefined>
+type SharedSettlements<Native> = ReadonlyMap<string, PolicySettlement<Native> | undefined>
 
 /** An override made whole. */
 export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
-  /** When the policies give back that the route shares with others: those with a name that it inherits or refers to. */
+  /**
+   * When the policies give back that the route shares with others: those with a name that it
+   * inherits or refers to.
+   */
   readonly shared: SharedSettlements<Native>
 }
 
 /**
- * Fills an override with the options around it. Where it brings policies, none of those around it are taken over.
+ * Fills an override with the options around it. Where it brings policies, none of those around it
+ * are taken over.
  * @throws SluiceError when it names a policy that is unknown, or adds nothing
  */
 export function wholeOverride<Native, Handler>(
@@ -68,7 +72,10 @@ interface Settling<Native> {
   readonly ownCount: number
 }
 
-/** What a route says of settlement is for the policies that count for it alone: a quota of several routes has one rule everywhere. */
+/**
+ * What a route says of settlement is for the policies that count for it alone: a quota of several
+ * routes has one rule everywhere.
+ */
 function sharedSettlements<Native>(
   policies: readonly HttpPolicyOptions<Native>[],
   { own, around, ownCount }: Settling<Native>,
@@ -96,8 +103,9 @@ function writtenIn<Native, Handler>(
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**
- * Takes what a single policy at the top level leaves out from the only policy around it, but its name: `{ limit: 2 }` has the window that is there. One that has
- * limit and window is a policy of its own.
+ * Takes what a single policy at the top level leaves out from the only policy around it, but its
+ * name: `{ limit: 2 }` has the window that is there. One that has limit and window is a policy of
+ * its own.
  */
 function completed<Native, Handler>(
   own: RouteOverride<Native, Handler>,
@@ -132,7 +140,10 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
   return name !== undefined && algorithms[name]?.counts === 'leases'
 }
 
-/** Of these only one is ever in force: what an override says takes the place of what the other says around it. */
+/**
+ * Of these only one is ever in force: what an override says takes the place of what the other says
+ * around it.
+ */
 const rivals = [
   ['chargeWhen', 'refundWhen'],
   ['message', 'handler'],

@@ -3,8 +3,8 @@ import type { HttpRequest } from '../adapter/request.ts'
 import type { Routes } from '../guard/options.ts'
 import type { PolicyGuard } from '../guard/policy-guard.ts'
 import type { RouteGuards } from './guards.ts'
+import { type Router, type RouteTable, type Routing, undecoded } from './router.ts'
 import { routeScope, type Scope } from './scope.ts'
-import { RouteTable, type Routing, routePattern, undecoded } from './table.ts'
 
 /** What applies to the requests of one route. */
 export interface RouteRule<Native extends object, Handler> {
@@ -26,7 +26,7 @@ export class RouteRules<Native extends object, Handler> {
   constructor(
     routes: Routes<Native, Handler>,
     guards: RouteGuards<Native, Handler>,
-    routing: Routing,
+    { router, routing }: { readonly router: Router; readonly routing: Routing },
   ) {
     if (!isOptions(routes)) {
       throw invalid(
@@ -37,18 +37,18 @@ export class RouteRules<Native extends object, Handler> {
     }
     const rules = new Map<string, RouteRule<Native, Handler>>()
     for (const [text, override] of Object.entries(routes)) {
-      const { method, path } = routePattern(text)
+      const { method, path } = router.patternOf(text)
       const scope = routeScope(method, `${routing.prefix ?? ''}${path}`)
       const where = `routes['${text}']`
       const guard = override === false ? false : guards.create(override, { where, scope })
       rules.set(text, { scope, guard })
     }
-    this.#table = new RouteTable(rules, routing)
-    this.#limits = new RouteTable(
+    this.#table = router.createTable(rules, routing)
+    this.#limits = router.createTable(
       new Map([...rules].filter(([, { guard }]) => guard !== false)),
       routing,
     )
-    this.#exactTable = routing.lenient ? new RouteTable(rules, exactly) : undefined
+    this.#exactTable = routing.lenient ? router.createTable(rules, exactly) : undefined
     this.hidesOnRedirect = [...rules.values()].some(
       ({ guard }) => guard !== false && guard.setup.hideOnRedirect,
     )
@@ -62,8 +62,9 @@ export class RouteRules<Native extends object, Handler> {
   }
 
   /**
-   * To match one request too many is a limit on a request that finds nothing, where there are limits; where there are none, it is a way
-   * around those of others. So `false` stands for what is written, and nothing else.
+   * To match one request too many is a limit on a request that finds nothing, where there are
+   * limits; where there are none, it is a way around those of others. So `false` stands for what is
+   * written, and nothing else.
    */
   #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = this.#table.find(method, path)

@@ -2,8 +2,9 @@ import { fnv1a, processWide } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
 
 /**
- * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix, or method and route
- * pattern. Never text that a client can vary. '' stands for the whole application.
+ * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix,
+ * or method and route pattern. Never text that a client can vary. '' stands for the whole
+ * application.
  */
 export type Scope = string
 
@@ -13,12 +14,18 @@ export function routeScope(method: string | undefined, pattern: string): Scope {
   return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
 }
 
-/** The route of a request: what the framework has matched, else its rule in `routes`; `undefined` while neither is known. */
+/**
+ * The route of a request: what the framework has matched, else its rule in `routes`; `undefined`
+ * while neither is known.
+ */
 export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
   return route === undefined ? rule : routeScope(method, route)
 }
 
-/** Injective: keys that users choose never begin with a single `@`, and a scope ends where its length says. */
+/**
+ * Injective: keys that users choose never begin with a single `@`, and a scope ends where its
+ * length says.
+ */
 export function scopedKey(scope: Scope, key: string): string {
   return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
 }
@@ -29,8 +36,9 @@ const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<str
 const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
 /**
- * What a private policy is called in headers: `default` in `GET /search/:q` is `default-GET-search-q`. Two scopes never
- * get one name. Scopes are as many as routes; should a caller make them up as it goes, the names begin anew.
+ * What a private policy is called in headers: `default` in `GET /search/:q` is
+ * `default-GET-search-q`. Two scopes never get one name. Scopes are as many as routes; should a
+ * caller make them up as it goes, the names begin anew.
  */
 export function scopedName(scope: Scope, name: string): string {
   if (scope === '') return name

@@ -1,28 +1,24 @@
 import { METHODS } from 'node:http'
 import { SluiceError, show } from '@sluice/core'
 import findMyWay from 'find-my-way'
+import {
+  type RoutePattern,
+  type Router,
+  type RouteTable,
+  type Routing,
+  undecoded,
+} from './router.ts'
 
-/** How a framework matches paths, in the words of find-my-way. */
-export interface Routing {
-  readonly caseSensitive: boolean
-  readonly ignoreTrailingSlash: boolean
-  readonly ignoreDuplicateSlashes: boolean
-  /**
-   * Whether it stands for routers whose settings are not known, and that match paths as they were sent, without decoding them: then a value
-   * is found where any of them would find it. @default false
-   */
-  readonly lenient?: boolean
-  /** Whether a semicolon begins the query too. @default false */
-  readonly useSemicolonDelimiter?: boolean
-  /** What stands before every path, such as the prefix of a plugin. @default '' */
-  readonly prefix?: string
+type Matcher = ReturnType<typeof findMyWay>
+type Method = Parameters<Matcher['findRoute']>[0]
+
+/** The methods that find-my-way knows, found out when they are needed first. */
+let known: ReadonlySet<string> | undefined
+
+function routable(): ReadonlySet<string> {
+  known ??= new Set(METHODS.filter(isRoutable))
+  return known
 }
-
-type Router = ReturnType<typeof findMyWay>
-type Method = Parameters<Router['findRoute']>[0]
-
-/** Those that find-my-way knows. */
-const routable: ReadonlySet<string> = new Set(METHODS.filter(isRoutable))
 
 /** Where routes without a method stand for the methods that find-my-way does not know. */
 const anyMethod: Method = 'GET'
@@ -33,10 +29,16 @@ interface Entry<Value> {
   readonly value: Value
 }
 
-/** Values by method and path pattern, found as the router of the framework would find them. */
-export class RouteTable<Value> {
-  readonly #byMethod: Router
-  readonly #byPath: Router
+/** The router of frameworks on Node. */
+export const nodeRouter: Router = {
+  patternOf: routePattern,
+  createTable: (entries, routing) => new MatchingTable(entries, routing),
+}
+
+/** A table over find-my-way. */
+class MatchingTable<Value> implements RouteTable<Value> {
+  readonly #byMethod: Matcher
+  readonly #byPath: Matcher
   readonly #prefix: string
   readonly #isEmpty: boolean
   readonly #isLenient: boolean
@@ -83,8 +85,8 @@ export class RouteTable<Value> {
   }
 
   /**
-   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of its own. A slash at the end may stand for
-   * nothing, or begin the empty rest of a wildcard.
+   * The path as it was sent comes first: `/users/%6de` is a user, where `/users/me` has a rule of
+   * its own. A slash at the end may stand for nothing, or begin the empty rest of a wildcard.
    */
   #findLeniently(method: string, sent: string): Entry<Value> | undefined {
     const path = sent.toLowerCase()
@@ -101,7 +103,7 @@ export class RouteTable<Value> {
       : this.#byPath.find(anyMethod, path)?.store
   }
 
-  #add(router: Router, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
+  #add(router: Matcher, { method = anyMethod, path }: RoutePattern, entry: Entry<Value>): void {
     if (!isKnown(method)) {
       throw notAdded(entry.text, `this version of find-my-way does not know the method ${method}`)
     }
@@ -126,7 +128,7 @@ export class RouteTable<Value> {
 
   #addToRest({ path }: RoutePattern, entry: Entry<Value>): void {
     for (const full of this.#fullPaths(path)) {
-      for (const method of routable) {
+      for (const method of routable()) {
         try {
           if (isKnown(method)) this.#byMethod.on(method, full, noHandler, entry)
         } catch (error) {
@@ -146,7 +148,7 @@ export class RouteTable<Value> {
 }
 
 /** Parameters have no bound here: where the framework has one, it finds nothing for them anyway. */
-function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Router {
+function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Matcher {
   return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
 }
 
@@ -155,17 +157,12 @@ function lowerCase(pattern: string): string {
   return pattern.replace(/\\.|[^\\]+/g, (part) => (part[0] === '\\' ? part : part.toLowerCase()))
 }
 
-/** What find-my-way decodes to the path as it is. */
-export function undecoded(path: string): string {
-  return path.replaceAll('%', '%25')
-}
-
 function noHandler(): void {
   // Only what stands beside it is looked up.
 }
 
 function isKnown(method: string): method is Method {
-  return routable.has(method)
+  return routable().has(method)
 }
 
 function isRoutable(method: string): boolean {
@@ -190,21 +187,13 @@ function notAdded(text: string, reason: string): SluiceError {
   return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
 }
 
-/** A key of `routes`, taken apart. */
-export interface RoutePattern {
-  /** Upper case, GET for HEAD too; `undefined`: every method. */
-  readonly method: string | undefined
-  /** As find-my-way takes it: `/users/:id`, `/files/*`. */
-  readonly path: string
-}
-
 const shape = /^(?:(\S+)\s+)?(\/\S*|\*)$/
 
 /**
  * Reads a key of `routes`, such as `POST /login` or `/health`.
  * @throws SluiceError when it is none
  */
-export function routePattern(text: string): RoutePattern {
+function routePattern(text: string): RoutePattern {
   const [, method, path = ''] = shape.exec(text) ?? []
   if (path === '') {
     throw wrong(text, `it must be a path, or a method and a path: '/health', 'POST /login'`)

@@ -13,10 +13,13 @@ interface Entry extends PolicyState {
   readonly dialects: readonly Dialect[]
 }
 
-/** The dialects of one kind have field names in common, so a response carries one of each kind at most. */
+/**
+ * The dialects of one kind have field names in common, so a response carries one of each kind at
+ * most.
+ */
 export type FieldKind = 'ietf' | 'legacy'
 
-/** What one guard adds to the ledger of a response. */
+/** What one guard adds to the policies of a response. */
 export interface Applied {
   readonly decision: Decision
   /** What was asked, in the order of the decision's outcomes. */
@@ -24,8 +27,11 @@ export interface Applied {
   readonly dialects: readonly Dialect[]
 }
 
-/** All that the guards of one response have to tell, so that it is told as a whole: limiters can stand in a chain. */
-export class Ledger {
+/**
+ * All that the guards of one response have to tell, so that it is told as a whole: limiters can
+ * stand in a chain.
+ */
+export class PolicyStates {
   readonly #entries: Entry[] = []
   #dialects: readonly Dialect[] | undefined
   #isUniform = true
@@ -35,7 +41,10 @@ export class Ledger {
     return this.#dialects ?? []
   }
 
-  /** What there is to tell when all of it is told in all dialects; `undefined` when guards differ in that. */
+  /**
+   * What there is to tell when all of it is told in all dialects; `undefined` when guards differ in
+   * that.
+   */
   get uniformStates(): readonly PolicyState[] | undefined {
     return this.#isUniform ? this.#entries : undefined
   }
@@ -113,8 +122,8 @@ function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): bool
 }
 
 /**
- * A name of its own for each private policy that is shown: in one list each item needs one. What is the same policy has the same
- * name, and is then listed once.
+ * A name of its own for each private policy that is shown: in one list each item needs one. What is
+ * the same policy has the same name, and is then listed once.
  */
 function giveNames(entries: readonly Entry[]): void {
   const [only] = entries
