@@ -1,7 +1,7 @@
 /** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
 const maxDistanceMs = 10_000
 
-/** What an answer says about one policy. */
+/** One policy, as an answer describes it. */
 export interface Quota {
   readonly limit?: number | undefined
   readonly remaining?: number | undefined
@@ -28,12 +28,12 @@ export class Pace {
   /** Calls that were let through and have no answer yet. */
   #underWay = 0
 
-  /** When the policy has more to give. */
+  /** Time at which the policy has more units. */
   get resetMs(): number {
     return this.#resetMs
   }
 
-  /** When the next call should go; it may go earlier, since nobody has said that it would be refused. */
+  /** Time for the next call by the pace. The call may go earlier, because the server has not refused it. */
   readyMs(evenMs: number): number {
     return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
   }
