@@ -13,7 +13,7 @@ import { processWide } from './process-wide.ts'
 export interface ClientOptions {
   /** Sends the requests. @default the global `fetch`, looked up at each request */
   fetch?: typeof globalThis.fetch
-  /** How many times a call is sent again at most: 0 or more. @default 4 */
+  /** Most times that a call is sent again: 0 or more. @default 4 */
   retries?: number
   /** The longest single wait, in ms. What would take longer is not waited for: the answer is handed out. @default 60,000 */
   maxWaitMs?: number

@@ -68,7 +68,7 @@ type Outcome =
   | { readonly outcome: 'returned' }
   | { readonly outcome: 'postponed'; readonly delayMs: number }
 
-/** What a broker knows about the earlier runs of a job, and how it notes this one. */
+/** The earlier runs of a job, as its broker knows them, and the way to note this one. */
 export interface Delivery {
   /** True if any run of the job began. Then the job does not expire. */
   readonly hasBegun: boolean

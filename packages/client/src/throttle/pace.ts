@@ -16,7 +16,7 @@ export interface Moment {
 }
 
 /**
- * What is left of a policy, as far as a client can know: the last answer's figure less the calls that are under way. The
+ * The units that a policy has left, as far as a client can know: the last answer's figure less the calls under way. The
  * first half of a quota may be used at will, the second is spread over what is left of the window, and what comes after
  * it evenly, until an answer tells more.
  */
