@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isProof } from '../support/scale.ts'
+import { until } from '../support/until.ts'
 import { readText } from '../support/workspace.ts'
 import { type Answer, type Ask, ExampleRunner } from './example-runner.ts'
 import { anchors, codeIn, namesIn, page, sectionOf, sections } from './migrating-page.ts'
@@ -49,7 +50,7 @@ describe('docs/migrating.md', () => {
   })
 })
 
-describe('the examples for Express', () => {
+describe('the examples for Express', { timeout: 60_000 }, () => {
   const requests: readonly Ask[] = [
     ...many(5, { path: '/', headers: { 'x-api-key': 'a' } }),
     { path: '/', headers: { 'x-api-key': 'a' } },
@@ -96,7 +97,7 @@ describe('the examples for Express', () => {
   )
 })
 
-describe.runIf(isProof)('the examples for Fastify', () => {
+describe.runIf(isProof)('the examples for Fastify', { timeout: 60_000 }, () => {
   it('answer alike before and after, with the same headers', async () => {
     const requests: readonly Ask[] = [
       ...many(6, { path: '/', headers: { 'x-api-key': 'a' } }),
@@ -114,7 +115,7 @@ describe.runIf(isProof)('the examples for Fastify', () => {
   })
 })
 
-describe.runIf(isProof)('the examples without HTTP', () => {
+describe.runIf(isProof)('the examples without HTTP', { timeout: 60_000 }, () => {
   it('print the same before and after', async () => {
     const section = sectionOf('rate-limiter-flexible')
     // A second may pass before the third call.
@@ -124,7 +125,11 @@ describe.runIf(isProof)('the examples without HTTP', () => {
       expect.stringMatching(/^refused for (60|5\d) s$/),
     ]
     expect(await runner.lines(section.before, lines.length)).toEqual(lines)
-    expect(await runner.lines(section.after, lines.length)).toEqual(lines)
+    // On a busy machine Redis may be late, and something else decides.
+    await until('ours prints the same', async () => {
+      expect(await runner.lines(section.after, lines.length)).toEqual(lines)
+      return true
+    })
   })
 })
 

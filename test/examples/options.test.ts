@@ -5,44 +5,38 @@ import { readText, root } from '../support/workspace.ts'
 
 /** Where an option may stand, as the page calls it, with the types that say so. */
 const places = {
-  policy: ['http/src/guard/options.ts#HttpPolicyOptions'],
-  app: ['express/src/options.ts#RateLimitOptions', 'fastify/src/options.ts#RateLimitPluginOptions'],
-  route: ['http/src/routes/overrides.ts#RouteOverride'],
-  limiter: ['core/src/limiter/limiter-options.ts#LimiterOptions'],
+  policy: ['http#HttpPolicyOptions'],
+  app: ['express#RateLimitOptions', 'fastify#RateLimitPluginOptions'],
+  route: ['http#RouteOverride'],
+  limiter: ['core#LimiterOptions'],
 }
 
 /** The types whose options the other tables of the page list, by heading. */
 const tables: Readonly<Record<string, readonly string[]>> = {
-  Penalties: ['http/src/guard/options.ts#GuardPenalty'],
-  Schedules: ['http/src/limits/schedule.ts#ScheduleOptions'],
-  'Rules of a schedule': ['http/src/limits/schedule.ts#ScheduleRule'],
-  'Adaptive limits': ['http/src/limits/adaptive.ts#AdaptiveOptions'],
-  'CPU signal': ['http/src/limits/process-signals.ts#CpuOptions'],
-  'Load shedding': ['http/src/limits/shedder.ts#ShedOptions'],
-  Lists: ['http/src/access/lists.ts#AccessListOptions'],
-  Addresses: ['http/src/keys/ip.ts#IpOptions'],
-  Credentials: ['http/src/keys/headers.ts#ApiKeyOptions'],
-  'Memory store': ['core/src/memory-store/memory-store.ts#MemoryStoreOptions'],
-  'Redis store': ['redis/src/redis-store-options.ts#RedisStoreOptions'],
-  Batches: ['redis/src/redis-store-options.ts#BatchOptions'],
-  'Calls of a limiter': [
-    'core/src/limiter/limiter.ts#CostOptions',
-    'core/src/limiter/holdings.ts#RefundOptions',
-  ],
-  Queues: ['queue/src/options.ts#QueueOptions'],
-  Brokers: [
-    'queue/src/brokers/memory/broker.ts#MemoryBrokerOptions',
-    'queue/src/brokers/bullmq/options.ts#BullmqBrokerOptions',
-  ],
-  Admissions: ['queue/src/http/options.ts#AdmissionOptions'],
-  'Idempotency keys': ['queue/src/http/options.ts#IdempotencyOptions'],
-  'Status monitor': ['queue/src/http/status-monitor.ts#StatusMonitorOptions'],
-  Workers: ['queue/src/worker/options.ts#WorkerOptions'],
-  Outbound: ['outbound/src/options.ts#OutboundOptions'],
-  'Outbound calls': ['outbound/src/options.ts#CallOptions'],
-  'Audit stream': ['outbound/src/audit-stream.ts#AuditStreamOptions'],
-  Clients: ['client/src/options.ts#ClientOptions'],
-  'Waiting for a job': ['client/src/jobs/options.ts#WaitForOptions'],
+  Penalties: ['http#GuardPenalty'],
+  Schedules: ['http#ScheduleOptions'],
+  'Rules of a schedule': ['http#ScheduleRule'],
+  'Adaptive limits': ['http#AdaptiveOptions'],
+  'CPU signal': ['http#CpuOptions'],
+  'Load shedding': ['http#ShedOptions'],
+  Lists: ['http#AccessListOptions'],
+  Addresses: ['http#IpOptions'],
+  Credentials: ['http#ApiKeyOptions'],
+  'Memory store': ['core#MemoryStoreOptions'],
+  'Redis store': ['redis#RedisStoreOptions'],
+  Batches: ['redis#BatchOptions'],
+  'Calls of a limiter': ['core#CostOptions', 'core#RefundOptions'],
+  Queues: ['queue#QueueOptions'],
+  Brokers: ['queue#MemoryBrokerOptions', 'queue#BullmqBrokerOptions'],
+  Admissions: ['queue#AdmissionOptions'],
+  'Idempotency keys': ['queue#IdempotencyOptions'],
+  'Status monitor': ['queue#StatusMonitorOptions'],
+  Workers: ['queue#WorkerOptions'],
+  Outbound: ['outbound#OutboundOptions'],
+  'Outbound calls': ['outbound#CallOptions'],
+  'Audit stream': ['outbound#AuditStreamOptions'],
+  Clients: ['client#ClientOptions'],
+  'Waiting for a job': ['client#WaitForOptions'],
 }
 
 /** Tables of types that have no name of their own. */
@@ -164,33 +158,37 @@ function anchorsOf(page: string): readonly string[] {
   )
 }
 
-/** Asks the compiler for the properties of types, those of each member of a union. @param types as `package/src/file.ts#Name` */
+/** Asks the compiler for the properties of types, those of each member of a union. @param types as `package#Name` */
 function compile(types: readonly string[]): typeof optionsOf {
-  const pathOf = (type: string) => join(root, 'packages', type.split('#')[0] ?? '')
-  const program = ts.createProgram([...new Set(types.map(pathOf))], {
-    customConditions: ['@sluice/source'],
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    skipLibCheck: true,
-    strict: true,
-    types: [],
-  })
+  const sources = (name = '') => join(root, 'packages', name, 'src')
+  const names = new Set(types.map((type) => type.split('#')[0]))
+  const program = ts.createProgram(
+    [...names].map((name) => join(sources(name), 'index.ts')),
+    {
+      customConditions: ['@sluice/source'],
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      target: ts.ScriptTarget.ES2023,
+      allowImportingTsExtensions: true,
+      noEmit: true,
+      skipLibCheck: true,
+      strict: true,
+      types: [],
+    },
+  )
   const checker = program.getTypeChecker()
   const propertiesOf = (type: string): string[] => {
+    const [folder, name] = type.split('#')
     const declaration = program
-      .getSourceFile(pathOf(type))
-      ?.statements.find(
-        (statement) =>
-          (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)) &&
-          statement.name.text === type.split('#')[1],
-      )
+      .getSourceFiles()
+      .filter(({ fileName }) => fileName.startsWith(sources(folder)))
+      .flatMap(({ statements }) => [...statements])
+      .filter((one) => ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one))
+      .find((one) => one.name.text === name)
     if (!declaration) throw new Error(`there is no ${type}`)
     const found = checker.getTypeAtLocation(declaration)
     const members = found.isUnion() ? found.types : [found]
-    return members.flatMap((member) => checker.getPropertiesOfType(member).map(({ name }) => name))
+    return members.flatMap((member) => checker.getPropertiesOfType(member).map((one) => one.name))
   }
   return (wanted) => new Set(wanted.flatMap(propertiesOf))
 }

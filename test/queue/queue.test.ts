@@ -55,7 +55,7 @@ describe('a queue', () => {
     ])
   })
 
-  it('is full at its bound, and tells how long it takes to drain at the rate that was measured', async () => {
+  it('is full at its bound, and tells how long its jobs take at the measured rate', async () => {
     const queue = make({ maxDepth: 20, maxDepthPerIdentity: 20 })
     worker = createWorker({ broker, limit: 1, window: '500ms', handler: () => null })
     for (let i = 0; i < 20; i += 1) await enqueue(queue)

@@ -21,7 +21,7 @@ export function heldBack(waitMs: number): Response {
 /** Statuses that may be different next time only where the answer says when. */
 const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
 
-/** Whether an answer suggests to send the request again. */
+/** True if an answer suggests to send the request again. */
 export function isRetried(
   status: number,
   toldMs: number | undefined,
@@ -30,21 +30,21 @@ export function isRetried(
   return statuses.has(status) || (toldMs !== undefined && retriedWhenTold.has(status))
 }
 
-/** Whether a refusal is about who asks or what is asked, not about one request, so that other calls wait as well. */
+/** True if a refusal is about the client or the route, not about one request, so that other calls wait as well. */
 export function isShared(status: number): boolean {
   return status === 403 || status === 429 || status === 503
 }
 
 export interface Answer {
-  /** What is told about each policy, by a name for it. */
+  /** Policies of the answer, each with a name. */
   readonly policies: readonly NamedPolicy[]
-  /** How long to wait from now, where the answer tells. */
+  /** Wait (ms) from now, if the answer tells one. */
   readonly toldMs: number | undefined
-  /** Whether a reset tells it, and no Retry-After. */
+  /** True if the wait is a reset, and no Retry-After. */
   readonly isReset: boolean
   /** The names of the policies that have refused the request, as far as that is told. */
   readonly violated: readonly string[]
-  /** Whether its body may say which policies have refused. */
+  /** True if the body may say which policies have refused. */
   readonly hasDetails: boolean
 }
 
@@ -55,7 +55,7 @@ interface NamedPolicy extends ParsedPolicy {
   readonly plainName: string
 }
 
-/** What the headers of a response tell about limits. */
+/** Reads what the headers of a response tell about limits. */
 export function readAnswer(response: Response, call: Call): Answer {
   const { headers, status } = response
   const { policies: parsed, retryAfterMs } = parseHeaders(headers, { nowMs: serverNowMs(headers) })

@@ -5,7 +5,7 @@ export function backoffMs(failures: number, settings: Settings): number {
   return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
 }
 
-/** What is added to a wait that was told, so that clients that were told the same do not return together. */
+/** Jitter (ms) on a wait that the server told, so that clients that were told the same do not return together. */
 export function jitterMs(toldMs: number, refusals: number, settings: Settings): number {
   const spanMs = Math.max(settings.jitterMs, toldMs / 10) * doubled(refusals)
   const roomMs = Math.max(0, settings.maxWaitMs - toldMs)
@@ -17,7 +17,7 @@ function doubled(times: number): number {
   return 2 ** Math.min(times - 1, 40)
 }
 
-/** What a wait grows to where the server tells none, or none that is one. */
+/** Longest wait (ms) between polls if the server tells none. */
 const maxIntervalMs = 30_000
 
 /** The first wait where the server tells 0, or an instant that is over. */
@@ -25,10 +25,10 @@ const leastMs = 200
 
 const growth = 1.5
 
-/** What is added to each wait at most: this, or a tenth of it. */
+/** Longest jitter (ms) on the wait before a poll; a tenth of the wait if that is more. */
 const maxPollJitterMs = 100
 
-/** How long to wait before each poll, in turn: as told, or longer and longer. */
+/** Waits (ms) before the polls, one after the other: as the server tells, or longer and longer. */
 export function pollWaits(intervalMs: number): (toldMs: number | undefined) => number {
   let untoldMs = Math.max(1, intervalMs)
   let floorMs = leastMs
@@ -41,7 +41,7 @@ export function pollWaits(intervalMs: number): (toldMs: number | undefined) => n
   }
 }
 
-/** What is added to a wait, so that those who were told the same do not come together. */
+/** Jitter (ms) on the wait before a poll, so that clients that were told the same do not come together. */
 export function pollJitterMs(waitMs: number, roomMs: number): number {
   return Math.random() * Math.min(roomMs, Math.max(maxPollJitterMs, waitMs / 10))
 }

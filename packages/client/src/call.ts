@@ -11,7 +11,7 @@ export function routeOf({ method, url }: CallInfo): string {
   return `${method} ${names.join('/')}`
 }
 
-/** What is known of a call before it is sent. */
+/** A call before it is sent. */
 export interface CallInfo {
   readonly url: URL
   readonly method: string
@@ -20,7 +20,7 @@ export interface CallInfo {
 
 export interface Call extends CallInfo {
   readonly signal: AbortSignal | undefined
-  /** Whether its body, if any, can be sent more than once. */
+  /** True if the body, if there is one, can be sent more than once. */
   readonly hasRepeatableBody: boolean
   /** The arguments of `fetch` for one request; `mayFollow` says whether another one may have to be made later. */
   argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>

@@ -59,7 +59,7 @@ export interface Deadline {
   readonly atMs: number
   /** Aborts when the time is over, and with the signal of the caller. */
   readonly signal: AbortSignal
-  /** Whether the time is over, and nobody aborted. */
+  /** True if the time is over, and the caller has not aborted. */
   isOver(): boolean
   /** Must be called: no timer outlives it. What was sent with the signal goes on. */
   end(): void
@@ -80,7 +80,7 @@ export function deadlineIn(durationMs: number, signal: AbortSignal | undefined):
   }
 }
 
-/** What work comes to, or the reason of a signal that aborts before: not everything that takes a signal obeys it. */
+/** Settles as the work does, or rejects with the reason of a signal that aborts before: not all work obeys its signal. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)

@@ -1,4 +1,4 @@
-/** What users of other clients write, in the words of this one: the first that there is. */
+/** Names that other clients use, and the option of this client that is meant; the first known one counts. */
 const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/delay/i, 'backoffMs'],
   [/timeout/i, 'maxTotalWaitMs'],
@@ -22,7 +22,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
   )
 }
 
-/** Whether it is an object literal or the like: a Map or a Promise would be taken for options that set nothing. */
+/** True for an object literal or the like. A Map or a Promise would count as options that set nothing. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)

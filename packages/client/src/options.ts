@@ -11,9 +11,9 @@ import {
 import { processWide } from './process-wide.ts'
 
 export interface ClientOptions {
-  /** What sends the requests. @default the global `fetch`, looked up at each request */
+  /** Sends the requests. @default the global `fetch`, looked up at each request */
   fetch?: typeof globalThis.fetch
-  /** How many times a call is sent again, at most. 0 or more. @default 4 */
+  /** Most times that a call is sent again: 0 or more. @default 4 */
   retries?: number
   /** The longest single wait, in ms. What would take longer is not waited for: the answer is handed out. @default 60,000 */
   maxWaitMs?: number
@@ -21,7 +21,7 @@ export interface ClientOptions {
   maxTotalWaitMs?: number
   /** The first backoff where nothing is told, in ms: a random time up to it, doubled with each try. @default 500 */
   backoffMs?: number
-  /** What a backoff, and the jitter on a told wait, grows to at most, in ms. @default 30,000 */
+  /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: number
   /**
    * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait where that is more,
@@ -36,12 +36,12 @@ export interface ClientOptions {
    */
   statuses?: readonly number[]
   /**
-   * Whether calls slow down before the limit: the second half of a quota is spread over what is left of its window. It never
+   * Slows calls down before the limit: the second half of a quota is spread over the rest of its window. It never
    * makes a call fail. @default false
    */
   pace?: boolean
   /**
-   * Who is asking: calls with the same text share what one of them is told, `undefined` shares nothing. Needed where
+   * Identity of a call: calls with the same text share what the server tells, `undefined` shares nothing. Needed where
    * another header says who asks, or where one of these differs from request to request, as signatures do.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
@@ -61,7 +61,7 @@ export interface Settings extends Required<Omit<ClientOptions, Looked | 'methods
   readonly statuses: ReadonlySet<number>
 }
 
-/** What has no default of its own. */
+/** Options without a default of their own. */
 type Looked = 'fetch' | 'onWait' | 'onGiveUp'
 
 const fields = [
@@ -133,7 +133,7 @@ export interface WaitEvent {
    * `held`: an answer to another call said so, others wait in front, or the pace is slowed down.
    */
   readonly reason: 'told' | 'backoff' | 'held'
-  /** How long, in milliseconds from now, jitter included. A call that is held may have to wait longer. */
+  /** Length of the wait in ms from now, jitter included. A call that is held may have to wait longer. */
   readonly waitMs: number
   readonly method: string
   readonly url: string

@@ -4,7 +4,7 @@ import { pause, type Waiting } from './clock.ts'
 const maxBytes = 65_536
 
 export interface Patience {
-  /** When reading ends, on the clock that never jumps. */
+  /** Time at which reading ends, on the clock that never jumps. */
   readonly untilMs: number
   readonly signal: AbortSignal | undefined
 }
@@ -33,7 +33,7 @@ export async function peekJson(
   }
 }
 
-/** What comes until the end, or until somebody cancels. */
+/** Yields the chunks until the end, or until the stream is cancelled. */
 async function textOf(
   reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
 ): Promise<string> {
@@ -58,7 +58,7 @@ export function serverNowMs(headers: Headers): number {
   return Number.isNaN(dateMs) ? Date.now() : dateMs
 }
 
-/** What a body can be ended by: node-fetch answers with a stream of Node's. */
+/** The ways to end a body: node-fetch answers with a stream of Node's. */
 interface Endable {
   cancel?(): Promise<void>
   destroy?(): unknown

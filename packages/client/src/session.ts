@@ -18,17 +18,17 @@ export interface SessionParts {
 interface Wait {
   readonly reason: WaitEvent['reason']
   readonly waitMs: number
-  /** Whether it is over by being woken alone. */
+  /** True if the wait ends only when it is woken. */
   readonly isOpenEnded?: boolean
-  /** Whether it is over already, without anybody having been woken. */
+  /** True if the wait is over already, without being woken. */
   isOver?(): boolean
   /** Names of the policies that are waited for. */
   readonly policies: readonly string[]
-  /** Where the call may be woken. */
+  /** Sets of waiting calls that may wake this one. */
   readonly at: readonly Waiting[]
 }
 
-/** How long the document of a refusal may take to come. */
+/** Time (ms) for the document of a refusal to arrive. */
 const maxDetailsMs = 1000
 
 /** A wait of one call that concerns no other. */
@@ -37,11 +37,11 @@ const alone = { policies: [], at: [] } as const
 interface Answered {
   readonly response: Response
   readonly answer: Answer
-  /** When the headers had come: what they tell is told from then on. */
+  /** Time at which the headers arrived. Waits that they tell begin then. */
   readonly answeredMs: number
 }
 
-/** How one request ended; without an answer, the error is kept. */
+/** The end of one request: an answer, or an error. */
 type Result = Answered | { readonly response: undefined }
 
 /** One call, from its first request to the answer that its caller gets. */
@@ -58,7 +58,7 @@ export class Session {
   #taken: readonly Gate[] = []
   /** The last answer. Its body is kept until another request is certain. */
   #response: Response | undefined
-  /** What the last request has failed with, if it had no answer. */
+  /** Error of the last request, if it had no answer. */
   #failure: { readonly error: unknown } | undefined
 
   constructor({ call, settings, registry, send }: SessionParts) {
@@ -225,7 +225,7 @@ export class Session {
     return toldMs === undefined ? undefined : result.answeredMs + toldMs
   }
 
-  /** What the call waits for by itself after a request that failed. */
+  /** The wait of the call itself after a failed request. */
   #ownWait(result: Result): Wait {
     const toldMs = result.response === undefined ? undefined : result.answer.toldMs
     if (toldMs === undefined) {
@@ -235,7 +235,7 @@ export class Session {
     return { reason: 'told', waitMs, ...alone }
   }
 
-  /** Whether the answer suggests another request, and one may be made. */
+  /** True if the answer suggests another request, and one may be made. */
   #mayFollow({ response, answer }: Answered): boolean {
     if (!isRetried(response.status, answer.toldMs, this.#settings.statuses)) return false
     if (!this.#isRepeatable) this.#giveUp('unsafe')
@@ -248,7 +248,7 @@ export class Session {
     return waitMs <= this.#patienceMs(0)
   }
 
-  /** How long the call would wait, after having waited for a while already. */
+  /** Longest further wait (ms) of the call, given the wait so far. */
   #patienceMs(waitedMs: number): number {
     return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
   }

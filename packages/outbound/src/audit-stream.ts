@@ -67,7 +67,7 @@ function fieldsOf(event: OutboundEvent): string[] {
   return Object.entries(event).flatMap(([name, value]) => [name, String(value)])
 }
 
-/** What both clients have for a command that is put together by hand. */
+/** The method of each client that sends a command by its arguments. */
 function senderOf(client: unknown): Send {
   if (hasMethod(client, 'call')) return async (...args) => client.call(...args)
   if (hasMethod(client, 'sendCommand')) return async (...args) => client.sendCommand(args)

@@ -1,4 +1,4 @@
-import { SluiceError } from '@sluice/core'
+import { SluiceError, withDeadline } from '@sluice/core'
 import type { RefusalReason } from './event.ts'
 import type { CallContext, CallOptions, OutboundFetchInit } from './options.ts'
 
@@ -53,20 +53,15 @@ export function timedCall<T>(
   { signal, timeoutMs }: CallTerms,
 ): Promise<T> {
   const controller = new AbortController()
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const error = new SluiceError(
-        'SLUICE_OUTBOUND_TIMEOUT',
-        `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
-      )
-      reject(error)
-      controller.abort(error)
-    }, timeoutMs)
-    const made = async (): Promise<T> =>
-      call({ signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal })
-    made()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
+  const made = async (): Promise<T> =>
+    call({ signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal })
+  return withDeadline(made(), timeoutMs, () => {
+    const error = new SluiceError(
+      'SLUICE_OUTBOUND_TIMEOUT',
+      `a call to '${name}' was not answered within ${timeoutMs} ms (timeout); whether it arrived is unknown`,
+    )
+    controller.abort(error)
+    return error
   })
 }
 

@@ -1,4 +1,4 @@
-/** What is told of calls to a third party: an audit trail. Times are milliseconds. */
+/** Events of calls to a third party: an audit trail. Times are milliseconds. */
 export type OutboundEvent = { readonly outbound: string; readonly by: string } & (
   | CallMade
   | CallRefused
@@ -9,7 +9,7 @@ export type OutboundEvent = { readonly outbound: string; readonly by: string } &
 /** A call was made, and has come to an end. */
 export interface CallMade {
   readonly type: 'call'
-  /** What was called, as `label` says; of `fetch` the method and the URL without its query. */
+  /** The `label` of the call; for `fetch` the method and the URL without its query. */
   readonly label: string
   readonly cost: number
   /** Milliseconds since 1970. */
@@ -46,7 +46,7 @@ export interface OutboundRecovering {
 
 export type OutboundObserver = (event: OutboundEvent) => void
 
-/** An event without its teller, which is the same for all of one outbound. */
+/** An event without the caller, who is the same for all events of one outbound. */
 type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
 
 export type EmitOutbound = (event: WithoutSource<OutboundEvent>) => void

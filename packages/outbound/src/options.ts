@@ -19,7 +19,7 @@ export interface OutboundOptions {
   name: string
   /** Its quotas: all of them hold. */
   limits: readonly OutboundLimit[]
-  /** Where slots are counted: the Redis store for a fleet. @default memoryStore(): this process alone */
+  /** Store that counts the units: the Redis store for a fleet. @default memoryStore(): this process alone */
   store?: Store
   /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: number
@@ -27,7 +27,7 @@ export interface OutboundOptions {
   maxWait?: Duration
   /** The longest that a call takes once it is made: then its signal is aborted, and it has failed. @default '1m' */
   timeout?: Duration
-  /** How long after it failed a call may still reach the third party: it holds its units until then, and a window more. @default '5s' */
+  /** Time after its failure in which a call may still reach the third party. It holds its units until then, and one window more. @default '5s' */
   lateArrival?: Duration
   /**
    * The longest that a process permits nothing after the store was away or has lost its data. After lost data the longest window is enough,
@@ -35,7 +35,7 @@ export interface OutboundOptions {
    * @default '20s'
    */
   recovery?: Duration
-  /** Who calls, for the audit trail. @default host name and process id */
+  /** Name of the caller, for the audit trail. @default host name and process id */
   by?: string
   /** Told of every call, and of what was not called. */
   onEvent?: OutboundObserver
@@ -56,7 +56,7 @@ export interface CallOptions {
   signal?: AbortSignal
   /** The longest that the call takes once it is made. @default that of the outbound */
   timeout?: Duration
-  /** What is called, for the audit trail. @default 'call' */
+  /** Name of the call, for the audit trail. @default 'call' */
   label?: string
 }
 

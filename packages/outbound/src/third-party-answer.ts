@@ -1,6 +1,6 @@
 import { parseHeaders } from '@sluice/headers'
 
-/** What is read of a third party's answer. */
+/** The part of a third party's answer that is read. */
 export interface ThirdPartyAnswer {
   readonly status: number
   readonly headers: { get(name: string): string | null }
@@ -25,13 +25,13 @@ function fieldOf(headers: object, name: string): string | null {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null
 }
 
-/** Where it refuses and does not say for how long. */
+/** Pause (ms) after a refusal that tells no wait. */
 const unsaidMs = 1_000
 
 /** A third party that says more than this is not believed: somebody would have to look anyway. */
 const longestMs = 86_400_000
 
-/** How long a third party wants no more calls: what it says with a refusal, or that nothing is left of a quota until its reset. */
+/** Pause (ms) that an answer asks for: the wait of a refusal, or the reset of a quota with nothing left. */
 export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
   const { retryAfterMs, policies } = parseHeaders(headers, { nowMs: theirNowMs(headers) })
   const spent = policies.filter(({ remaining }) => remaining === 0)

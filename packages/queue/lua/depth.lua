@@ -1,4 +1,4 @@
--- How full a queue is, and how fast it fills and drains.
+-- Gauges of a queue: depth, running and dead jobs, age of the oldest, and rates.
 --
 -- KEYS[1]  places    KEYS[2]  flow    KEYS[3]  BullMQ's active list    KEYS[4]  BullMQ's failed set
 -- ARGV[1]  now, ms

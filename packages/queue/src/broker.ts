@@ -1,13 +1,13 @@
 import { type ErrorCode, invalid } from '@sluice/core'
 import type { Job, JobStatus, NewJob } from './job.ts'
 
-/** What a job may be refused for. The bounds travel with it, so a broker needs no set-up. */
+/** The bounds of a queue. They travel with each job, so a broker needs no set-up. */
 export interface EnqueueTerms {
   /** Jobs that may wait or run at once. */
   readonly maxDepth: number
-  /** Those of one identity. */
+  /** Jobs of one identity that may wait or run at once. */
   readonly maxDepthPerIdentity: number
-  /** How long the outcome of a job is kept, and its idempotency key counts, from its end on, in ms. */
+  /** Time (ms) for which the outcome and the idempotency key of a job are kept after its end. */
   readonly retentionMs: number
   readonly idempotency?: Idempotency | undefined
   /** Told of a job that has waited longer than it was worth, and is ended to make room. */
@@ -39,7 +39,7 @@ export type Enqueued =
  */
 export type Cancelled = 'cancelled' | 'cancelling' | 'finished' | 'unknown'
 
-/** How full a queue is, and how fast it fills and drains. */
+/** Gauges of a queue. */
 export interface Depth {
   /** Jobs that wait or run: those that were accepted and have not ended. */
   readonly depth: number
@@ -53,7 +53,7 @@ export interface Depth {
   readonly outPerSecond: number
 }
 
-/** What became of a run, and so of its job. */
+/** The result of a run for its job. */
 export type Settlement = Outcome & {
   /** To be called when the broker has carried it out: not for a run whose job is run elsewhere meanwhile. */
   readonly onSettled?: (() => void) | undefined
@@ -68,9 +68,9 @@ type Outcome =
   | { readonly outcome: 'returned' }
   | { readonly outcome: 'postponed'; readonly delayMs: number }
 
-/** What a broker knows of earlier runs of a job, and is told of this one. */
+/** The earlier runs of a job, as its broker knows them, and the way to note this one. */
 export interface Delivery {
-  /** Whether any run began: such a job has not waited in vain, and does not expire. */
+  /** True if any run of the job began. Then the job does not expire. */
   readonly hasBegun: boolean
   /** Runs that began and never ended: their workers died, or were not heard of for too long. */
   readonly interrupted: number
@@ -92,7 +92,7 @@ export type RunJob = (job: Job, signal: AbortSignal, delivery: Delivery) => Prom
 
 export interface WorkOptions {
   readonly concurrency: number
-  /** How long a job stays with a worker that is not heard of any more, in ms. */
+  /** Time (ms) after which a job of a silent worker runs elsewhere. */
   readonly leaseMs: number
   /** Told of a job that is taken back from a worker that is gone. */
   readonly onStalled: (id: string) => void
@@ -111,9 +111,9 @@ export interface Page {
   readonly limit: number
 }
 
-/** All that a queue needs of where jobs are kept. Whatever rejects, the job is where it was, or will be run. */
+/** Port of a queue to the place that keeps its jobs. If a method rejects, the job is unchanged, or will run. */
 export interface Broker {
-  /** Whether several processes can share it. */
+  /** True if several processes can share the broker. */
   readonly isShared: boolean
   /** Names the queue. */
   readonly name: string

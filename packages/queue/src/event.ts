@@ -1,6 +1,6 @@
 import { notify } from '@sluice/core'
 
-/** What happens to jobs, for logs and metrics. Identities and payloads are in none of it. Times are milliseconds. */
+/** Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are milliseconds. */
 export type QueueEvent = { readonly queue: string } & (
   | JobEnqueued
   | JobRefused
@@ -80,7 +80,7 @@ type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
-/** How those of one queue tell of events. */
+/** Reports the events of one queue. */
 export function emitterOf(queue: string, observer: QueueObserver | undefined): Emit {
   return observer ? (event) => notify(observer, { queue, ...event }) : () => undefined
 }

@@ -1,17 +1,17 @@
 /**
- * What is queued. All of it is written as JSON, whatever the broker.
+ * A job of a queue. Every broker writes it as JSON.
  * @typeParam Payload what the payload is said to be; nothing checks it
  */
 export interface NewJob<Payload = unknown> {
   /** Unguessable, and equal in every run of the job: what handlers make themselves idempotent by. */
   readonly id: string
-  /** Who enqueued it, and alone may see it: of a queue, a digest of the identity, which may be a secret. */
+  /** Owner of the job, which alone may see it. A queue writes a digest of the identity, because the identity may be a secret. */
   readonly identity: string
-  /** What the handler is given: anything that JSON can carry. */
+  /** Payload for the handler: anything that JSON can carry. */
   readonly payload: Payload
   /** Milliseconds since 1970. */
   readonly enqueuedAt: number
-  /** When the job is not worth running any more, in milliseconds since 1970. */
+  /** Time at which the job expires, in milliseconds since 1970. */
   readonly expiresAt?: number | undefined
 }
 
@@ -28,7 +28,7 @@ export interface Job<Payload = unknown> extends NewJob<Payload> {
  */
 export type JobState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'expired'
 
-/** What a broker knows of a job. */
+/** The state of a job, as a broker knows it. */
 export interface JobStatus {
   readonly id: string
   readonly identity: string
@@ -36,13 +36,13 @@ export interface JobStatus {
   readonly enqueuedAt: number
   /** Runs that have ended. */
   readonly attempts: number
-  /** What the handler returned, once it is done. */
+  /** Return value of the handler, once the job is done. */
   readonly result?: unknown
   /** Why the last run failed. */
   readonly error?: string | undefined
 }
 
-/** Whether a job has not ended. */
+/** True if a job has not ended. */
 export function isOpen({ state }: { readonly state: JobState }): boolean {
   return state === 'pending' || state === 'running'
 }

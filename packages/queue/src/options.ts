@@ -14,15 +14,15 @@ import type { QueueObserver } from './event.ts'
 import type { JobStatus } from './job.ts'
 
 export interface QueueOptions<Native = unknown> {
-  /** Where jobs are kept. */
+  /** Broker that keeps the jobs. */
   broker: Broker
   /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
   maxDepth?: number
-  /** Those of one identity, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
+  /** Jobs of one identity that may wait or run at once, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
   maxDepthPerIdentity?: number
-  /** How long a job is worth running: one that waits longer expires. @default '1h' */
+  /** Longest wait of a job before it expires. @default '1h' */
   maxAge?: Duration
-  /** How long the outcome of a job is kept, and its idempotency key counts. @default '1h' */
+  /** Time for which the outcome and the idempotency key of a job are kept after its end. @default '1h' */
   retention?: Duration
   /** The longest job, as JSON, in bytes. @default 100_000 */
   maxJobBytes?: number
@@ -34,7 +34,7 @@ export interface QueueOptions<Native = unknown> {
   identity?: KeyResolver<Native>
   /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
   secret?: string
-  /** Where the result of a job that is done can be found, by HTTP: clients are sent there with 303. @default the result itself, with 200 */
+  /** Finds the URL of the result of a job that is done; clients are sent there with 303. @default the result itself, with 200 */
   resultUrl?: FindResultUrl
   /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
   onEvent?: QueueObserver
@@ -113,10 +113,10 @@ function warnAboutGuessableIdentities(): void {
 
 export type FindResultUrl = (job: JobStatus) => MaybePromise<string | undefined>
 
-/** What RFC 3986 lets stand in a reference: no control character, and no other that ends a header or a link. */
+/** The characters that RFC 3986 allows in a reference. None of them ends a header or a link. */
 const referenceCharacters = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/
 
-/** Where the result of a job is, as a function of the user's says; what is no URL is not passed on to clients. */
+/** Finds the URL of a result by the user's function. A value that is no URL is not passed on to clients. */
 export async function resultUrlOf(
   find: FindResultUrl | undefined,
   job: JobStatus,

@@ -10,13 +10,13 @@ import { type QueueOptions, resultUrlOf, setUpQueue } from './options.ts'
 import { WaitEstimate } from './wait-estimate.ts'
 
 export interface JobRequest {
-  /** Whose the job is. */
+  /** Identity that the job belongs to. */
   identity: string
-  /** What the handler is given: anything that JSON can carry. */
+  /** Payload for the handler: anything that JSON can carry. */
   payload: unknown
   /** Requests of one identity with one key are one job. */
   idempotencyKey?: string | undefined
-  /** What tells two requests with one key apart. @default the payload */
+  /** Text that tells two requests with one idempotency key apart. @default the payload */
   fingerprint?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export type EnqueueResult =
   | {
       readonly outcome: 'full'
       readonly bound: 'queue' | 'identity'
-      /** Depth ÷ measured drain rate. */
+      /** Depth ÷ measured rate at which jobs end. */
       readonly retryAfterMs: number
     }
 
@@ -48,19 +48,19 @@ export interface Queue<Native = unknown> {
   status(id: string, identity: string): Promise<JobStatus | undefined>
   /** `unknown` for another's job too. */
   cancel(id: string, identity: string): Promise<Cancelled>
-  /** How full the queue is, how old its oldest job, and how fast it fills and drains: gauges for metrics. */
+  /** Reads the gauges of the queue, for metrics. */
   depth(): Promise<Depth>
-  /** How long the queue takes to drain, as it has drained of late, in ms. */
-  drainMs(): Promise<number>
+  /** Estimates the time (ms) in which all jobs of the queue end, at the recent rate. */
+  expectedWaitMs(): Promise<number>
   /** Waits until a job has ended, or as long as it may; its status then. */
   settled(id: string, identity: string, options: SettledOptions): Promise<JobStatus | undefined>
-  /** Whether the queue was given an `identity`, without which it takes no requests. */
+  /** True if the queue has the option `identity`, without which it takes no requests. */
   readonly identifies: boolean
-  /** Whose a request is; `undefined` for one without a key, which has no jobs. */
+  /** Resolves the identity of a request; `undefined` for a request without a key, which has no jobs. */
   identityOf(native: Native, request: HttpRequest): MaybePromise<string | undefined>
-  /** What stands for an identity in jobs. */
+  /** Digest of an identity, as it stands in jobs. */
   digestOf(identity: string): string
-  /** Where the result of a job that is done can be found. */
+  /** Finds the URL of the result of a job that is done. */
   resultUrl(job: JobStatus): Promise<string | undefined>
 }
 
@@ -70,7 +70,7 @@ export interface SettledOptions {
   signal?: AbortSignal
 }
 
-/** How often one who waits for a job looks, from soon to now and then. */
+/** Shortest and longest time (ms) between two looks at a job that somebody waits for. */
 const firstLookMs = 25
 const slowestLookMs = 500
 
@@ -104,7 +104,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
     find: (identity, idempotencyKey) => broker.find(digestOf(identity), idempotencyKey),
     resultUrl: (job) => resultUrlOf(setup.resultUrl, job),
     depth: () => broker.depth(),
-    drainMs: () => estimate.drainMs('polling'),
+    expectedWaitMs: () => estimate.waitMs('polling'),
     identifies: setup.identity !== undefined,
     identityOf: (native, request) => setup.identity && resolveKey(setup.identity, native, request),
 
@@ -130,10 +130,10 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
       if (answer.outcome === 'mismatch') return answer
       if (answer.outcome === 'full') {
         emit({ type: 'refused', bound: answer.bound })
-        return { ...answer, retryAfterMs: await estimate.drainMs('refused') }
+        return { ...answer, retryAfterMs: await estimate.waitMs('refused') }
       }
       if (answer.outcome === 'enqueued') emit({ type: 'enqueued', id: answer.id })
-      return { ...answer, retryAfterMs: await estimate.drainMs('polling') }
+      return { ...answer, retryAfterMs: await estimate.waitMs('polling') }
     },
 
     async cancel(id, identity) {

@@ -1,16 +1,19 @@
 import type { Broker, Depth } from './broker.ts'
 
-/** Where nothing has drained yet, so that nobody knows how fast it will: for who is refused, and for who polls. */
+/** Waits (ms) while no job has ended yet, so that the rate is unknown: for a refused client, and for one that polls. */
 const unknownRateMs = { refused: 5_000, polling: 2_000 } as const
 
 const minMs = 1_000
 const maxMs = 3_600_000
 
-/** How long a look at the queue is good for: whoever is refused asks, and a herd is refused at once. */
+/** Time (ms) for which a reading of the depth is reused: every refused client asks for it, and many are refused at once. */
 const freshMs = 500
 
-/** How long a full queue takes to drain, as it has drained of late: depth ÷ rate, from a second to an hour. */
-function drainMs({ depth, outPerSecond }: Depth, asking: keyof typeof unknownRateMs): number {
+/** Time (ms) in which all jobs of the queue end at the recent rate: depth ÷ rate, from a second to an hour. */
+function expectedWaitMs(
+  { depth, outPerSecond }: Depth,
+  asking: keyof typeof unknownRateMs,
+): number {
   if (depth === 0) return minMs
   if (outPerSecond === 0) return unknownRateMs[asking]
   const estimateMs = Math.ceil((depth / outPerSecond) * 1_000)
@@ -27,10 +30,10 @@ export class WaitEstimate {
     this.#broker = broker
   }
 
-  /** How long the queue takes to drain. Never rejects: a job that was accepted stays so, with or without an estimate. */
-  async drainMs(asking: keyof typeof unknownRateMs): Promise<number> {
+  /** Estimates the wait in ms. Never rejects: an accepted job stays accepted, with or without an estimate. */
+  async waitMs(asking: keyof typeof unknownRateMs): Promise<number> {
     try {
-      return drainMs(await this.#recent(), asking)
+      return expectedWaitMs(await this.#recent(), asking)
     } catch {
       // Who asks for the depth itself is told.
       return unknownRateMs[asking]

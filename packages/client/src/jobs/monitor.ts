@@ -6,7 +6,7 @@ const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']
 /** Members of a body that do so: pages see no header that the server does not expose. */
 const memberNames = ['monitor', 'statusUrl', 'status_url', 'location']
 
-/** What a member says may be a place of another kind, a city for example. */
+/** Members may hold other kinds of locations, such as a city, so only URLs count. */
 const looksLikeUrl = /^(https?:\/\/|\.{0,2}\/)/i
 
 /** The URL of the status monitor that the headers of a 202 name; `undefined` when they name none. */
@@ -42,11 +42,11 @@ function firstUrl(references: readonly unknown[], base: string): string | undefi
   return undefined
 }
 
-/** How long it may take until the document of a monitor has come. What takes longer is a result, or names no other monitor. */
+/** Time (ms) for the document of a monitor to arrive. A document that takes longer is a result, or names no other monitor. */
 export const maxStatusMs = 1000
 
 /**
- * Whether an answer of a monitor says that the job is not done. A poll that came too early, or to a server that is busy,
+ * Decides if an answer of a monitor says that the job is not done. A poll that came too early, or to a server that is busy,
  * says nothing of the job. Who was led elsewhere is at the result.
  */
 export async function saysPending(

@@ -2,22 +2,22 @@ import { createFetch } from '../create-fetch.ts'
 import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
 
 export interface WaitForOptions {
-  /** What asks the monitor. @default createFetch(), which takes a 500 for an answer here: a job that failed */
+  /** Sends the polls. @default createFetch(), which takes a 500 for an answer here: a job that failed */
   fetch?: typeof globalThis.fetch
   /** Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer gets them. @default none */
   headers?: RequestInit['headers']
   /** Ends the waiting. @default none */
   signal?: AbortSignal
-  /** How long to wait before each poll where the server does not say, in ms; half as long again each time, up to 30 s. @default 1000 */
+  /** Wait (ms) before each poll if the server tells none; it grows by half each time, up to 30 s. @default 1000 */
   intervalMs?: number
-  /** How long to wait in all, polls included, in ms, until a `StillPendingError`. @default 600,000 */
+  /** Longest wait in all (ms), polls included, before a `StillPendingError`. @default 600,000 */
   maxWaitMs?: number
-  /** What a relative monitor is relative to, and whose origin counts as that of the answer. @default the URL of the answer */
+  /** Base of a relative monitor; its origin counts as the origin of the answer. @default the URL of the answer */
   baseUrl?: string | URL
-  /** Whether a monitor must be of the same origin as the answer: another one makes `waitFor` throw. @default true */
+  /** Throws if the monitor has another origin than the answer. @default true */
   sameOrigin?: boolean
   /**
-   * Whether an answer of the monitor means that the job is not done.
+   * Decides if an answer of the monitor means that the job is not done.
    * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status` 'pending' or 'running'
    */
   isPending?: (response: Response) => boolean | Promise<boolean>

@@ -9,7 +9,7 @@ import { readWaitForOptions, type WaitForOptions, type WaitForSettings } from '.
 /** A job as far as it is known. */
 interface Watched {
   readonly accepted: Response
-  /** What relative monitors are relative to; empty where it is not known. */
+  /** Base of relative monitors; empty if unknown. */
   readonly baseUrl: string
   monitor: string | undefined
   last: Response
@@ -61,7 +61,7 @@ function isResponse(asked: unknown): asked is Response {
   )
 }
 
-/** What a server would have said that names this monitor. */
+/** A 202 as a server would have sent it to name this monitor. */
 function made(asked: unknown, { baseUrl }: WaitForSettings): { accepted: Response; url: string } {
   const isText = typeof asked === 'string' || asked instanceof URL
   if (!isText || !URL.canParse(String(asked), baseUrl)) throw notAsked(asked)
@@ -153,7 +153,7 @@ function pollOf(job: Watched, { headers }: WaitForSettings, signal: AbortSignal)
 /** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */
 export class StillPendingError extends Error {
   override readonly name = 'StillPendingError'
-  /** Where to ask again; `undefined` where even that had not come. */
+  /** URL to ask again; `undefined` if it had not arrived. */
   readonly monitor: string | undefined
   /** The last answer. Its body is given up where a poll was waited for since. */
   readonly response: Response

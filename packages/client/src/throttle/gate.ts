@@ -1,9 +1,9 @@
 import { type Moment, Pace, type Quota, withMargin } from './pace.ts'
 
 export interface Closing {
-  /** When the server said to come back, on the client's clock. */
+  /** Time at which the server wants the client back, on the client's clock. */
   readonly toldMs: number
-  /** When the request was sent that was refused. */
+  /** Time at which the refused request was sent. */
   readonly sentMs: number
   readonly nowMs: number
   /** Draws what is added to `toldMs`. */
@@ -16,13 +16,13 @@ const unknownSpacingMs = 50
 /** A window of a day would space calls by minutes, although the day's quota may be there all at once. */
 const maxSpacingMs = 1000
 
-/** What a refusal of a call that was let through widens the distance by, and each call that is served narrows again. */
+/** Factor by which a refusal widens the spacing; each served call narrows it again. */
 const widening = 1.5
 const narrowing = 0.98
 
 const maxSlowdown = 32
 
-/** How long calls are spaced after a gate has opened, where no window is known, and at most. */
+/** Time (ms) for which calls are spaced after a gate has opened: without a known window, and at most. */
 const unknownWindowMs = 10_000
 const maxSpacedMs = 60_000
 
@@ -38,7 +38,7 @@ const maxClosedMs = 1_728_000_000
  */
 export class Gate {
   readonly name: string | undefined
-  /** Where the policy was seen. */
+  /** Routes on which the policy was seen. */
   readonly routes: Set<string> = new Set()
   readonly #pace: Pace | undefined
   #limit: number | undefined
@@ -56,17 +56,17 @@ export class Gate {
     if (pace) this.#pace = new Pace()
   }
 
-  /** When the next call may go. */
+  /** Time at which the next call may go. */
   get clearMs(): number {
     return Math.max(this.#opensMs, this.heldMs, this.#nextMs)
   }
 
-  /** When the next call should go, to keep the pace. */
+  /** Time at which the next call should go, to keep the pace. */
   get pacedMs(): number {
     return Math.max(this.clearMs, this.#pace?.readyMs(this.#evenMs()) ?? 0)
   }
 
-  /** When there is more of it than the pace has to spread. */
+  /** Time of the reset, when the pace has nothing left to spread. */
   get resetMs(): number {
     return this.#pace?.resetMs ?? 0
   }
@@ -88,12 +88,12 @@ export class Gate {
     return () => this.#holds.delete(untilMs)
   }
 
-  /** Whether it is closed, or lets calls through one by one. */
+  /** True if the gate is closed, or lets calls through one by one. */
   isBusy(nowMs: number): boolean {
     return nowMs < Math.max(this.#opensMs, this.#spacedUntilMs)
   }
 
-  /** How long one call keeps the next one waiting. */
+  /** Shortest time (ms) between two calls. */
   spacingMs(nowMs: number): number {
     return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
   }

@@ -1,7 +1,7 @@
 /** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
 const maxDistanceMs = 10_000
 
-/** What an answer says about one policy. */
+/** One policy, as an answer describes it. */
 export interface Quota {
   readonly limit?: number | undefined
   readonly remaining?: number | undefined
@@ -16,7 +16,7 @@ export interface Moment {
 }
 
 /**
- * What is left of a policy, as far as a client can know: the last answer's figure less the calls that are under way. The
+ * The units that a policy has left, as far as a client can know: the last answer's figure less the calls under way. The
  * first half of a quota may be used at will, the second is spread over what is left of the window, and what comes after
  * it evenly, until an answer tells more.
  */
@@ -28,12 +28,12 @@ export class Pace {
   /** Calls that were let through and have no answer yet. */
   #underWay = 0
 
-  /** When the policy has more to give. */
+  /** Time at which the policy has more units. */
   get resetMs(): number {
     return this.#resetMs
   }
 
-  /** When the next call should go; it may go earlier, since nobody has said that it would be refused. */
+  /** Time for the next call by the pace. The call may go earlier, because the server has not refused it. */
   readyMs(evenMs: number): number {
     return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
   }

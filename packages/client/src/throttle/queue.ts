@@ -5,48 +5,48 @@ import type { Gate } from './gate.ts'
 export interface Waiter {
   /** Earlier it may not go, whatever the gates say. */
   readonly notBeforeMs: number
-  /** Those that are on its way, as far as is known by now. */
+  /** Gates of the call, as far as they are known. */
   gates(): readonly Gate[]
-  /** How long it would wait from now. */
+  /** Longest wait (ms) that the call accepts from now on. */
   patienceMs(nowMs: number): number
   /** Whom to wake when it is over: when one of the two below is known. */
   readonly waking: Waiting
   /** The gates that it has passed. */
   passed: readonly Gate[] | undefined
-  /** How long it would have to wait, where that is longer than it would. */
+  /** Wait (ms) that was too long for the call, if there was one. */
   tooLongMs: number | undefined
 }
 
-/** What those in front leave of a gate. */
+/** The rest of a gate behind the calls in front. */
 interface Rest {
-  /** When the next one may go: one that keeps the pace, and one that does not. */
+  /** Time for the next call: for one that keeps the pace, and for one that does not. */
   pacedMs: number
   clearMs: number
-  /** When the first of them goes that another gate holds for longer. It must find this one free. */
+  /** Time of the first call that another gate holds for longer. It must find this gate free. */
   dueMs: number
-  /** How many wait for this one more than for any other. */
+  /** Calls that wait longer for this gate than for any other. */
   waiting: number
 }
 
-/** How long their times may hold: gates let calls through faster as these are served. */
+/** Time (ms) for which planned times hold: gates let calls through faster while calls are served. */
 const maxHoldsMs = 1000
 
-/** How soon those behind one that has left get new times; many may leave at once. */
+/** Delay (ms) before the calls behind one that has left are planned anew, because many may leave at once. */
 const leftMs = 20
 
 /** Sums of clock times with fractions differ in their last digits. */
 const roundingMs = 0.01
 
 /**
- * Those who wait at the gates of one key, in the order they came. A call that one gate holds for long takes nothing of the
+ * The calls that wait at the gates of one key, in the order they came. A call that one gate holds for long takes nothing of the
  * others meanwhile: calls behind it pass as long as they do not delay it. So nobody is starved, and one that leaves leaves
  * nothing behind.
  */
 export class CallQueue {
-  /** When each of them will go, as far as is known. */
+  /** Planned time of each waiting call. */
   readonly #waiting = new Map<Waiter, number>()
   readonly #rests = new Map<Gate, Rest>()
-  /** When it was looked at last. */
+  /** Time of the last plan. */
   #nowMs = 0
   /** Until when their times hold. */
   #holdsMs = 0
@@ -58,7 +58,7 @@ export class CallQueue {
     return this.#waiting.size === 0
   }
 
-  /** How many calls wait for a gate, as of when they were given their times. */
+  /** Calls that wait for a gate, as of the last plan. */
   waitingFor(gate: Gate): number {
     return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
   }
@@ -119,7 +119,7 @@ export class CallQueue {
     else this.move()
   }
 
-  /** When a call may go without delaying those in front of it. */
+  /** Time at which a call may go without delaying the calls in front of it. */
   #goesMs(waiter: Waiter): number {
     const latest = (slotMs: (gate: Gate) => number): number =>
       Math.max(this.#nowMs, waiter.notBeforeMs, ...waiter.gates().map(slotMs))

@@ -15,7 +15,7 @@ export class GateRegistry {
   readonly #pace: boolean
   readonly #gates = new Map<string, Gate>()
   readonly #routes = new Map<string, ReadonlySet<string>>()
-  /** What was found out of the two, until one of them changes. */
+  /** Gates by route, cached until the gates or the routes change. */
   readonly #found = new Map<string, readonly Gate[]>()
   /** Routes of which nothing is known yet, with the calls that wait for the answer to the first call. */
   readonly #firstCalls = new Map<string, Waiting>()
@@ -69,13 +69,13 @@ export class GateRegistry {
     if (isNews) this.queue.move()
   }
 
-  /** Whether there is something to be forgotten with it. */
+  /** True if the registry holds state that must not be forgotten. */
   isBusy(nowMs: number): boolean {
     return !this.queue.isEmpty || [...this.#gates.values()].some((gate) => gate.isBusy(nowMs))
   }
 
   /**
-   * Who waits for the first answer on a route of which nothing is known, to join them. `undefined` for the call that is to
+   * The calls that wait for the first answer on an unknown route, to join them. `undefined` for the call that is to
    * bring that answer, which must call `endFirst`, and where an answer is known.
    */
   waitingForFirst(route: string): Waiting | undefined {
@@ -106,11 +106,11 @@ function policyId(name: string): string {
 interface Entry<T> {
   readonly id: string
   readonly value: T
-  /** Whether an entry should be kept as long as there are others. */
+  /** True for an entry that should be kept as long as there are others. */
   isKept?(value: T): boolean
 }
 
-/** How many things of a kind are remembered. */
+/** Entries of each map at most. */
 const maxEntries = 1000
 
 /** Puts an entry at the end of a map; where that makes too many, takes the oldest one away that need not be kept. */
@@ -129,7 +129,7 @@ function leastWanted<T>(map: Map<string, T>, isKept?: Entry<T>['isKept']): strin
   return oldest
 }
 
-/** Whether something matters for the time to come. */
+/** True if an entry still matters. */
 function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
   return one.isBusy(clockMs())
 }
@@ -138,7 +138,7 @@ function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
 type KeyFunction = (call: Call) => string | undefined
 
 /**
- * What all clients of a process were told: by what sends their requests, since another function may lead to another server
+ * Registries of all clients of a process: by the function that sends requests, since another one may lead to another server
  * (in tests it does), and by the function that makes the keys, since its words are its own.
  */
 const processRegistries = processWide(

@@ -9,7 +9,7 @@ const flagMs = 365 * 86_400_000
 
 const pollMs = 250
 
-/** How much longer than the wait for the flag the mark lasts of who waits. */
+/** Time (ms) by which the mark of a waiting process outlives its wait for the flag. */
 const markMs = 3_600_000
 
 /**
@@ -38,12 +38,12 @@ export class DataLossWatch {
     this.#reportAgain = reportAgain
   }
 
-  /** What a permit asks of it. */
+  /** Checks that a permit adds. */
   get checks(): readonly Check[] {
     return this.#flag.checks(0)
   }
 
-  /** Whether nothing was lost, as a decision of the store with these checks says. */
+  /** Reads from a decision with these checks that nothing was lost. */
   isWholeBy(decision: Decision): boolean {
     const isSet = this.#flag.isSetBy(decision)
     if (isSet === false) this.#miss()
@@ -100,7 +100,7 @@ export class DataLossWatch {
     return Number.isFinite(restMs) ? restMs : 0
   }
 
-  /** Whether it was done. Where not, the store is away again: what follows is a doubt of its own. */
+  /** Resolves to true if the work succeeded. Otherwise the store is unavailable again, and a new wait follows. */
   async #tried(work: Promise<void>): Promise<boolean> {
     try {
       await work

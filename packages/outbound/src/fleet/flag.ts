@@ -29,24 +29,24 @@ export class FleetFlag {
     this.#limiter = createLimiter({ penalty: { after: 'never', name }, store, ...onlyTheStore })
   }
 
-  /** What a decision asks of it: at a cost of 1 it is denied while the flag is set, at a cost of 0 it is only told. */
+  /** Check on the flag: a cost of 1 is denied while the flag is set, a cost of 0 only reads it. */
   checks(cost: 0 | 1): readonly Check[] {
     const { penalty } = this.#limiter
     return penalty ? [{ policy: penalty, key: this.#key, cost, limit: penalty.limit }] : []
   }
 
-  /** What a decision with its check says of it; `undefined` where that is unknown. */
+  /** Reads the flag from a decision with its check; `undefined` if unknown. */
   isSetBy(decision: Decision): boolean | undefined {
     const remaining = this.#outcomeIn(decision)?.remaining
     return remaining === undefined ? undefined : remaining === 0
   }
 
-  /** How long a decision is denied by it. */
+  /** Time (ms) for which the flag denies. */
   leftMsBy(decision: Decision): number {
     return this.#outcomeIn(decision)?.retryAfterMs ?? 0
   }
 
-  /** How long it is set still; `undefined` when the store does not say. */
+  /** Time (ms) for which the flag stays set; `undefined` if the store does not say. */
   async leftMs(): Promise<number | undefined> {
     try {
       const { source, retryAfterMs } = await this.#limiter.peek(this.#key)

@@ -2,10 +2,10 @@ import type { Check, Decision, Store } from '@sluice/core'
 import { background, backgroundSleep } from '../background.ts'
 import { FleetFlag } from './flag.ts'
 
-/** How often whoever was told looks whether the store has the pause still; and how soon it tells a store that failed again. */
+/** Interval (ms) in which the process that was told checks that the store still has the pause, and retries after a failure. */
 const recheckMs = 500
 
-/** What two clocks may differ by. */
+/** Difference (ms) between two clocks that is tolerated. */
 const toleratedMs = 50
 
 /** While a third party wants no calls, a flag in the store keeps the fleet from making any: it outlives whoever was told. */
@@ -21,17 +21,17 @@ export class Pause {
     this.#flag = new FleetFlag(`outbound.${name}.pause`, store)
   }
 
-  /** How much of it is left, as far as this process was told by the third party. */
+  /** Rest (ms) of the pause, as far as the third party told this process. */
   get leftMs(): number {
     return Math.max(0, this.#endsAt - performance.now())
   }
 
-  /** What a permit asks of it: whether any process was told. */
+  /** Check that a permit adds: it is denied while any process was told to pause. */
   get checks(): readonly Check[] {
     return this.#flag.checks(1)
   }
 
-  /** How soon it is worth asking again after a denial with these checks; `undefined` when the fleet is not paused. */
+  /** Time (ms) before it makes sense to ask again after a denial with these checks; `undefined` if the fleet is not paused. */
   retryMsBy(decision: Decision): number | undefined {
     const leftMs = this.#flag.leftMsBy(decision)
     return leftMs > 0 ? Math.min(leftMs, 1_000) : undefined

@@ -6,7 +6,7 @@ export interface Quota {
   readonly windowMs: number
 }
 
-/** How much longer than a window the units of a call under way last that nobody is heard of any more: it may still arrive, or be heard of. */
+/** Time (ms) by which the units of a call outlive a window if its process is silent: the call may still arrive, or be reported. */
 export const graceMs = 30_000
 
 /**
@@ -53,7 +53,7 @@ export class QuotaUnits {
     return this.#overUnits > before ? 'less' : 'more'
   }
 
-  /** Whether the units that a decision took are within the limit, by what it says of those that are over; read it first. */
+  /** True if the units that a decision took are within the limit. Read it before other checks of the decision. */
   holds({ outcomes }: Decision): boolean {
     const taken = outcomes.find(({ policy }) => policy.id === this.#underWay.id)
     if (taken?.remaining === undefined) return false

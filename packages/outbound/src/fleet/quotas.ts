@@ -10,15 +10,15 @@ import { RecoveryWait } from './recovery-wait.ts'
 /** The units of one call. */
 export interface CallLease {
   readonly cost: number
-  /** Whose leases they are. */
+  /** Decision whose leases the call holds. */
   decision: Decision
-  /** Whether its renewal is under way. */
+  /** True while the leases are being renewed. */
   isRenewing: boolean
 }
 
 /** No units now. */
 export interface NoLease {
-  /** How soon it is worth asking again. */
+  /** Time (ms) before it makes sense to ask again. */
   readonly retryMs: number
 }
 
@@ -29,7 +29,7 @@ const longestRenewalMs = 3_000
 /** A process that was held up for so long since it asked may be about to lose what it was given. */
 const lateMs = graceMs / 3
 
-/** How soon a store that does not decide is asked again. */
+/** Delay (ms) before a store that does not decide is asked again. */
 const awayRetryMs = 250
 
 /**
@@ -141,7 +141,7 @@ export class FleetQuotas {
     await Promise.race([Promise.allSettled(this.#reports), backgroundSleep(1_000)])
   }
 
-  /** When a slot is free is known to no process alone. */
+  /** No process alone knows when units are free, so the store is asked again after a short time. */
   get #retryMs(): number {
     const evenMs = this.#shortestMs / 50
     return Math.min(Math.max(evenMs, 5), 250) * (0.75 + Math.random() / 2)

@@ -2,7 +2,7 @@ import type { Quota } from './quota-units.ts'
 
 interface Share {
   readonly from: number
-  /** When the last of its calls was answered. */
+  /** Time of the last answer. */
   to: number
   units: number
 }

@@ -20,7 +20,7 @@ export class RecoveryWait {
   readonly #onBegin: (forMs: number) => void
   readonly #bornAt = performance.now()
   #heardAt: number | undefined
-  /** How long the store was not heard of, the longest time of late; and when that was over. */
+  /** Longest recent time without the store, and when it ended. */
   #silence = { lengthMs: 0, endedAt: Number.NEGATIVE_INFINITY }
   #isAway = false
   #endsAt = 0

@@ -17,7 +17,7 @@ export interface KeptOptions {
 /** The checked options, with the defaults filled in. */
 export type KeptBounds = { readonly [option in keyof KeptOptions]-?: number }
 
-/** What a job that has ended takes beside its texts. In Redis that is BullMQ's fields, the record of its idempotency key, and what is counted of it. */
+/** Bytes that an ended job takes beside its texts. In Redis these are BullMQ's fields, the record of its idempotency key, and its counters. */
 export const bytesOfEnded = 2_000
 
 export function keptBounds(options: KeptOptions): KeptBounds {

@@ -95,7 +95,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     return { ...answer, isNew: !isKnown, isKnown: isKnown && answer.status !== 409 }
   }
 
-  /** Whether a request that passes is one that was queued, sent again: the application must not do it beside the job. */
+  /** Finds out if a request that passes was queued before. Then the application must not serve it beside the job. */
   #takesAgain(asked: AdmissionRequest<Native>): MaybePromise<boolean | Taken> {
     const key = this.#keyOf(asked.request)
     if (key === undefined) return false
@@ -140,7 +140,7 @@ class QueueAdmission<Native> implements Admission<Native> {
 
   /** A job that was accepted stays so, whatever fails from now on. */
   async #answer(
-    { id, outcome, retryAfterMs: drainMs }: Extract<EnqueueResult, { id: string }>,
+    { id, outcome, retryAfterMs: expectedWaitMs }: Extract<EnqueueResult, { id: string }>,
     { identity }: JobRequest,
     asked: AdmissionRequest<Native>,
   ): Promise<JobAnswer> {
@@ -155,7 +155,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     const { respondAsync, waitMs = 0 } = parsePrefer(asked.request.header('prefer'))
     const ended = await this.#held.ended({ id, identity }, waitMs, asked)
     if (ended) return endedAnswer(ended, this.#setup)
-    const accepted = acceptedAnswer({ id }, { monitor: `${monitor}/${id}`, drainMs })
+    const accepted = acceptedAnswer({ id }, { monitor: `${monitor}/${id}`, expectedWaitMs })
     if (!respondAsync) return accepted
     return { ...accepted, headers: { ...accepted.headers, 'Preference-Applied': 'respond-async' } }
   }

@@ -16,7 +16,7 @@ export interface JobAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Whether something of ours failed, for which the client is not to pay. @default false */
+  /** True if the server failed, so that the request must not be charged. @default false */
   readonly isOurs?: boolean
 }
 
@@ -25,21 +25,28 @@ const minPollMs = 1_000
 const maxPollMs = 30_000
 
 export interface Monitored {
-  /** Where the job can be watched. */
+  /** URL of the job at the monitor. */
   readonly monitor: string
-  /** How long the queue takes to drain. */
-  readonly drainMs: number
+  /** Estimate of the wait, in ms. */
+  readonly expectedWaitMs: number
 }
 
 /** The job was accepted: 202 with where it can be watched, in the body too (RFC 9110 §15.3.3). */
-export function acceptedAnswer({ id }: { id: string }, { monitor, drainMs }: Monitored): JobAnswer {
-  return json(202, { id, status: 'pending', monitor }, { Location: monitor, ...pollIn(drainMs) })
+export function acceptedAnswer(
+  { id }: { id: string },
+  { monitor, expectedWaitMs }: Monitored,
+): JobAnswer {
+  return json(
+    202,
+    { id, status: 'pending', monitor },
+    { Location: monitor, ...pollIn(expectedWaitMs) },
+  )
 }
 
-/** How a job is: for its monitor, and for those who waited for it. */
-export function jobAnswer(job: JobStatus, drainMs: number): JobAnswer {
+/** The answer for a job that may not have ended: from the monitor, and after a wait. */
+export function jobAnswer(job: JobStatus, expectedWaitMs: number): JobAnswer {
   const { id, state } = job
-  if (state === 'pending') return json(200, { id, status: state }, pollIn(drainMs))
+  if (state === 'pending') return json(200, { id, status: state }, pollIn(expectedWaitMs))
   if (state === 'running') return json(200, { id, status: state }, pollIn(minPollMs))
   if (state === 'done') return json(200, { id, status: state, result: job.result ?? null })
   if (state === 'cancelled') return json(200, { id, status: state })
@@ -71,8 +78,8 @@ export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> 
 }
 
 /** A 202 is no refusal: the wait is a hint for whoever polls. */
-function pollIn(drainMs: number): Readonly<Record<string, string>> {
-  return retryIn(Math.min(Math.max(drainMs, minPollMs), maxPollMs))
+function pollIn(expectedWaitMs: number): Readonly<Record<string, string>> {
+  return retryIn(Math.min(Math.max(expectedWaitMs, minPollMs), maxPollMs))
 }
 
 export function json(
@@ -102,12 +109,12 @@ function answer(
 /** Nobody knows when a broker that failed comes back. */
 const brokerRetryMs = 5_000
 
-/** What work comes to, or 503 where the broker fails: that is our problem, and not the client's. */
+/** Runs work; answers 503 if the broker fails, because that is not the client's fault. */
 export async function orUnavailable<T>(work: () => Promise<T>): Promise<T | JobAnswer> {
   return orWithout(work, { ...problem(503, {}, retryIn(brokerRetryMs)), isOurs: true })
 }
 
-/** What work comes to, or what stands in where the broker fails. */
+/** Runs work; answers the substitute if the broker fails. */
 export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await work()
@@ -141,7 +148,7 @@ export function bodyProblem(outcome: Exclude<RequestBody['outcome'], 'read'>): T
   return taken(problem(status, { detail }))
 }
 
-/** What is told to a client whose request was not enqueued. */
+/** The refusal for a request that was not enqueued. */
 export function notEnqueued(result: Exclude<EnqueueResult, { id: string }>): Taken {
   if (result.outcome !== 'full') {
     if (result.outcome === 'too-large') return bodyProblem('too-large')

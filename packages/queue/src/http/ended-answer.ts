@@ -20,7 +20,7 @@ export interface Endings<Native> {
   readonly toAnswer?: ((job: JobStatus) => MaybePromise<JobResponse>) | undefined
 }
 
-/** How a job has ended: for its monitor, for who waited for it, and for who asks for it again. */
+/** The answer for a job that has ended: from the monitor, after a wait, and to a repeated request. */
 export async function endedAnswer<Native>(
   job: JobStatus,
   { queue, toAnswer }: Endings<Native>,

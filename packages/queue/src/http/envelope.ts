@@ -8,13 +8,13 @@ export interface RequestEnvelope {
   readonly url: string
   /** The pattern that the router matched; `undefined` where nothing is matched (yet). */
   readonly route: string | undefined
-  /** Those that are on the list of `headers`. */
+  /** The headers that `headers` lists. */
   readonly headers: Readonly<Record<string, string>>
-  /** Whose the request is: the digest of its identity, as in the job, never the key itself. */
+  /** Digest of the identity of the request, as in the job; never the key itself. */
   readonly identity: string
   /** JSON, text, or bytes as base64; left out where the request has none. */
   readonly body?: unknown
-  /** What `body` is, where it is bytes. */
+  /** Encoding of a `body` of bytes. */
   readonly encoding?: 'base64'
 }
 
@@ -25,7 +25,7 @@ interface EnvelopeParts {
   readonly body: { readonly value: unknown; readonly encoding?: 'base64' }
 }
 
-/** What is put into a job of a request: no header that is not asked for, since some carry secrets. */
+/** Makes the payload of a job from a request. It has only the headers that are listed, because others carry secrets. */
 export function envelopeOf(
   request: HttpRequest,
   { headers, identity, body }: EnvelopeParts,
@@ -45,7 +45,7 @@ export function envelopeOf(
   }
 }
 
-/** What makes a request another one, where it comes with the key of an earlier one: its method, URL and body. Headers do not. */
+/** Fingerprint of a request, which tells two requests with one key apart: method, URL and body, no headers. */
 export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope): string {
   const text = JSON.stringify([
     method,

@@ -18,7 +18,7 @@ export class HeldRequests<Native> {
     this.#terms = terms
   }
 
-  /** How a job has ended, if it does in time. A broker that does not say so takes nothing from a job that was accepted. */
+  /** Waits for the end of a job. If the job does not end in time, or the broker fails, the job stays accepted. */
   async ended(
     { id, identity }: { readonly id: string; readonly identity: string },
     waitMs: number,

@@ -17,10 +17,10 @@ import type { RequestEnvelope } from './envelope.ts'
 
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>
-  /** Where the status monitor is mounted, as clients see it: `'/jobs'`. Locations are made of it. */
+  /** Path or URL of the status monitor as clients see it, such as `'/jobs'`. It begins every `Location`. */
   monitor: string
   /**
-   * Which requests are queued: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
+   * Selects the queued requests: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
    * `Prefer: respond-async`; `preferred`, only those.
    * @default 'always'
    */
@@ -41,7 +41,7 @@ export interface AdmissionOptions<Native = unknown> {
    * and a body that is written as JSON. @default 200 with { id, status, result }
    */
   toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
-  /** What `Idempotency-Key` means. */
+  /** Reading of `Idempotency-Key`. */
   idempotency?: IdempotencyOptions
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Duration
@@ -50,11 +50,11 @@ export interface AdmissionOptions<Native = unknown> {
 }
 
 export interface IdempotencyOptions {
-  /** Whether a request without a key gets 400. @default false */
+  /** Answers 400 to a request without a key. @default false */
   required?: boolean
-  /** Whether the key must be quoted, as the draft has it; many clients leave the quotes away. @default false */
+  /** Requires quotes around the key, as the draft does; many clients leave them out. @default false */
   strict?: boolean
-  /** What a request gets whose job has not ended: that job (202), or 409. @default 'same' */
+  /** Answer to a repeated request while its job has not ended: that job (202), or 409. @default 'same' */
   whileRunning?: 'same' | 'conflict'
 }
 
@@ -132,7 +132,7 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
   }
 }
 
-/** What a job cannot carry would be read, and refused then. What `toJob` makes of a body may be shorter than that. */
+/** A longer body would be read only to be refused, because the job cannot carry it. `toJob` may make less of a body. */
 function maxBodyBytesOf<Native>(
   { maxBodyBytes, toJob }: AdmissionOptions<Native>,
   maxJobBytes: number,
@@ -146,7 +146,7 @@ function maxBodyBytesOf<Native>(
   throw invalid({ option }, bytes, legal)
 }
 
-/** How often one identity may look at its jobs: at the monitor by default, and over a limit by sending a request again. */
+/** Rate at which one identity may look at its jobs: at the monitor by default, and by repeating a request over a limit. */
 export const pollPolicy = {
   name: 'poll',
   algorithm: 'fixed-window',
@@ -156,7 +156,7 @@ export const pollPolicy = {
 
 /** Returns an option that is a queue which says whose a request is, else throws. */
 export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
-  if (typeof queue !== 'object' || queue === null || !('drainMs' in queue)) {
+  if (typeof queue !== 'object' || queue === null || !('expectedWaitMs' in queue)) {
     throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')
   }
   if (queue.identifies) return queue

@@ -1,8 +1,8 @@
-/** What a client says in `Prefer` (RFC 7240) about waiting. */
+/** Preferences of a client in `Prefer` (RFC 7240) about waiting. */
 export interface Preference {
   /** It would take a 202. */
   readonly respondAsync: boolean
-  /** How long it would rather wait for the answer itself, in ms. */
+  /** Time (ms) that the client prefers to wait for the answer itself. */
   readonly waitMs: number | undefined
 }
 

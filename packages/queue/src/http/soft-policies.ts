@@ -1,7 +1,7 @@
 import { type Decision, invalid, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 
-/** Whether a request is denied by soft policies alone. */
+/** True if only soft policies deny the request. */
 export function isSoft(
   { outcomes, source }: Decision,
   soft: readonly string[] | undefined,

@@ -9,9 +9,9 @@ import { pollPolicy, queueOf } from './options.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>
-  /** How often one identity may look: apart from all other limits. @default { limit: 20, window: '1s' } */
+  /** Rate at which one identity may look, apart from all other limits. @default { limit: 20, window: '1s' } */
   poll?: { limit: number; window: Duration }
-  /** Where that is counted. @default memoryStore(): in this process */
+  /** Store that counts `poll`. @default memoryStore(): in this process */
   store?: Store
 }
 
@@ -36,7 +36,7 @@ export function statusMonitor<Native = unknown>(
     const job = await queue.status(id, identity)
     if (!job) return problem(404)
     if (!isOpen(job)) return endedAnswer(job, { queue })
-    return jobAnswer(job, job.state === 'pending' ? await queue.drainMs() : 0)
+    return jobAnswer(job, job.state === 'pending' ? await queue.expectedWaitMs() : 0)
   }
 
   async function cancel(id: string, identity: string): Promise<JobAnswer> {

@@ -17,7 +17,7 @@ import type { QueueObserver } from '../event.ts'
 import type { Backoff, JobHandler, RunSetup } from './run.ts'
 
 interface WorkerSettings<Payload, Result> {
-  /** Where jobs come from. */
+  /** Broker that the worker takes jobs from. */
   broker: Broker
   /** Does a job. */
   handler: JobHandler<Payload, Result>
@@ -29,7 +29,7 @@ interface WorkerSettings<Payload, Result> {
   backoff?: { base?: Duration; max?: Duration }
   /** The longest that a run may take; then its signal is aborted, and it has failed. @default '5m' */
   timeout?: Duration
-  /** How long a job stays with a worker that is not heard of any more, at most twice that. A second at least. Shared brokers only. @default '30s' */
+  /** Time after which a job of a silent worker runs elsewhere; at most twice that. At least a second. Shared brokers only. @default '30s' */
   lease?: Duration
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
   maxResultBytes?: number
@@ -42,7 +42,7 @@ interface RateOptions {
   limit: number
   /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
   window: Duration
-  /** Where `limit` is counted: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  /** Store that counts `limit`: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
   store?: Store
 }
 

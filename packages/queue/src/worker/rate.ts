@@ -1,6 +1,6 @@
 import { type Decision, type Limiter, TurnQueue } from '@sluice/core'
 
-/** How soon a limiter whose store did not decide is asked again. */
+/** Delay (ms) before a limiter is asked again after its store did not decide. */
 const unavailableRetryMs = 250
 
 /** All workers of a queue count against one key. */

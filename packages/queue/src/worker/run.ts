@@ -51,7 +51,7 @@ export interface RunSignals {
   readonly shutDown: AbortSignal
 }
 
-/** What is left to a handler that is told to stop as the worker closes. */
+/** Time (ms) that a handler has to stop when the worker closes. */
 export const stopGraceMs = 1_000
 
 /** Calls the handler once, and says what becomes of the job. Never rejects. */
@@ -119,7 +119,7 @@ function isPermanent(error: unknown): boolean {
   }
 }
 
-/** Also a handler that throws at once rejects. */
+/** Turns a synchronous throw of a handler into a rejection. */
 async function invoke(
   handler: RunSetup['handler'],
   job: Job,
@@ -156,7 +156,7 @@ function jsonOf(result: unknown): string {
   }
 }
 
-/** How long a failed job waits before it is tried again. */
+/** Waits of a failed job before it runs again. */
 export interface Backoff {
   readonly baseMs: number
   readonly maxMs: number

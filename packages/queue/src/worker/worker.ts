@@ -19,17 +19,17 @@ export interface Worker {
 }
 
 export interface CloseOptions {
-  /** How long running jobs are waited for. @default '10s' */
+  /** Time that `close` waits for running jobs. @default '10s' */
   grace?: Duration
 }
 
-/** How often a job may be lost with its worker before it is a dead letter: it may be what ends them. */
+/** Lost workers after which a job is a dead letter, because the job may be the reason. */
 const maxInterruptions = 5
 
-/** How soon a job is taken again whose broker could not note that it began. */
+/** Delay (ms) of a job if the broker could not note that its run begins. */
 const brokerRetryMs = 1_000
 
-/** How long a broker has to note what became of the last runs. */
+/** Time (ms) that the broker has to write the settlements of the last runs. */
 const brokerPatienceMs = 1_000
 
 /**
@@ -49,7 +49,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   const emit = emitterOf(broker.name, options.onEvent)
   const runSetup: RunSetup = { ...setup, emit }
   const startRate = new StartRate(rate && limiterOf(broker, rate))
-  /** What tells each run that the worker cannot wait any longer. */
+  /** Controllers that stop the runs when the worker cannot wait any longer. */
   const running = new Set<AbortController>()
   let isOver = false
 
@@ -145,7 +145,7 @@ function isPast(time: number | undefined): boolean {
 }
 
 /**
- * Whether a job waits again that was there when workers ended: jobs that were lost together come back together, and one of them may be what
+ * Decides if a job waits again that was running when workers ended: jobs that were lost together come back together, and one of them may be what
  * ends workers. Apart from each other the others get done.
  */
 function runsLater(interrupted: number): boolean {

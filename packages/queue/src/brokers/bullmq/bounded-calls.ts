@@ -15,11 +15,11 @@ const probeLostMs = 10_000
 
 /** An ask, as whoever works on it sees it. */
 export interface BrokerCall {
-  /** Whether it was given up: what need not be done for it any more should not be. */
+  /** True once the call was given up: its remaining steps should be left out. */
   readonly isTimedOut: boolean
 }
 
-/** What the line needs of one. */
+/** A call that waits for its start. */
 interface Started {
   start(): Promise<boolean>
   refuse(error: SluiceError): void
@@ -108,7 +108,7 @@ class TimedCall<T> implements BrokerCall, Started {
     }, deadlineMs)
   }
 
-  /** Whether it was answered, be it late. Never rejects. */
+  /** Resolves to true if the call was answered, even late. Never rejects. */
   async start(): Promise<boolean> {
     this.#hasStarted = true
     try {

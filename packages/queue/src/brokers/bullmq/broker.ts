@@ -23,7 +23,7 @@ import { type Bullmq, BullmqWorker } from './worker.ts'
 /** Attempts are counted by our worker, which knows how many there may be; BullMQ is to ask it each time. */
 const attemptsOfBullmq = 1_000_000
 
-/** What may be carried out by a Redis that was frozen, once it goes on. */
+/** Calls under way at most, which is what a frozen Redis may execute when it continues. */
 const maxCalls = 100
 
 /** Jobs that expired unseen, and are ended at once to make room. */
@@ -32,7 +32,7 @@ const endedAtOnce = 50
 /** Events of BullMQ that are kept, about. */
 const eventsKept = 10
 
-/** How long workers that nobody has closed, and then the connections, are waited for at the end. */
+/** Time (ms) that `close` waits for workers that are still open, and then for the connections. */
 const workersPatienceMs = 2_000
 const connectionPatienceMs = 1_000
 

@@ -1,10 +1,10 @@
 import { invalid, SluiceError } from '@sluice/core'
 
-/** Where Redis is, as BullMQ takes it: options of which it makes connections, or a client that it copies for its workers. */
+/** Redis as BullMQ takes it: options for its connections, or a client that it copies for its workers. */
 export interface BullmqConnection {
   readonly ofQueue: object
   readonly ofWorkers: object
-  /** Whether workers use the queue's connection beside one of their own. */
+  /** True if workers use the queue's connection beside one of their own. */
   readonly isShared: boolean
   /** Ends what BullMQ does not: the client that it was handed. */
   end(): void
@@ -52,7 +52,7 @@ interface ClientOptions {
 
 interface Client {
   readonly isCluster?: boolean
-  /** Those of a Cluster's connections stand in `redisOptions`. */
+  /** The options of a Cluster's connections stand in `redisOptions`. */
   readonly options?: ClientOptions & { readonly redisOptions?: ClientOptions }
   duplicate(): unknown
   /** ioredis */

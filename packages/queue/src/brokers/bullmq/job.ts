@@ -5,7 +5,7 @@ import type { JobState, JobStatus, NewJob } from '../../job.ts'
 
 /** A job, and what is to be known of it when it ends. */
 export interface StoredJob extends NewJob {
-  /** How long its outcome is kept, and its idempotency key counts, from its end on. */
+  /** Time for which the outcome and the idempotency key are kept after the end of the job. */
   readonly retentionMs: number
   /** Digests of the idempotency key, and of what it stands for. */
   readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
@@ -24,7 +24,7 @@ export function recordKey(identity: string, idempotencyKey: string): string {
   return shortDigest(JSON.stringify([identity, idempotencyKey]))
 }
 
-/** What BullMQ carries for a job of ours: JSON, from a queue that others could write to. */
+/** The data of a job in BullMQ. It is checked, because others could write to the queue. */
 export function readJob({ id = '', data }: Pick<BullmqJob, 'id' | 'data'>): StoredJob {
   const { identity, payload, enqueuedAt, expiresAt, retentionMs, record } = fieldsOf(data)
   const { key, fingerprint } = fieldsOf(record)
@@ -44,7 +44,7 @@ export function writeJob({ id: _, ...data }: StoredJob): object {
   return data
 }
 
-/** What a run leaves behind in BullMQ: not every job that is completed there was done. */
+/** The return value of a run in BullMQ: a job that is completed there may have been cancelled or expired. */
 export interface Ending {
   readonly outcome: 'done' | 'cancelled' | 'expired'
   readonly result?: unknown

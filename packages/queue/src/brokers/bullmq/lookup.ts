@@ -19,7 +19,7 @@ export async function findJob(queue: Queue, id: string): Promise<Found | undefin
   return job && { job, status: statusOf(job, state) }
 }
 
-/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+/** True if a job still waits, has never begun, and is past its `expiresAt`. */
 export async function isOverdue({ job, status }: Found, state: QueueState): Promise<boolean> {
   const { id, expiresAt } = readJob(job)
   if (status.state !== 'pending' || expiresAt === undefined || expiresAt > Date.now()) return false

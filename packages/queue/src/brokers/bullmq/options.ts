@@ -4,13 +4,13 @@ import { type Connect, connectOf } from './connection.ts'
 
 export interface BullmqBrokerOptions extends KeptOptions {
   /**
-   * Where Redis is: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
+   * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
    * broker opens connections of its own, and ends them.
    */
   connection: string | object | (() => object)
   /** The name of BullMQ's queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: string
-  /** What BullMQ's keys begin with; in braces (`{bull}`) for a Cluster. @default 'bull' */
+  /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
   prefix?: string
   /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
   deadlineMs?: number

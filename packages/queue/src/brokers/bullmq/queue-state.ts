@@ -6,12 +6,12 @@ import { BullmqScripts } from './scripts.ts'
 
 /** A place older than this that has no job will never have one. */
 const orphanAfterMs = 60_000
-/** Who has a place adds the job within this, or not at all. */
+/** Time (ms) within which a job is added after its place was reserved. After it, the job is not added. */
 const claimMs = 2 * orphanAfterMs
 const sweptAtOnce = 100
 const sweepsAtOnce = 50
 
-/** How long a job that runs is flagged as one that is to stop, at most; its worker looks twice a second. */
+/** Longest life (ms) of the flag that asks a running job to stop. Its worker looks twice a second. */
 const flagMs = 86_400_000
 
 /** A record outlives whatever its job waits for, and is shortened with the job's end. */
@@ -30,7 +30,7 @@ export interface FullOfOverdue {
   readonly bound: 'queue' | 'identity'
 }
 
-/** What is known of a job as a worker takes it. */
+/** State of a job at the moment when a worker takes it. */
 export interface Occupied {
   readonly isToStop: boolean
   /** Runs that began and never ended. */
@@ -192,12 +192,12 @@ export class QueueState {
     )
   }
 
-  /** Whether a run still has the lock of its job. */
+  /** True if a run still has the lock of its job. */
   async holdsLock(id: string, token: string | undefined): Promise<boolean> {
     return (await (await this.client).get(`${this.#jobKey({ id })}:lock`)) === token
   }
 
-  /** Whether a worker is to stop a job that it runs. */
+  /** True if a worker has to stop a job that it runs. */
   async isToStop(id: string): Promise<boolean> {
     return (await (await this.client).get(this.#flagKey(id))) !== null
   }

@@ -11,7 +11,7 @@ import type { BullmqConnection } from './connection.ts'
 import { type Ending, readJob, type StoredJob } from './job.ts'
 import type { QueueState } from './queue-state.ts'
 
-/** What of the library is needed: it is loaded when it is used, since not everybody has it. */
+/** The part of BullMQ that is used. It is loaded on first use, because it is an optional peer. */
 export type Bullmq = typeof import('bullmq')
 
 /** Our worker counts what a job was interrupted by, and gives it up; BullMQ is not to. */
@@ -40,7 +40,7 @@ interface Run {
   readonly token: string | undefined
   readonly job: StoredJob
   readonly controller: AbortController
-  /** Whether its handler was called. */
+  /** True once the handler was called. */
   hasBegun: boolean
 }
 
@@ -50,7 +50,7 @@ export class BullmqWorker implements BrokerWorker {
   readonly #worker: Worker
   readonly #stopRenewing: () => Promise<void>
   readonly #running = new Map<string, Run>()
-  /** What becomes of jobs, until BullMQ has it written. */
+  /** Settlements of jobs that BullMQ has not written yet. */
   readonly #settling = new WeakMap<BullmqJob, Settlement>()
   /** Jobs that have ended, until what is kept of them is counted. */
   readonly #keeping = new Set<Promise<void>>()
@@ -261,7 +261,7 @@ function renewing({ Worker }: Bullmq) {
   }
 }
 
-/** How BullMQ is told when a job shall run again. */
+/** The delay strategy of BullMQ: the time at which a job runs again. */
 class RetryLater extends Error {
   readonly delayMs: number
 

@@ -182,7 +182,7 @@ function ownerOf(identity: string, idempotencyKey: string): string {
   return JSON.stringify([identity, idempotencyKey])
 }
 
-/** What becomes of a run. Here none is interrupted: the jobs would be gone with the process. */
+/** One run of a job. No run is interrupted here: the jobs end with the process. */
 async function settled(run: RunJob, entry: Entry, signal: AbortSignal): Promise<Settlement> {
   const delivery = {
     hasBegun: entry.hasBegun,

@@ -11,13 +11,13 @@ export interface Entry {
   /** Not before: the time of its next attempt. */
   dueAt: number
   attempts: number
-  /** Whether a handler was ever called for it: then it does not expire. */
+  /** True once a handler was called for the job. Then the job does not expire. */
   hasBegun: boolean
   /** As JSON. */
   result?: string
   error?: string | undefined
   endedAt?: number
-  /** What is kept of it, once it has ended, takes about so many bytes. */
+  /** Bytes, about, that the job takes after its end. */
   keptBytes?: number
   /** Tells its run that the job is cancelled, while it runs. */
   running?: AbortController | undefined
@@ -30,7 +30,7 @@ export interface Entry {
 /** Whoever finds the queue full looks for what has expired, and a herd may. */
 const lookedAtOnce = 100
 
-/** How often the table looks for what is to be forgotten, at least: a clock may be set. */
+/** Longest time (ms) between two searches for outcomes to forget, because a clock may be set. */
 const maxLookMs = 60_000
 
 /** Jobs by id, in the order in which they came. */
@@ -40,7 +40,7 @@ export class JobTable {
   readonly #open = new Set<Entry>()
   readonly #ended: Ended
   readonly #dead: Ended
-  /** Those that have ended, by their retention, in the order in which they are to be forgotten. */
+  /** Ended jobs by their retention, in the order in which they are forgotten. */
   readonly #byRetention = new Map<number, Set<Entry>>()
   #timer: NodeJS.Timeout | undefined
   #looksAt = Number.POSITIVE_INFINITY
@@ -69,7 +69,7 @@ export class JobTable {
     return undefined
   }
 
-  /** When the next job that waits is due. */
+  /** Time at which the next waiting job is due. */
   get nextAt(): number | undefined {
     let nextAt: number | undefined
     for (const { dueAt } of this.#waiting) {
@@ -188,7 +188,7 @@ export class JobTable {
     clearTimeout(this.#timer)
   }
 
-  /** Also where nothing else ends, and nobody asks. */
+  /** Forgets outcomes on time, even if no other job ends and nobody asks. */
   #forgetOnTime(nowMs: number): void {
     let nextAt = Number.POSITIVE_INFINITY
     for (const [first] of this.#byRetention.values()) {
@@ -242,7 +242,7 @@ class Ended {
     this.#maxBytes = maxBytes
   }
 
-  /** Which are too much now: the oldest. */
+  /** The oldest outcomes, as many as exceed the bounds. */
   add(entry: Entry): Entry[] {
     const { payload = '', result = '', error = '' } = entry
     entry.keptBytes = bytesOfEnded + Buffer.byteLength(payload + result + error)
@@ -266,7 +266,7 @@ function forgottenAt({ endedAt = 0, retentionMs }: Entry): number {
   return endedAt + retentionMs
 }
 
-/** Whether a job waits that is not worth running any more, and that nobody has begun to run. */
+/** True if a job still waits, has never begun, and is past its `expiresAt`. */
 export function isOverdue({ job: { expiresAt }, state, hasBegun }: Entry, nowMs: number): boolean {
   return state === 'pending' && !hasBegun && expiresAt !== undefined && expiresAt <= nowMs
 }

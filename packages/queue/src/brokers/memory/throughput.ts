@@ -1,7 +1,7 @@
 const bucketMs = 1_000
 const spanMs = 30_000
 
-/** How many jobs come and go a second, over half a minute at most, and never longer than the queue has been busy. */
+/** Jobs that were accepted and that ended in a second, measured over half a minute at most, and no longer than the queue has been busy. */
 export class Throughput {
   #busySince: number | undefined
   readonly #buckets = new Map<number, { in: number; out: number }>()

@@ -6,7 +6,7 @@ interface MemoryWork {
   readonly concurrency: number
   /** The next job that is due. */
   take(): Entry | undefined
-  /** When a job is due that is not yet. */
+  /** Timer for the next job that is delayed. */
   nextAt(): number | undefined
   run(entry: Entry, signal: AbortSignal): Promise<void>
 }
