@@ -1,10 +1,10 @@
 import {
   flag,
-  given,
   invalid,
   isOptions,
   type MaybePromise,
   oneOf,
+  orDefault,
   processWide,
 } from '@sluice/http'
 import {
@@ -50,7 +50,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     throw invalid({ option: 'rateLimitPlugin' }, options, 'a plain object of options')
   }
   const { hook: wanted, global, ...limits } = options
-  const hook = oneOf(given(wanted, 'onRequest'), { option: 'hook' }, hooks)
+  const hook = oneOf(orDefault(wanted, 'onRequest'), { option: 'hook' }, hooks)
   const guard: PluginGuard = createGuard(limits, {
     where: 'rateLimitPlugin',
     adapterFields: ['hook', 'global'],
@@ -145,7 +145,7 @@ function limitHook(
   check: (context: FastifyContext) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
   return function limit(request, reply, ...rest) {
-    // Before a body is parsed, hooks are given its stream too.
+    // Before a body is parsed, hooks are orDefault its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
     admitThen(done, new FastifyContext(request, reply, scope), check)
   }

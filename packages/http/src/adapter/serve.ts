@@ -1,4 +1,4 @@
-import { andThen, isPromise, type MaybePromise, show } from '@sluice/core'
+import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 import { fieldsOnHead } from '../responses/headers.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
@@ -127,7 +127,7 @@ export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T
 
 function asObject(thrown: unknown): object {
   if (typeof thrown === 'object' && thrown !== null) return thrown
-  return new Error(`a function of the options threw ${show(thrown)}, which is no Error`, {
+  return new Error(`a function of the options threw ${quote(thrown)}, which is no Error`, {
     cause: thrown,
   })
 }
