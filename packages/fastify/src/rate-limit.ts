@@ -145,7 +145,7 @@ function limitHook(
   check: (context: FastifyContext) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
   return function limit(request, reply, ...rest) {
-    // Before a body is parsed, hooks are orDefault its stream too.
+    // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
     admitThen(done, new FastifyContext(request, reply, scope), check)
   }
