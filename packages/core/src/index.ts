@@ -43,14 +43,14 @@ export {
 } from './options/errors.ts'
 export {
   flag,
-  given,
   invalid,
   isOptions,
   isWholeNumber,
   knownFields,
   oneOf,
   onOneLine,
-  show,
+  orDefault,
+  quote,
   wholeNumber,
 } from './options/options.ts'
 export { warnOnce } from './options/warn.ts'

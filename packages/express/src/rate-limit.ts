@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { given, invalid, isOptions, type Limiter } from '@sluice/http'
+import { invalid, isOptions, type Limiter, orDefault } from '@sluice/http'
 import { admitThen, beforeHead, createGuard, hideOnRedirect } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ExpressContext } from './context.ts'
@@ -57,7 +57,7 @@ const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'
 
 function propertyOf(value: unknown): string {
-  const name = given(value, 'rateLimit')
+  const name = orDefault(value, 'rateLimit')
   const isFree = (text: string) => !(text in bareRequest) && !ofExpress.split(' ').includes(text)
   if (typeof name === 'string' && name !== '' && isFree(name)) return name
   const legal = `a name that requests of Express do not have, such as 'apiLimit'`

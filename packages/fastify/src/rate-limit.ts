@@ -1,10 +1,10 @@
 import {
   flag,
-  given,
   invalid,
   isOptions,
   type MaybePromise,
   oneOf,
+  orDefault,
   processWide,
 } from '@sluice/http'
 import {
@@ -53,7 +53,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     throw invalid({ option: 'rateLimitPlugin' }, options, 'a plain object of options')
   }
   const { hook: wanted, global, ...limits } = options
-  const hook = oneOf(given(wanted, 'onRequest'), { option: 'hook' }, hooks)
+  const hook = oneOf(orDefault(wanted, 'onRequest'), { option: 'hook' }, hooks)
   const guard: PluginGuard = createGuard(limits, {
     where: 'rateLimitPlugin',
     adapterFields: ['hook', 'global'],

@@ -1,4 +1,4 @@
-import { errorText, given, invalid, knownFields, warnOnce, wholeNumber } from '@sluice/core'
+import { errorText, invalid, knownFields, orDefault, warnOnce, wholeNumber } from '@sluice/core'
 import type { OutboundEvent, OutboundObserver } from './event.ts'
 
 export interface AuditStreamOptions {
@@ -30,7 +30,7 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
   knownFields(options, 'auditStream', ['client', 'key', 'maxLength', 'maxPending'])
   const { key = 'sluice:outbound' } = options
   const count = (field: 'maxLength' | 'maxPending', otherwise: number): number =>
-    wholeNumber(given(options[field], otherwise), { option: field }, { min: 1 })
+    wholeNumber(orDefault(options[field], otherwise), { option: field }, { min: 1 })
   const maxLength = count('maxLength', 100_000)
   const maxPending = count('maxPending', 10_000)
   const send = senderOf(options.client)

@@ -1,9 +1,9 @@
 import {
   type Duration,
-  given,
   invalid,
   knownFields,
   type MaybePromise,
+  orDefault,
   warnOnce,
   wholeNumber,
   windowMsOf,
@@ -82,19 +82,23 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   }
   const broker = brokerOf(options.broker)
   if (broker.isShared && secret === undefined) warnAboutGuessableIdentities()
-  const maxDepth = wholeNumber(given(options.maxDepth, 1_000), { option: 'maxDepth' }, { min: 1 })
+  const maxDepth = wholeNumber(
+    orDefault(options.maxDepth, 1_000),
+    { option: 'maxDepth' },
+    { min: 1 },
+  )
   return {
     broker,
     maxDepth,
     maxDepthPerIdentity: wholeNumber(
-      given(options.maxDepthPerIdentity, Math.ceil(maxDepth / 10)),
+      orDefault(options.maxDepthPerIdentity, Math.ceil(maxDepth / 10)),
       { option: 'maxDepthPerIdentity' },
       { min: 1, max: maxDepth },
     ),
-    maxAgeMs: windowMsOf(given(options.maxAge, '1h'), 'maxAge'),
-    retentionMs: windowMsOf(given(options.retention, '1h'), 'retention'),
+    maxAgeMs: windowMsOf(orDefault(options.maxAge, '1h'), 'maxAge'),
+    retentionMs: windowMsOf(orDefault(options.retention, '1h'), 'retention'),
     maxJobBytes: wholeNumber(
-      given(options.maxJobBytes, 100_000),
+      orDefault(options.maxJobBytes, 100_000),
       { option: 'maxJobBytes' },
       { min: 100, max: 100_000_000 },
     ),

@@ -1,11 +1,11 @@
 import {
   flag,
-  given,
   type InvalidEvent,
   invalid,
   isWholeNumber,
   knownFields,
   oneOf,
+  orDefault,
   wholeNumber,
 } from '@sluice/core'
 import type { Encoding } from './usual-states.ts'
@@ -109,18 +109,18 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
     prefix,
     secret,
     digest: flag(options.digest, { option: 'digest' }, true),
-    encoding: oneOf(given(options.encoding, 'packed'), { option: 'encoding' }, [
+    encoding: oneOf(orDefault(options.encoding, 'packed'), { option: 'encoding' }, [
       'packed',
       'sorted-set',
     ]),
     clock: clockOf(clock),
-    batch: batchOf(given(options.batch, {})),
+    batch: batchOf(orDefault(options.batch, {})),
     denialTtlMs: wholeNumber(
-      given(options.denialTtlMs, 1_000),
+      orDefault(options.denialTtlMs, 1_000),
       { option: 'denialTtlMs' },
       { min: 0, max: 60_000 },
     ),
-    heartbeatMs: heartbeatOf(given(options.heartbeatMs, 5_000)),
+    heartbeatMs: heartbeatOf(orDefault(options.heartbeatMs, 5_000)),
     onInvalid,
   }
 }

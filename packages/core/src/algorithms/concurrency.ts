@@ -1,5 +1,5 @@
 import { type Duration, durationMs, windowMsOf } from '../options/duration.ts'
-import { given, invalid } from '../options/options.ts'
+import { invalid, orDefault } from '../options/options.ts'
 import type { Algorithm, Counted } from './algorithm.ts'
 import { plainWindow } from './flat-codec.ts'
 
@@ -40,12 +40,12 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     fields: ['lease', 'retryAfter'],
     neutral: { retryMs: 1_000 },
     windowMs({ lease, window }, at) {
-      if (window === undefined) return windowMsOf(given(lease, '30s'), at('lease'))
+      if (window === undefined) return windowMsOf(orDefault(lease, '30s'), at('lease'))
       const legal = "left out with algorithm 'concurrency', which counts requests in flight"
       throw invalid({ option: at('window') }, window, legal)
     },
     read: ({ retryAfter }, _windowMs, at) => ({
-      retryMs: durationMs(given(retryAfter, '1s'), at('retryAfter')),
+      retryMs: durationMs(orDefault(retryAfter, '1s'), at('retryAfter')),
     }),
   },
   codec: { save, load },

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { given, invalid, knownFields, oneOf, wholeNumber } from '../options/options.ts'
+import { invalid, knownFields, oneOf, orDefault, wholeNumber } from '../options/options.ts'
 import { type FailureMode, failureModes } from '../policy/failure-mode.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
 import {
@@ -93,12 +93,12 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   const store = storeOf(options.store)
   for (const policy of policies) checkLogLimit(policy, store)
   const failureMode = oneOf(
-    given(options.failureMode, 'fallback'),
+    orDefault(options.failureMode, 'fallback'),
     { option: 'failureMode' },
     failureModes,
   )
   const deadlineMs = wholeNumber(
-    given(options.deadlineMs, 100),
+    orDefault(options.deadlineMs, 100),
     { option: 'deadlineMs' },
     { min: 1, max: 60_000 },
   )

@@ -5,7 +5,7 @@ import { denialsOf } from '../denials/denials.ts'
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, onOneLine, show, wholeNumber } from '../options/options.ts'
+import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -257,7 +257,7 @@ function isQuota({ policy }: Check): boolean {
 
 function storeError(error: unknown): SluiceError {
   if (isSluiceError(error)) return error
-  const reason = error instanceof Error ? error.message : show(error)
+  const reason = error instanceof Error ? error.message : quote(error)
   return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
     cause: error,
   })

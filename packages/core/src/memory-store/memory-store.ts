@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { engine } from '../engine/engine.ts'
-import { given, knownFields, wholeNumber } from '../options/options.ts'
+import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import { MemoryStates } from './memory-states.ts'
@@ -25,7 +25,7 @@ export interface MemoryStore extends Store {
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   knownFields(options, 'memoryStore', ['maxKeys'])
   const states = new MemoryStates(
-    wholeNumber(given(options.maxKeys, 100_000), { option: 'maxKeys' }, { min: 1 }),
+    wholeNumber(orDefault(options.maxKeys, 100_000), { option: 'maxKeys' }, { min: 1 }),
   )
   const store = {
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),

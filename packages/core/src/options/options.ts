@@ -13,7 +13,7 @@ export interface Range {
 }
 
 /** A value as it stands in a message: short, on one line, and never the text of a long secret. */
-export function show(value: unknown): string {
+export function quote(value: unknown): string {
   if (typeof value === 'string') return `'${shortened(value)}'`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (typeof value === 'bigint') return shortened(`${value}n`)
@@ -62,7 +62,7 @@ export function wholeNumber(value: unknown, place: OptionPlace, range: Range): n
 }
 
 /** An option, or its default where it was left out. Null is not left out: it may be a setting that could not be read. */
-export function given<T, D>(value: T | undefined, otherwise: D): T | D {
+export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
 
@@ -106,7 +106,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
     if (known.includes(field)) continue
     throw new SluiceError(
       'SLUICE_OPTION_UNKNOWN',
-      `${where}: there is no option ${show(field)}${suggestion(field, known)}`,
+      `${where}: there is no option ${quote(field)}${suggestion(field, known)}`,
     )
   }
 }
@@ -167,6 +167,6 @@ function isNear(name: string, field: string): boolean {
 export function invalid(place: OptionPlace, value: unknown, legal: string): SluiceError {
   return new SluiceError(
     place.code ?? 'SLUICE_OPTION_INVALID',
-    `${place.option} must be ${legal}, but is ${show(value)}`,
+    `${place.option} must be ${legal}, but is ${quote(value)}`,
   )
 }

@@ -1,5 +1,5 @@
 import { SluiceError } from '../options/errors.ts'
-import { given, invalid, knownFields, oneOf } from '../options/options.ts'
+import { invalid, knownFields, oneOf, orDefault } from '../options/options.ts'
 
 /** Whether a policy refuses, or only tells what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
@@ -23,7 +23,7 @@ export function enforcedShare(
   { mode, enforce }: EnforcementOptions,
   at: (field: string) => string,
 ): number {
-  const chosen = oneOf(given(mode, 'enforce'), { option: at('mode') }, ['enforce', 'shadow'])
+  const chosen = oneOf(orDefault(mode, 'enforce'), { option: at('mode') }, ['enforce', 'shadow'])
   if (enforce === undefined) return chosen === 'shadow' ? 0 : 1
   if (chosen === 'shadow') {
     throw new SluiceError(

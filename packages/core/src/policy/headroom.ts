@@ -1,4 +1,4 @@
-import { given, invalid } from '../options/options.ts'
+import { invalid, orDefault } from '../options/options.ts'
 
 /** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
 const millionths = 1_000_000
@@ -8,7 +8,7 @@ const millionths = 1_000_000
  * @throws SluiceError when it is no number from 0 to 0.5
  */
 export function headroomOf(value: unknown, option: string): number {
-  const headroom = given(value, 0)
+  const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
   throw invalid(
     { option },

@@ -1,7 +1,7 @@
 import type { PenaltySettings } from '../algorithms/penalty.ts'
 import { neutralSettings } from '../algorithms/table.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
-import { flag, given, invalid, knownFields, wholeNumber } from '../options/options.ts'
+import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { escapeName, type Policy, policyName } from './policy.ts'
 
 interface NamedPenalty {
@@ -83,7 +83,7 @@ function nothing(options: ManualPenalty): undefined {
 
 function settingsOf(options: AutomaticPenalty): PenaltySettings {
   const forMs = windowMsOf(options.for, 'penalty.for')
-  const factor = given(options.factor, 2)
+  const factor = orDefault(options.factor, 2)
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
     throw invalid({ option: 'penalty.factor' }, factor, 'a number ≥ 1: 1 for blocks of one length')
   }

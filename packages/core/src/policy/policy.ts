@@ -11,7 +11,15 @@ import {
 } from '../algorithms/table.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
-import { flag, given, invalid, knownFields, oneOf, show, wholeNumber } from '../options/options.ts'
+import {
+  flag,
+  invalid,
+  knownFields,
+  oneOf,
+  orDefault,
+  quote,
+  wholeNumber,
+} from '../options/options.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
@@ -116,7 +124,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
   const headroom = headroomOf(options.headroom, at('headroom'))
   const limit = withoutHeadroom(policyLimit(options.limit, at('limit')), headroom)
   const algorithm = oneOf(
-    given(options.algorithm, 'sliding-log'),
+    orDefault(options.algorithm, 'sliding-log'),
     { option: at('algorithm') },
     algorithmNames,
   )
@@ -137,7 +145,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
     unit: oneOf(
-      given(options.unit, counts === 'leases' ? 'concurrent-requests' : 'requests'),
+      orDefault(options.unit, counts === 'leases' ? 'concurrent-requests' : 'requests'),
       { option: at('unit') },
       ['requests', 'content-bytes', 'concurrent-requests'],
     ),
@@ -165,7 +173,7 @@ export function policyName(value: unknown, option: string): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)) return value
   throw new SluiceError(
     'SLUICE_POLICY_NAME',
-    `${option} must be 1 to 256 printable ASCII characters, since headers carry it, but is ${show(value)}`,
+    `${option} must be 1 to 256 printable ASCII characters, since headers carry it, but is ${quote(value)}`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { andThen, isPromise, type MaybePromise, show } from '@sluice/core'
+import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
 import { createGuard as createGuardOf, type Guard, type GuardPlace } from '../guard/guard.ts'
 import type { GuardFields } from '../guard/options.ts'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
@@ -145,7 +145,7 @@ export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T
 
 function asObject(thrown: unknown): object {
   if (typeof thrown === 'object' && thrown !== null) return thrown
-  return new Error(`a function of the options threw ${show(thrown)}, which is no Error`, {
+  return new Error(`a function of the options threw ${quote(thrown)}, which is no Error`, {
     cause: thrown,
   })
 }

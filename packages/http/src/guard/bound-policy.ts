@@ -7,7 +7,7 @@ import {
   type Policy,
   type PolicyOptions,
   policyFields,
-  show,
+  quote,
   unlimited,
   withoutHeadroom,
 } from '@sluice/core'
@@ -109,7 +109,7 @@ export function validCost(cost: unknown, report: Report): number {
   report(
     'SLUICE_COST_INVALID',
     'cost',
-    `its function must yield a whole number ≥ 0, but yielded ${show(cost)}; 1 stood in`,
+    `its function must yield a whole number ≥ 0, but yielded ${quote(cost)}; 1 stood in`,
   )
   return 1
 }
@@ -132,7 +132,7 @@ export function validLimit(
   report(
     'SLUICE_LIMIT_INVALID',
     `limit of '${name}'`,
-    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${show(value)}; ` +
+    `its function must yield a whole number from 0 to ${max}, or unlimited, but yielded ${quote(value)}; ` +
       `defaultLimit (${otherwise}) stood in`,
   )
   return { limit: otherwise }
@@ -147,7 +147,7 @@ export function validEnforcement(answer: unknown, { name }: Policy, report: Repo
   report(
     'SLUICE_ANSWER_INVALID',
     `enforce of '${name}'`,
-    `its function must answer true or false, but answered ${show(answer)}; the policy was enforced`,
+    `its function must answer true or false, but answered ${quote(answer)}; the policy was enforced`,
   )
   return true
 }

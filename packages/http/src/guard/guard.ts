@@ -1,10 +1,10 @@
 import {
-  given,
   invalid,
   isOptions,
   type Limiter,
   type MaybePromise,
   memoryStore,
+  orDefault,
   unlimited,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
@@ -89,7 +89,7 @@ export function createGuard<Native extends object, Handler = never>(
     throw invalid({ option: place.where }, options, 'a plain object of options')
   }
   const { routes, profiles, ...own } = options
-  const base = { ...own, ...readLists(own), store: given(own.store, memoryStore()) }
+  const base = { ...own, ...readLists(own), store: orDefault(own.store, memoryStore()) }
   const catalogue = new PolicyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
   const hasNone = mayBeNone && !bringsPolicies(base)

@@ -1,14 +1,14 @@
 import {
   flag,
-  given,
   invalid,
   type LimiterSettings,
   limiterFields,
   oneOf,
+  orDefault,
   type PolicyFields,
   policyFields,
+  quote,
   SluiceError,
-  show,
   wholeNumber,
 } from '@sluice/core'
 import { checkDialects, type Dialect } from '@sluice/headers'
@@ -108,7 +108,7 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   },
   idempotentRetries: {
     places: inGuards,
-    check: (value, option) => wholeNumber(given(value, 3), { option }, { min: 1, max: 100 }),
+    check: (value, option) => wholeNumber(orDefault(value, 3), { option }, { min: 1, max: 100 }),
   },
   key: {
     places: everywhere,
@@ -118,7 +118,7 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   },
   maxWaiting: {
     places: inGuards,
-    check: (value, option) => wholeNumber(given(value, 10_000), { option }, { min: 0 }),
+    check: (value, option) => wholeNumber(orDefault(value, 10_000), { option }, { min: 0 }),
   },
   message: {
     places: inGuards,
@@ -130,7 +130,7 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   },
   onMissingKey: {
     places: inGuards,
-    check: (value, option) => oneOf(given(value, 'ip'), { option }, missingKeyModes),
+    check: (value, option) => oneOf(orDefault(value, 'ip'), { option }, missingKeyModes),
   },
   policies: { places: inGuards, check: whereItIsRead },
   preflights: {
@@ -146,7 +146,7 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   retryJitter: {
     places: inGuards,
     check(value, option) {
-      const share = given(value, 0)
+      const share = orDefault(value, 0)
       if (typeof share === 'number' && share >= 0 && share <= 1) return share
       throw invalid({ option }, share, 'a number from 0 to 1')
     },
@@ -156,7 +156,8 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   skip: { places: inGuards, check: aFunction('a function of the request') },
   statusCode: {
     places: inGuards,
-    check: (value, option) => wholeNumber(given(value, 429), { option }, { min: 400, max: 599 }),
+    check: (value, option) =>
+      wholeNumber(orDefault(value, 429), { option }, { min: 400, max: 599 }),
   },
 }
 
@@ -226,9 +227,9 @@ function accessList(value: unknown, option: string): AccessList | undefined {
 
 function dialects(value: unknown): readonly Dialect[] {
   try {
-    return checkDialects(given(value, ['draft-11', 'legacy']))
+    return checkDialects(orDefault(value, ['draft-11', 'legacy']))
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : show(value)
+    const reason = cause instanceof Error ? cause.message : quote(value)
     throw new SluiceError('SLUICE_OPTION_INVALID', reason, { cause })
   }
 }

@@ -1,10 +1,10 @@
 import {
   andThen,
-  given,
   invalid,
   knownFields,
   type MaybePromise,
-  show,
+  orDefault,
+  quote,
   warnOnce,
 } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
@@ -98,7 +98,7 @@ function credentialKey<Native>({
 /** Not the value itself: it may be what is stored beside the credential. */
 function isVerified(answer: unknown, name: string): boolean {
   if (typeof answer !== 'boolean') {
-    const what = typeof answer === 'object' ? 'an object' : show(answer)
+    const what = typeof answer === 'object' ? 'an object' : quote(answer)
     warnOnce(
       `verify of ${name} must answer true or false, but answered ${answer === null ? 'null' : what}; the credential did not count`,
       `verify of ${name}`,
@@ -121,7 +121,7 @@ export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Nativ
  */
 export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityResolver<Native> {
   knownFields(options, 'apiKey', ['header', 'verify'])
-  const field = headerName(given(options.header, 'x-api-key'), 'header')
+  const field = headerName(orDefault(options.header, 'x-api-key'), 'header')
   return credentialKey({
     name: 'apiKey(…)',
     tag: '@key/',

@@ -1,4 +1,4 @@
-import { given, invalid, knownFields, wholeNumber } from '@sluice/core'
+import { invalid, knownFields, orDefault, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
@@ -57,7 +57,15 @@ function keyOfIp(address: string, prefixes: IpPrefixes): string {
 function checkPrefixes(options: IpOptions): IpPrefixes {
   knownFields(options, 'ip', ['prefix6', 'prefix4'])
   return {
-    prefix4: wholeNumber(given(options.prefix4, 32), { option: 'prefix4' }, { min: 1, max: 32 }),
-    prefix6: wholeNumber(given(options.prefix6, 64), { option: 'prefix6' }, { min: 1, max: 128 }),
+    prefix4: wholeNumber(
+      orDefault(options.prefix4, 32),
+      { option: 'prefix4' },
+      { min: 1, max: 32 },
+    ),
+    prefix6: wholeNumber(
+      orDefault(options.prefix6, 64),
+      { option: 'prefix6' },
+      { min: 1, max: 128 },
+    ),
   }
 }

@@ -6,8 +6,8 @@ import {
   type Limiter,
   type MaybePromise,
   type Policy,
+  quote,
   SluiceError,
-  show,
   wholeNumber,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
@@ -136,7 +136,7 @@ export class RequestAccount<Native extends object> implements Hold {
       const known = policies.map((bound) => bound.policy.name).join(', ')
       throw new SluiceError(
         'SLUICE_POLICY_UNKNOWN',
-        `charge() names ${show(name)}, but this limiter has no such policy; it has ${known}`,
+        `charge() names ${quote(name)}, but this limiter has no such policy; it has ${known}`,
       )
     }
     if (hasUnits(policy)) return
@@ -200,9 +200,9 @@ function answerOf<Native>(
     )
   }
   const threw = (error: unknown): undefined =>
-    keep(`threw ${error instanceof Error ? `a ${error.name}` : show(error)}`)
+    keep(`threw ${error instanceof Error ? `a ${error.name}` : quote(error)}`)
   const accept = (answer: unknown): boolean | undefined =>
-    typeof answer === 'boolean' ? answer : keep(`answered ${show(answer)}`)
+    typeof answer === 'boolean' ? answer : keep(`answered ${quote(answer)}`)
   try {
     const answer = ask(native, { status })
     return isPromise(answer) ? answer.then(accept, threw) : accept(answer)

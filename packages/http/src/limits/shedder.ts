@@ -3,11 +3,11 @@ import {
   type Decision,
   type Duration,
   durationMs,
-  given,
   invalid,
   knownFields,
   type MaybePromise,
-  show,
+  orDefault,
+  quote,
 } from '@sluice/core'
 import type { Report } from '../user-functions.ts'
 import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
@@ -55,7 +55,7 @@ export class LoadShedder<Native> {
       throw invalid({ option: 'shed.priority' }, options.priority, legal)
     }
     this.#priority = options.priority
-    this.#retryAfterMs = durationMs(given(options.retryAfter, '5s'), 'shed.retryAfter')
+    this.#retryAfterMs = durationMs(orDefault(options.retryAfter, '5s'), 'shed.retryAfter')
     this.#signal = new SmoothedSignal(options, { where: 'shed' }, (reading) =>
       this.#follow(reading),
     )
@@ -82,7 +82,7 @@ export class LoadShedder<Native> {
     report(
       'SLUICE_PRIORITY_UNKNOWN',
       'shed.priority',
-      `there is no class ${show(found)}; '${this.#classes[0]}' stood in. Have the function yield one of shed.classes`,
+      `there is no class ${quote(found)}; '${this.#classes[0]}' stood in. Have the function yield one of shed.classes`,
     )
     return 0
   }

@@ -1,11 +1,11 @@
 import {
   type Duration,
   durationMs,
-  given,
   invalid,
   isPromise,
   type MaybePromise,
-  show,
+  orDefault,
+  quote,
 } from '@sluice/core'
 import type { Report } from '../user-functions.ts'
 
@@ -77,11 +77,11 @@ function setUpSignal(options: SignalOptions, where: string): SignalSetup {
     throw invalid({ option: `${where}.signal` }, signal, legal)
   }
   const own = isSignal(signal) ? signal : undefined
-  const low = threshold(given(options.low, own?.low), `${where}.low`)
-  const high = threshold(given(options.high, own?.high), `${where}.high`)
+  const low = threshold(orDefault(options.low, own?.low), `${where}.low`)
+  const high = threshold(orDefault(options.high, own?.high), `${where}.high`)
   if (low >= high)
     throw invalid({ option: `${where}.high` }, high, `more than ${where}.low (${low})`)
-  const intervalMs = durationMs(given(options.interval, '1s'), `${where}.interval`)
+  const intervalMs = durationMs(orDefault(options.interval, '1s'), `${where}.interval`)
   return {
     name: signal.name || 'a function',
     low,
@@ -89,7 +89,7 @@ function setUpSignal(options: SignalOptions, where: string): SignalSetup {
     sample: isSignal(signal) ? () => signal.sample() : signal,
     isReady: own !== undefined,
     intervalMs,
-    smoothingMs: durationMs(given(options.smoothing, 3 * intervalMs), `${where}.smoothing`),
+    smoothingMs: durationMs(orDefault(options.smoothing, 3 * intervalMs), `${where}.smoothing`),
   }
 }
 
@@ -202,7 +202,7 @@ export class SmoothedSignal {
   #take(sample: unknown, { nowMs, idleMs }: Omit<Reading, 'value'>, report: Report): void {
     if (sample === undefined && this.#signal.isReady) return
     if (typeof sample !== 'number' || !Number.isFinite(sample) || sample < 0) {
-      this.#reject(`must yield a number ≥ 0, but yielded ${show(sample)}`, report)
+      this.#reject(`must yield a number ≥ 0, but yielded ${quote(sample)}`, report)
       return
     }
     const value = this.#averaged(sample, nowMs)
@@ -241,5 +241,5 @@ export class SmoothedSignal {
 }
 
 function thrown(error: unknown): string {
-  return `threw: ${error instanceof Error ? show(error.message) : show(error)}`
+  return `threw: ${error instanceof Error ? quote(error.message) : quote(error)}`
 }

@@ -1,4 +1,4 @@
-import { andThen, invalid, isOptions, type MaybePromise, show } from '@sluice/core'
+import { andThen, invalid, isOptions, type MaybePromise, quote } from '@sluice/core'
 import type { Report } from '../user-functions.ts'
 import {
   type FoundLimit,
@@ -39,7 +39,7 @@ export function tiers<Native>(
   // A map, so that only what stands in the table is a tier, and 'toString' is none.
   const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
   const otherwise = finders.get('default') ?? (() => 'default')
-  const names = show(Object.keys(table).join(', ')).slice(1, -1)
+  const names = quote(Object.keys(table).join(', ')).slice(1, -1)
 
   function finderFor(tier: unknown, report: Report): LimitFinder<Native> {
     if (tier === undefined || tier === null || tier === '') return otherwise
@@ -48,7 +48,7 @@ export function tiers<Native>(
     report(
       'SLUICE_TIER_UNKNOWN',
       `tiers of ${names}`,
-      `there is no tier ${show(tier)}; the default stood in. Add it to the table, or have the function yield one that is there`,
+      `there is no tier ${quote(tier)}; the default stood in. Add it to the table, or have the function yield one that is there`,
     )
     return otherwise
   }

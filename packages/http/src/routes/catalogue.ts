@@ -1,4 +1,4 @@
-import { definePolicy, invalid, isOptions, SluiceError, show } from '@sluice/core'
+import { definePolicy, invalid, isOptions, quote, SluiceError } from '@sluice/core'
 import { checkPolicy, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
 
@@ -23,7 +23,7 @@ export class PolicyCatalogue<Native> {
     const known = [...this.#policies.keys()].join(', ')
     throw new SluiceError(
       'SLUICE_POLICY_UNKNOWN',
-      `${where} names ${show(name)}, but there is no such profile or named policy; ` +
+      `${where} names ${quote(name)}, but there is no such profile or named policy; ` +
         `${known ? `there are ${known}` : `add it, as in profiles: { ${name}: { limit: 10, window: '1m' } }`}`,
     )
   }

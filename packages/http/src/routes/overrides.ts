@@ -1,4 +1,4 @@
-import { type AlgorithmName, given, invalid, oneOf, SluiceError } from '@sluice/core'
+import { type AlgorithmName, invalid, oneOf, orDefault, SluiceError } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
@@ -38,7 +38,7 @@ export function wholeOverride<Native, Handler>(
     return wholeOverride({ policies: [override] }, around, catalogue)
   const { combine, policies, ...own } = completed(writtenIn(override), around)
   const isAdded =
-    oneOf(given(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
+    oneOf(orDefault(combine, 'replace'), { option: 'combine' }, ['replace', 'add']) === 'add'
   const hasPolicies = policies !== undefined || bringsPolicies(own)
   if (isAdded && !hasPolicies) {
     throw new SluiceError(
@@ -123,7 +123,7 @@ function completed<Native, Handler>(
       `${limit === undefined ? 'limit' : 'window'} is left out, and cannot be as around it, where there are ${others.length} policies; give limit and window`,
     )
   }
-  const isOther = algorithm !== undefined && algorithm !== given(other.algorithm, 'sliding-log')
+  const isOther = algorithm !== undefined && algorithm !== orDefault(other.algorithm, 'sliding-log')
   const taken = Object.entries(other).filter(([field]) => {
     if (field === 'name' || field === 'policies') return false
     if (field === 'defaultLimit' && limit !== undefined) return false

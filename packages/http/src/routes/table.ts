@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import { SluiceError, show } from '@sluice/core'
+import { quote, SluiceError } from '@sluice/core'
 import findMyWay from 'find-my-way'
 import {
   type RoutePattern,
@@ -119,7 +119,7 @@ class MatchingTable<Value> implements RouteTable<Value> {
         if (other === entry) continue
         throw new SluiceError(
           'SLUICE_ROUTE_DUPLICATE',
-          `routes: ${show(entry.text)} matches the same requests as ${other ? show(other.text) : 'another one'}; ` +
+          `routes: ${quote(entry.text)} matches the same requests as ${other ? quote(other.text) : 'another one'}; ` +
             `join the two, or give one of them a method`,
         )
       }
@@ -180,11 +180,11 @@ function isDuplicate(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : show(error)
+  return error instanceof Error ? error.message : quote(error)
 }
 
 function notAdded(text: string, reason: string): SluiceError {
-  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is no route: ${reason}`)
 }
 
 const shape = /^(?:(\S+)\s+)?(\/\S*|\*)$/
@@ -200,7 +200,7 @@ function routePattern(text: string): RoutePattern {
   }
   if (method !== undefined && !METHODS.includes(method)) {
     const meant = METHODS.includes(method.toUpperCase()) ? `write ${method.toUpperCase()}` : ''
-    throw wrong(text, `${show(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
+    throw wrong(text, `${quote(method)} is no method of HTTP${meant ? `; ${meant}` : ''}`)
   }
   if (method === 'HEAD') throw wrong(text, 'HEAD counts as GET; write GET')
   if (/[{}\\]/.test(path.replace(/\(.*\)/, ''))) {
@@ -213,5 +213,5 @@ function routePattern(text: string): RoutePattern {
 }
 
 function wrong(text: string, reason: string): SluiceError {
-  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${show(text)} is no route: ${reason}`)
+  return new SluiceError('SLUICE_ROUTE_INVALID', `routes: ${quote(text)} is no route: ${reason}`)
 }

@@ -1,4 +1,4 @@
-import { given, wholeNumber } from '@sluice/core'
+import { orDefault, wholeNumber } from '@sluice/core'
 
 /** Options of all brokers: how much is kept of jobs that have ended. */
 export interface KeptOptions {
@@ -22,7 +22,7 @@ export const bytesOfEnded = 2_000
 
 export function keptBounds(options: KeptOptions): KeptBounds {
   const count = (option: keyof KeptOptions, otherwise: number): number =>
-    wholeNumber(given(options[option], otherwise), { option }, { min: 0 })
+    wholeNumber(orDefault(options[option], otherwise), { option }, { min: 0 })
   return {
     maxDeadLetters: count('maxDeadLetters', 10_000),
     maxKept: count('maxKept', 100_000),

@@ -1,11 +1,11 @@
 import {
   type Duration,
   flag,
-  given,
   invalid,
   knownFields,
   type MaybePromise,
   oneOf,
+  orDefault,
   SluiceError,
   waitBoundMs,
   wholeNumber,
@@ -97,7 +97,7 @@ const admissionFields: readonly (keyof AdmissionOptions)[] = [
 export function setUpAdmission<Native>(options: AdmissionOptions<Native>): AdmissionSetup<Native> {
   knownFields(options, 'createAdmission', admissionFields)
   const { toJob, toAnswer, idempotency = {} } = options
-  const admit = oneOf(given(options.admit, 'always'), { option: 'admit' }, admits)
+  const admit = oneOf(orDefault(options.admit, 'always'), { option: 'admit' }, admits)
   if (options.soft !== undefined && admit !== 'overflow') {
     throw invalid({ option: 'soft' }, options.soft, "left out unless admit is 'overflow'")
   }
@@ -114,7 +114,7 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
     monitor: monitorOf(options.monitor),
     admit,
     soft: options.soft === undefined ? undefined : names(options.soft, 'soft'),
-    headers: names(given(options.headers, ['content-type', 'accept-language']), 'headers').map(
+    headers: names(orDefault(options.headers, ['content-type', 'accept-language']), 'headers').map(
       (name) => name.toLowerCase(),
     ),
     maxBodyBytes: maxBodyBytesOf(options, queue.maxJobBytes),
@@ -123,12 +123,12 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
     isRequired: flag(idempotency.required, { option: 'idempotency.required' }, false),
     isStrict: flag(idempotency.strict, { option: 'idempotency.strict' }, false),
     whileRunning: oneOf(
-      given(idempotency.whileRunning, 'same'),
+      orDefault(idempotency.whileRunning, 'same'),
       { option: 'idempotency.whileRunning' },
       ['same', 'conflict'],
     ),
-    maxWaitMs: waitBoundMs(given(options.maxWait, '30s'), 'maxWait'),
-    maxHeld: wholeNumber(given(options.maxHeld, 1_000), { option: 'maxHeld' }, { min: 0 }),
+    maxWaitMs: waitBoundMs(orDefault(options.maxWait, '30s'), 'maxWait'),
+    maxHeld: wholeNumber(orDefault(options.maxHeld, 1_000), { option: 'maxHeld' }, { min: 0 }),
   }
 }
 
@@ -139,7 +139,7 @@ function maxBodyBytesOf<Native>(
 ): number {
   const asBase64 = Math.floor((maxJobBytes * 3) / 4)
   const option = 'maxBodyBytes'
-  const found = given(maxBodyBytes, Math.min(65_536, asBase64))
+  const found = orDefault(maxBodyBytes, Math.min(65_536, asBase64))
   const bytes = wholeNumber(found, { option }, { min: 0, max: 100_000_000 })
   if (toJob || bytes <= asBase64) return bytes
   const legal = `at most ${asBase64}, three quarters of the queue's maxJobBytes (bytes are carried as base64), unless toJob makes less of it`

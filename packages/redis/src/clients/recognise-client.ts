@@ -1,4 +1,4 @@
-import { SluiceError, show } from '@sluice/core'
+import { quote, SluiceError } from '@sluice/core'
 import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
 import {
   type IoredisClusterLike,
@@ -40,6 +40,6 @@ export function recogniseClient(client: unknown): RedisClient {
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), but got ${show(client)}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), but got ${quote(client)}`,
   )
 }
