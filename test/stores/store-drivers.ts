@@ -202,15 +202,18 @@ export const postgresDriver: StoreDriver = {
       async open(now) {
         await pool.query('DELETE FROM sluice_states')
         const store = postgresStore(pool, { clock: now })
+        // A state is written down with its end, which no step back of the clock moves.
+        let latest = now()
         return {
           store,
           async storedKeys() {
             const { rows } = await pool.query<{ ends_at: string }>(
               'SELECT ends_at FROM sluice_states',
             )
+            latest = Math.max(latest, now())
             return rows.map((row) => ({
               policyPart: undefined,
-              ttlMs: Number(row.ends_at) - now(),
+              ttlMs: Number(row.ends_at) - latest,
             }))
           },
           close: async () => store.close?.(),

@@ -45,10 +45,7 @@ export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromis
  */
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
-/**
- * Tells the observer, or, where nobody observes, warns once for each place: the value itself could
- * be anything.
- */
+/** Tells the observer. Where nobody observes, it warns once for each place, whatever the values are. */
 export function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
