@@ -33,7 +33,7 @@ const lateMs = graceMs / 3
 const awayRetryMs = 250
 
 /**
- * The slots of a third party's quotas. A call holds its units from when it is permitted until a window after its answer: wherever in between
+ * The units of a third party's quotas. A call holds its units from when it is permitted until a window after its answer: wherever in between
  * the third party counted it, no window of its own has more than the limit. All units are leases, so that the store keeps time for the whole
  * fleet, and nothing stays behind for ever.
  */
@@ -120,7 +120,7 @@ export class FleetQuotas {
     await this.#limiter.release(lease.decision)
   }
 
-  /** The third party has answered: the slots last one window from now. */
+  /** The third party has answered: the units last one window from now. */
   answered(lease: CallLease): void {
     this.#recent.add(lease.cost)
     const report = this.#report(lease).finally(() => this.#reports.delete(report))

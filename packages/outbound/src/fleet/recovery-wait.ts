@@ -25,14 +25,14 @@ export class RecoveryWait {
   #isAway = false
   #endsAt = 0
 
-  /** @param mostMs no doubt lasts longer, from when the store is back */
+  /** @param mostMs longest wait, from the return of the store */
   constructor(quotas: readonly Quota[], mostMs: number, onBegin: (forMs: number) => void) {
     this.#windowsMs = quotas.map(({ windowMs }) => windowMs)
     this.#mostMs = mostMs
     this.#onBegin = onBegin
   }
 
-  /** 0 without doubt. Without end while the store is away. */
+  /** Rest (ms) of the wait: 0 if there is none, `Infinity` while the store is unavailable. */
   get restMs(): number {
     return this.#isAway ? Number.POSITIVE_INFINITY : Math.max(0, this.#endsAt - performance.now())
   }
@@ -72,9 +72,9 @@ export class RecoveryWait {
     return Math.max(...windowsMs, Math.min(noticeMs, now - (this.#heardAt ?? this.#bornAt)))
   }
 
-  #wait(doubtMs: number): void {
+  #wait(neededMs: number): void {
     const now = performance.now()
-    const forMs = Math.min(doubtMs, this.#mostMs)
+    const forMs = Math.min(neededMs, this.#mostMs)
     if (forMs > 0 && this.#endsAt <= now) this.#onBegin(Math.ceil(forMs))
     this.#endsAt = Math.max(this.#endsAt, now + forMs)
   }
