@@ -199,6 +199,9 @@ describe('requests', () => {
       store,
       policies: ['a', 'b', 'c'].map((name) => ({ name, limit: 9, window: '1m' })),
     })
+    client.isGated = false
+    await limiter.consume('warm')
+    client.isGated = true
     const all = ['x', 'y', 'z'].map((key) => limiter.consume(key))
     await tick()
     expect(client.sent).toEqual([3, 3, 3])

@@ -68,10 +68,11 @@ export class Plans {
     }
     // Lists of the same modules share a script, in whatever order.
     const names = [...new Set(modules)].sort()
+    const numbers = modules.map((name) => 1 + names.indexOf(name))
     const width = checks.length
     const fields = checks.flatMap((check, index) => {
       const own = usualFields(check, this.#settings)
-      return width === 1 ? own : [1 + names.findIndex((name) => name === modules[index]), ...own]
+      return width === 1 ? own : [numbers[index] ?? 0, ...own]
     })
     return { script: this.#scripts.usual(names, width), fields: fields.map(String), width }
   }

@@ -16,12 +16,14 @@ if value then
       x, y, denied = level, ends_at - now, true
       break
     end
-    level = level + raised
-    ends_at = now + math.ceil(level / limit)
-    if ends_at > lives_until then break end
-    x, y = level, ends_at - now
-    write, where, data = 'SETRANGE', '5', pack('<I6I7I7', now, level, ends_at)
-    break
+    raised = level + raised
+    ends_at = now + math.ceil(raised / limit)
+    if ends_at <= lives_until then
+      x, y = raised, ends_at - now
+      write, where, data = 'SETRANGE', '5', pack('<I6I7I7', now, raised, ends_at)
+      break
+    end
+    -- The key has to live longer than it does.
   end
 end
 if raised > capacity then break end
