@@ -1,20 +1,32 @@
 import type { Policy } from './policy/policy.ts'
 
-/** The longest key, in characters: a request must not be able to hold the process up with the digest of one. Headers of Node end there too. */
+/**
+ * The longest key, in characters: a request must not be able to hold the process up with the digest
+ * of one. Headers of Node end there too.
+ */
 export const maxKeyLength = 16_384
 
-/** One policy applied to one key at one cost. The policy travels with every check, so a store needs no set-up. */
+/**
+ * One policy applied to one key at one cost. The policy travels with every check, so a store needs
+ * no set-up.
+ */
 export interface Check {
   readonly policy: Policy
   /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
-  /** The key as its resolver found it, where `key` says more, such as the place of a private policy. @default key */
+  /**
+   * The key as its resolver found it, where `key` says more, such as the place of a private policy.
+   * @default key
+   */
   readonly identity?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */
   readonly limit: number
-  /** Whether the policy is in shadow for this request. @default what its share says of the key */
+  /**
+   * True when the policy is in shadow for this request.
+   * @default by the policy's share of enforced keys
+   */
   readonly shadow?: boolean
   /** For `refund`, `release` and `renew`: the receipt that the outcome of `consume` carried. */
   readonly receipt?: Receipt
@@ -22,7 +34,10 @@ export interface Check {
   readonly refunded?: number
 }
 
-/** What a refund gives back. Opaque to users; a store reads only the receipts that it wrote itself. */
+/**
+ * The proof of units that were taken, for refunds. Opaque to users; a store reads only the receipts
+ * that it wrote itself.
+ */
 export class Receipt {
   readonly check: Check
   /** The time that the units are recorded under, or the number of their lease. */
@@ -42,7 +57,7 @@ export class Receipt {
   }
 }
 
-// What `console.log` of Node prints: not the identity either.
+// `console.log` of Node must not print the identity either.
 Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'), {
   value: () => 'Receipt {}',
 })

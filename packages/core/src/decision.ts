@@ -1,27 +1,41 @@
 import { isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 import type { Outcome } from './store.ts'
 
-/** Who decided: the store; or, when it failed, the failure mode; or, since there is too much to do, nobody was asked ('shed'). */
+/**
+ * The source of a decision: the store, the failure mode when the store failed, or 'shed' when no
+ * store was asked for lack of capacity.
+ */
 export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed' | 'shed'
 
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
   /**
-   * One per policy that is enforced, in the order of configuration, and last that of the penalty; none when nothing was asked (`open`,
-   * `closed`, `shed`).
+   * One per policy that is enforced, in the order of configuration, and last that of the penalty;
+   * none when nothing was asked (`open`, `closed`, `shed`).
    */
   readonly outcomes: readonly Outcome[]
-  /** 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot help. */
+  /**
+   * 0 when allowed; else the longest wait of the policies that deny. `Infinity`: waiting cannot
+   * help.
+   */
   readonly retryAfterMs: number
-  /** How long an allowed request has to be held before it goes on: the longest of its outcomes. */
+  /**
+   * The ms that an allowed request has to be held before it goes on: the longest of its outcomes.
+   */
   readonly delayMs: number
   readonly source: DecisionSource
-  /** Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back too. */
+  /**
+   * Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back
+   * too.
+   */
   readonly shadow?: ShadowRun | undefined
 }
 
-/** A request is allowed when every policy allows it, and has to wait for the slowest of those that do not. */
+/**
+ * A request is allowed when every policy allows it, and has to wait for the slowest of those that
+ * do not.
+ */
 export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource): Decision {
   let retryAfterMs = 0
   let delayMs = 0
@@ -36,8 +50,8 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
 }
 
 /**
- * The place of the outcome that decides: of those that deny, the one with the longest wait; else the one with the fewest units left. 0 where there are
- * none.
+ * The place of the outcome that decides: of those that deny, the one with the longest wait; else
+ * the one with the fewest units left. 0 where there are none.
  */
 export function bindingIndex(outcomes: readonly Outcome[]): number {
   let binding = 0
@@ -55,13 +69,19 @@ function bindsMore(one: Outcome, other: Outcome | undefined): boolean {
   return (one.remaining ?? unknown) < (other.remaining ?? unknown)
 }
 
-/** The same decision with what the policies in shadow took. Written out, since a spread would cost more than the check. */
+/**
+ * The same decision with what the policies in shadow took. Written out, since a spread would cost
+ * more than the check.
+ */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, outcomes, retryAfterMs, delayMs, source } = decision
   return { allowed, outcomes, retryAfterMs, delayMs, source, shadow }
 }
 
-/** What the policies in shadow came to for one request: a decision for each, since each is judged alone. It may come later than the request's. */
+/**
+ * The decisions of the policies in shadow for one request, each decided alone. They may come later
+ * than the request's own decision.
+ */
 export class ShadowRun {
   /** Never rejects. */
   readonly decisions: MaybePromise<readonly Decision[]>
@@ -73,7 +93,7 @@ export class ShadowRun {
       : Promise.all(decisions).then((known) => this.#learn(known))
   }
 
-  /** What is known by now. */
+  /** The decisions that are known by now. */
   get outcomes(): readonly Outcome[] {
     return this.#known.flatMap(({ outcomes }) => outcomes)
   }

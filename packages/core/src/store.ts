@@ -4,7 +4,8 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { MaybePromise } from './runtime/maybe-promise.ts'
 
 /**
- * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies are charged); a penalty takes nothing
+ * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies
+ *   are charged); a penalty takes nothing
  *   from a request that is allowed, and a strike from one that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
@@ -12,10 +13,12 @@ import type { MaybePromise } from './runtime/maybe-promise.ts'
  * - `release`: ends the leases that the receipts hold, as far as they still run
  * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
- * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were blocked for before
+ * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were
+ *   blocked for before
  *
- * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the store found anything to change: units that
- * it gave back, a lease that still ran, units or a block that it forgot, a block that it replaced.
+ * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the
+ * store found anything to change: units that it gave back, a lease that still ran, units or a block
+ * that it forgot, a block that it replaced.
  */
 export type StoreOp =
   | 'consume'
@@ -27,10 +30,10 @@ export type StoreOp =
   | 'reset'
   | 'block'
 
-/** What one check came to. Whole milliseconds throughout. */
+/** The outcome of one check. All times are whole milliseconds. */
 export interface Outcome {
   readonly policy: Policy
-  /** Whether this policy lets the request pass. */
+  /** True when this policy lets the request pass. */
   readonly allowed: boolean
   /** The limit that was applied; `Infinity` when the policy is unlimited. */
   readonly limit: number
@@ -38,9 +41,14 @@ export interface Outcome {
   readonly remaining: number | undefined
   /** The effective window of what remains; `undefined` when the policy has none. */
   readonly resetMs: number | undefined
-  /** 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help. */
+  /**
+   * 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help.
+   */
   readonly retryAfterMs: number
-  /** How long the request has to be held before it goes on; only ever above 0 for an allowed `leaky-bucket`. */
+  /**
+   * The ms that the request has to be held before it goes on; above 0 only for an allowed
+   * `leaky-bucket`.
+   */
   readonly delayMs: number
   /** Opaque: what a refund gives back. `undefined` when nothing was taken. */
   readonly receipt: Receipt | undefined
@@ -51,51 +59,81 @@ export interface Cancellation {
   answered: boolean
 }
 
-/** One request's checks on their way through a store that answers later. It is the item of the store's own queue. */
+/**
+ * One request's checks on their way through a store that answers later. It is the item of the
+ * store's own queue.
+ */
 export interface Ask extends Cancellation {
   readonly op: StoreOp
   /** A store that cannot hold a limit puts checks of a smaller one in their place. */
   checks: readonly Check[]
   /** For the store: what it calls the keys of the checks. Empty until it says so. */
   keys: readonly string[]
-  /** Outcomes stand in the order of the checks. To be called once, or `fail`; at once, where nobody has to be asked. */
+  /**
+   * Outcomes stand in the order of the checks. To be called once, or `fail`; at once, where nobody
+   * has to be asked.
+   */
   settle(outcomes: readonly Outcome[]): void
   fail(error: unknown): void
 }
 
-/** All that a backend must do. One call carries one request's checks, and decides them in one atomic step. */
+/**
+ * All that a backend must do. One call carries one request's checks, and decides them in one atomic
+ * step.
+ */
 export interface Store {
   /**
-   * What stores share that count in one place, such as one Redis under one prefix: policies are named and numbered by it.
+   * The object that identifies where the store counts. Stores that count in one place, such as one
+   * Redis under one prefix, share it, and so share names of policies.
    * @default the store itself
    */
   readonly space?: object
   /**
    * Outcomes stand in the order of the checks.
-   * @throws or rejects with an error when the store could not decide; the limiter's failure mode takes over
+   * @throws or rejects with an error when the store could not decide; the limiter's failure mode
+   * takes over
    */
   apply(
     op: StoreOp,
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): MaybePromise<readonly Outcome[]>
-  /** The same without a promise of its own, for stores that answer later: settles the ask, or fails it. */
+  /**
+   * The same without a promise of its own, for stores that answer later: settles the ask, or fails
+   * it.
+   */
   submit?(ask: Ask): void
-  /** The largest limit of a `sliding-log` that the store can hold without holding up others. @default no bound */
+  /**
+   * The largest limit of a `sliding-log` that the store can hold without holding up others.
+   * @default no bound
+   */
   readonly maxLogLimit?: number
-  /** How many processes use the store, as last seen; each of them enforces its share of the limits when the store is away. @default 1 */
+  /**
+   * The number of processes that use the store, as last seen. Each enforces its share of the limits
+   * while the store is away.
+   * @default 1
+   */
   readonly instances?: number
-  /** Why the store may not answer: the last failure of its connection, unless it has answered since. Its message goes to logs. */
+  /**
+   * Why the store may not answer: the last failure of its connection, unless it has answered since.
+   * Its message goes to logs.
+   */
   readonly lastFailure?: Error | undefined
   /**
-   * How long a denial may be answered from memory, in ms: changes by other processes take effect after that at the latest. For stores that
-   * answer later. @default 0, which asks the store every time
+   * The longest time (ms) that a denial may be answered from memory. Changes by other processes
+   * take effect after that at the latest. For stores that answer later. @default 0, which asks the
+   * store every time
    */
   readonly denialTtlMs?: number
-  /** The clock of a simulation, in ms: denials are remembered by it. @default a clock that never steps */
+  /**
+   * The clock of a simulation, in ms: denials are remembered by it.
+   * @default a clock that never steps
+   */
   readonly clock?: (() => number) | undefined
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
-  /** Settles what is under way and lets go of timers. The clients that users passed in stay theirs. */
+  /**
+   * Settles what is under way and lets go of timers. The clients that users passed in stay theirs.
+   */
   close?(): Promise<void>
 }

@@ -22,8 +22,9 @@ export interface BindingPolicy {
 }
 
 /**
- * The visible policy that will stop the client: of those that deny, the one that takes longest; else the one that lets
- * the fewest requests of this cost pass, then the one that resets last, then the first.
+ * The visible policy that will stop the client: of those that deny, the one that takes longest;
+ * else the one that lets the fewest requests of this cost pass, then the one that resets last, then
+ * the first.
  */
 export function bindingPolicy(
   states: readonly PolicyState[],

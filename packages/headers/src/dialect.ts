@@ -1,12 +1,15 @@
 /**
  * A family of header fields that clients read.
  *
- * - `draft-11`: `RateLimit` and `RateLimit-Policy` in the syntax of draft-ietf-httpapi-ratelimit-headers-11, which has
+ * - `draft-11`: `RateLimit` and `RateLimit-Policy` in the syntax of
+ *   draft-ietf-httpapi-ratelimit-headers-11, which has
  *   not changed since -08; `draft-8` to `draft-10` are other names for it.
  * - `draft-7`: the same two fields in the incompatible types of revision 07.
  * - `draft-6`: `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy`, as in revisions 04 to 06.
- * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, where the reset is in epoch seconds (GitHub, express-rate-limit).
- * - `legacy-delta`: the same names, where the reset is in seconds from now (what `@fastify/rate-limit` sends).
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, where the reset is in epoch seconds
+ *   (GitHub, express-rate-limit).
+ * - `legacy-delta`: the same names, where the reset is in seconds from now (what
+ *   `@fastify/rate-limit` sends).
  */
 export type Dialect =
   | 'draft-11'
@@ -21,7 +24,10 @@ export type Dialect =
 interface Syntax {
   /** The dialect under its own name. */
   readonly canonical: Dialect
-  /** Dialects of one family share field names with other meanings, so a response carries one of them at most. */
+  /**
+   * Dialects of one family share field names with other meanings, so a response carries one of them
+   * at most.
+   */
   readonly family: 'ietf' | 'legacy'
 }
 
@@ -45,8 +51,10 @@ export function isLegacy(dialect: Dialect): boolean {
 /**
  * Checks the option `headers`, once, at construction.
  *
- * @returns the dialects under their own names (`draft-9` becomes `draft-11`), as a copy in the given order
- * @throws TypeError for an unknown or repeated dialect, two IETF generations, or both meanings of `X-RateLimit-Reset`
+ * @returns the dialects under their own names (`draft-9` becomes `draft-11`), as a copy in the
+ * given order
+ * @throws TypeError for an unknown or repeated dialect, two IETF generations, or both meanings of
+ * `X-RateLimit-Reset`
  */
 export function checkDialects(value: unknown): readonly Dialect[] {
   if (!Array.isArray(value)) {

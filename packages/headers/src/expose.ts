@@ -8,8 +8,8 @@ export interface ExposeOptions {
 }
 
 /**
- * The fields that a browser may read cross-origin only when Access-Control-Expose-Headers lists them: the IETF's, then
- * the legacy ones, then Retry-After, which browsers hide as well.
+ * The fields that a browser may read cross-origin only when Access-Control-Expose-Headers lists
+ * them: the IETF's, then the legacy ones, then Retry-After, which browsers hide as well.
  */
 export function exposedHeaders(
   dialects: readonly Dialect[],
@@ -23,8 +23,9 @@ export function exposedHeaders(
 }
 
 /**
- * The application's Access-Control-Expose-Headers with our names after it, none of them twice in any case. A list with
- * a `*` stays as it is: the application already exposes what the Fetch standard lets it.
+ * The application's Access-Control-Expose-Headers with our names after it, none of them twice in
+ * any case. A list with a `*` stays as it is: the application already exposes what the Fetch
+ * standard lets it.
  */
 export function mergeExposed(existing: string | undefined, names: readonly string[]): string {
   const listed = (existing ?? '').split(',').map((name) => name.trim())

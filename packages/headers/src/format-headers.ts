@@ -5,8 +5,8 @@ import type { PolicyState } from './policy-state.ts'
 import { formatRetryAfter, longestWaitMs } from './retry-after.ts'
 
 /**
- * The header lines that tell a client where it stands: one line per field, the dialects in the given order, and one
- * Retry-After at the end, when the request is rejected and waiting helps.
+ * The header lines that tell a client where it stands: one line per field, the dialects in the
+ * given order, and one Retry-After at the end, when the request is rejected and waiting helps.
  *
  * @example
  * formatHeaders([{ name: 'default', limit: 100, windowMs: 60_000, remaining: 99, resetMs: 60_000 }], {
@@ -30,7 +30,10 @@ export function formatHeaders(
   return lines
 }
 
-/** As `formatHeaders`, without Retry-After: for whoever sets that by itself, since it is merged with one that is there. */
+/**
+ * As `formatHeaders`, without Retry-After: for whoever sets that by itself, since it is merged with
+ * one that is there.
+ */
 export function formatFields(
   states: readonly PolicyState[],
   dialects: readonly Dialect[],

@@ -14,9 +14,10 @@ export interface ParseOptions {
 }
 
 /**
- * What a response says about rate limits, in any dialect. Of several dialects the richest wins: draft-8 to draft-11,
- * then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then `X-Rate-Limit-*`. Malformed fields are ignored, as
- * the drafts demand; nothing throws. Where a field may mean two waits, it is the longer one.
+ * What a response says about rate limits, in any dialect. Of several dialects the richest wins:
+ * draft-8 to draft-11, then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then
+ * `X-Rate-Limit-*`. Malformed fields are ignored, as the drafts demand; nothing throws. Where a
+ * field may mean two waits, it is the longer one.
  *
  * @param source a `Headers`, or a record of header values such as Node's `message.headers`
  * @example
@@ -41,7 +42,8 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
 
   const state =
     parseDraft7(field('RateLimit')) ?? parseDraft6(field, nowMs) ?? parseLegacy(field, nowMs)
-  // Servers may tell the size of their policies in the new syntax, and what is left in the old one alone.
+  // Servers may tell the size of their policies in the new syntax, and what is left in the old one
+  // alone.
   if (named.length > 0) return joinByLimit(named, state)
   // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.
   const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))

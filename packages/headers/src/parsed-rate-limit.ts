@@ -1,4 +1,6 @@
-/** What a response tells about one policy. A field is `undefined` when the response does not tell. */
+/**
+ * What a response tells about one policy. A field is `undefined` when the response does not tell.
+ */
 export interface ParsedPolicy {
   /** Dialects before draft-8 have no names, but GitHub's `X-RateLimit-Resource`. */
   readonly name: string | undefined

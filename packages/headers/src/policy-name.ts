@@ -1,13 +1,16 @@
 /**
- * `illegal`: no header can carry it, so configuration must refuse it. `unusual`: legal, and worth one warning, since it
- * is not also a structured token and a tidy metric label.
+ * `illegal`: no header can carry it, so configuration must refuse it. `unusual`: legal, and worth
+ * one warning, since it is not also a structured token and a tidy metric label.
  */
 export type PolicyNameProblem = 'illegal' | 'unusual'
 
 const printableAscii = /^[\x20-\x7e]+$/
 const recommended = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/
 
-/** What is wrong with a policy's name; `undefined` when nothing is. A later draft may turn names into tokens. */
+/**
+ * What is wrong with a policy's name; `undefined` when nothing is. A later draft may turn names
+ * into tokens.
+ */
 export function policyNameProblem(name: string): PolicyNameProblem | undefined {
   if (!printableAscii.test(name)) return 'illegal'
   return recommended.test(name) ? undefined : 'unusual'

@@ -7,19 +7,32 @@ import { maxInteger } from './seconds.ts'
  */
 export interface PolicyState {
   /**
-   * Printable ASCII, not empty; see `policyNameProblem`. Such names are refused at configuration: a state that comes
-   * here with another name is left out of the fields that carry names, since altering it would invent a policy.
+   * Printable ASCII, not empty; see `policyNameProblem`. Such names are refused at configuration: a
+   * state that comes here with another name is left out of the fields that carry names, since
+   * altering it would invent a policy.
    */
   readonly name: string
-  /** Units per window. `Infinity`, or more than 15 digits: unlimited, not shown. 0 (or less): blocks everything. */
+  /**
+   * Units per window. `Infinity`, or more than 15 digits: unlimited, not shown. 0 (or less): blocks
+   * everything.
+   */
   readonly limit: number
   /** Length of the window in milliseconds; none for concurrency and for lifetime quotas. */
   readonly windowMs?: number | undefined
-  /** Units left after this request; unknown when `undefined` or NaN, and then only the policy is shown. */
+  /**
+   * Units left after this request; unknown when `undefined` or NaN, and then only the policy is
+   * shown.
+   */
   readonly remaining?: number | undefined
-  /** Milliseconds until the effective window of what remains ends; none for concurrency and for lifetime quotas. */
+  /**
+   * Milliseconds until the effective window of what remains ends; none for concurrency and for
+   * lifetime quotas.
+   */
   readonly resetMs?: number | undefined
-  /** Milliseconds until this cost would pass, read only when denied. `Infinity`: never. `undefined`: unknown. */
+  /**
+   * Milliseconds until this cost would pass, read only when denied. `Infinity`: never. `undefined`:
+   * unknown.
+   */
   readonly retryAfterMs?: number | undefined
   /** Whether this policy is one of those that deny the request. @default false */
   readonly denied?: boolean | undefined
@@ -31,7 +44,10 @@ export interface PolicyState {
   readonly unit?: string | undefined
   /** Partition key, which clients see: never the key itself, nor a plain digest of it. */
   readonly pk?: Uint8Array | undefined
-  /** Key of one parameter without a value on the policy's item, with a vendor prefix, such as `acme-shadow`. */
+  /**
+   * Key of one parameter without a value on the policy's item, with a vendor prefix, such as
+   * `acme-shadow`.
+   */
   readonly vendor?: string | undefined
 }
 

@@ -2,17 +2,19 @@ import { isBlocked, isViolated, type PolicyState } from './policy-state.ts'
 import { wholeSeconds } from './seconds.ts'
 
 /**
- * 20 days. Node's timers overflow at 2^31 ms (24.8 days) and then fire at once; axios-retry adds up to 20 % before it
- * sets one.
+ * 20 days. Node's timers overflow at 2^31 ms (24.8 days) and then fire at once; axios-retry adds up
+ * to 20 % before it sets one.
  */
 const maxRetryAfterMs = 1_728_000_000
 
 /**
- * The value of Retry-After: one whole number of seconds from 1 to 1,728,000. Zero, fractions, dates and longer delays
- * each make some client retry at once.
+ * The value of Retry-After: one whole number of seconds from 1 to 1,728,000. Zero, fractions, dates
+ * and longer delays each make some client retry at once.
  *
- * @param jitterMs only ever adds: resets synchronise clients, which add no jitter of their own to a delay they are told
- * @returns undefined when the wait is unknown, or `Infinity`: a header then would promise what cannot be
+ * @param jitterMs only ever adds: resets synchronise clients, which add no jitter of their own to a
+ * delay they are told
+ * @returns undefined when the wait is unknown, or `Infinity`: a header then would promise what
+ * cannot be
  */
 export function formatRetryAfter(
   retryAfterMs: number | undefined,
@@ -24,7 +26,10 @@ export function formatRetryAfter(
   return seconds === undefined ? undefined : `${seconds}`
 }
 
-/** How long the policies that deny make a request wait; `Infinity` when one of them never lets it pass. */
+/**
+ * How long the policies that deny make a request wait; `Infinity` when one of them never lets it
+ * pass.
+ */
 export function longestWaitMs(states: readonly PolicyState[]): number | undefined {
   let longestMs: number | undefined
   for (const state of states) {
@@ -41,9 +46,9 @@ export function policyWaitMs(state: PolicyState): number | undefined {
 }
 
 /**
- * What every reset is made from. A violated policy resets when its Retry-After says so, without jitter: a client that
- * believes the one or the other must come back at the same time. One that has no reset (concurrency) gets none: its retry
- * is only a hint.
+ * What every reset is made from. A violated policy resets when its Retry-After says so, without
+ * jitter: a client that believes the one or the other must come back at the same time. One that has
+ * no reset (concurrency) gets none: its retry is only a hint.
  */
 export function effectiveResetMs(state: PolicyState, rejected: boolean): number | undefined {
   if (isBlocked(state) || state.resetMs === undefined) return undefined

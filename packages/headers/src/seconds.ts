@@ -2,8 +2,9 @@
 export const maxInteger = 999_999_999_999_999
 
 /**
- * Milliseconds as whole seconds, rounded up and at least 1: a 0 is legal in most fields, but clients that pace
- * themselves divide by it. `undefined` when there is none, or more than a field can carry.
+ * Milliseconds as whole seconds, rounded up and at least 1: a 0 is legal in most fields, but
+ * clients that pace themselves divide by it. `undefined` when there is none, or more than a field
+ * can carry.
  */
 export function wholeSeconds(durationMs: number | undefined): number | undefined {
   if (durationMs === undefined) return undefined

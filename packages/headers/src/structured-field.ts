@@ -1,5 +1,5 @@
-// Serialisers of RFC 9651 §4.1. They answer undefined where the RFC says that serialisation fails, so that no byte
-// outside printable ASCII, and so no line break, can reach a header.
+// Serialisers of RFC 9651 §4.1. They answer undefined where the RFC says that serialisation fails,
+// so that no byte outside printable ASCII, and so no line break, can reach a header.
 
 const quote = 0x22
 const backslash = 0x5c
@@ -25,7 +25,10 @@ export function isKey(text: string): boolean {
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** A byte sequence: padded base64 (RFC 4648 §4) between colons. Written here since btoa takes text, not bytes. */
+/**
+ * A byte sequence: padded base64 (RFC 4648 §4) between colons. Written here since btoa takes text,
+ * not bytes.
+ */
 export function serialiseBytes(bytes: Uint8Array): string {
   let base64 = ''
   for (let index = 0; index < bytes.length; index += 3) {

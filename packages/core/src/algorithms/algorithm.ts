@@ -1,13 +1,13 @@
-/** What every state says of itself. */
+/** The fields that every state has. */
 export interface Counted {
   /** The limit of the last charge. */
   limit: number
 }
 
-/** What an algorithm needs to know of a policy. */
+/** The fields of a policy that algorithms read. */
 type Counting<Settings> = Settings & { readonly windowMs: number }
 
-/** What an algorithm needs to know of a check. */
+/** The fields of a check that algorithms read. */
 export interface CountingCheck<Settings> {
   readonly policy: Counting<Settings>
   readonly cost: number
@@ -22,7 +22,10 @@ export interface OwnOptions<Options, Settings> {
   readonly fields: readonly (keyof Options & string)[]
   /** The settings of a policy that counts in another way. */
   readonly neutral: Settings
-  /** Milliseconds that take the place of the option `window`. Left out by algorithms that need a window. */
+  /**
+   * Milliseconds that take the place of the option `window`. Left out by algorithms that need a
+   * window.
+   */
   windowMs?(options: Options & { window?: unknown }, at: OptionPath): number
   /**
    * Checks the options.
@@ -35,8 +38,8 @@ export interface OwnOptions<Options, Settings> {
 export type OptionPath = (field: string) => string
 
 /**
- * All that is special about an algorithm beside how it counts. Other modules ask for these traits, and never for the name
- * of an algorithm.
+ * All that is special about an algorithm beside how it counts. Other modules ask for these traits,
+ * and never for the name of an algorithm.
  */
 interface Traits<State, Options, Settings extends object> {
   /**
@@ -45,21 +48,33 @@ interface Traits<State, Options, Settings extends object> {
    * - `strikes` are taken by denials alone, and never come back
    */
   readonly counts: 'units' | 'leases' | 'strikes'
-  /** Whether each unit is kept with its time, so that a store may have to bound the limit. @default false */
+  /**
+   * True when each unit is kept with its time, so that a store may have to bound the limit.
+   * @default false
+   */
   readonly keepsEachUnit?: boolean
-  /** The name of the algorithm in the keys of a shared store: short, and unlike all others. A new name empties all counts. */
+  /**
+   * The name of the algorithm in the keys of a shared store: short, and unlike all others. A new
+   * name empties all counts.
+   */
   readonly keyName: string
-  /** What else a stored state depends on, as text for keys: `60000`. Two policies that cannot read each other's states must differ. */
+  /**
+   * The settings that a stored state depends on, as text for keys: `60000`. Two policies that
+   * cannot read each other's states must differ.
+   */
   keyShape(policy: Counting<Settings>): string
   /** The same in words, for messages: all that must agree wherever a name is used. */
   describe(policy: Counting<Settings>): string
-  /** Whether two policies of one name can share their states. @default when they are described alike */
+  /**
+   * Tells whether two policies of one name can share their states.
+   * @default when they are described alike
+   */
   agrees?(one: Counting<Settings>, other: Counting<Settings>): boolean
   /** The longest that a unit counts, in ms. */
   lifeMs(policy: Counting<Settings>): number
   /**
-   * The settings that one of `instances` processes applies when it decides alone; undefined when they stay. The
-   * limit is divided elsewhere, except of strikes.
+   * The settings that one of `instances` processes applies when it decides alone; undefined when
+   * they stay. The limit is divided elsewhere, except of strikes.
    */
   divide?(settings: Settings, instances: number): Partial<Settings> | undefined
   readonly options: OwnOptions<Options, Settings>
@@ -74,9 +89,9 @@ export interface Codec<State> {
 }
 
 /**
- * One way to count. A state belongs to one key of one policy; times are whole milliseconds, units whole numbers. The
- * functions know no clock, no randomness and no I/O; those that change the state they are given say so. Each
- * algorithm has a twin of the same name in `@sluice/redis`, in Lua.
+ * One way to count. A state belongs to one key of one policy; times are whole milliseconds, units
+ * whole numbers. The functions know no clock, no randomness and no I/O; those that change the state
+ * they are given say so. Each algorithm has a twin of the same name in `@sluice/redis`, in Lua.
  */
 export interface Algorithm<
   State extends Counted = Counted,
@@ -90,27 +105,30 @@ export interface Algorithm<
   /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
   capacityLevel?(check: CountingCheck<Settings>): number
   /**
-   * The state with stored times that lie after `now` moved to now, since the clock was set back; the same object when there
-   * are none.
+   * The state with stored times that lie after `now` moved to now, since the clock was set back;
+   * the same object when there are none.
    */
   clamp(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */
   used(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Milliseconds until no more than `target` units count, if nothing else is taken; 0 when that holds at `now`. A hint where
-   * units come back when requests end, and not with time.
+   * Milliseconds until no more than `target` units count, if nothing else is taken; 0 when that
+   * holds at `now`. A hint where units come back when requests end, and not with time.
    */
   msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
   /**
-   * The effective window of what remains (see `effectiveWindowMs`), where `used` units count; `undefined` where units do not come back
-   * with time.
+   * The effective window of what remains (see `effectiveWindowMs`), where `used` units count;
+   * `undefined` where units do not come back with time.
    */
   resetMs(
     state: State,
     check: CountingCheck<Settings>,
     at: { now: number; used: number },
   ): number | undefined
-  /** How long a request that is allowed at `now` has to be held. Left out where none ever is. */
+  /**
+   * Returns the ms that a request that is allowed at `now` has to be held. Left out by algorithms
+   * that hold none.
+   */
   delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**
    * Records `check.cost` units, asked or not, and forgets what no longer counts. Changes the state.
@@ -118,19 +136,29 @@ export interface Algorithm<
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Whether taking `check` would lose units, since no more can count. Then nothing can be given back any more that was taken until then, or it
-   * would be given back at the expense of others. Left out where `giveBack` can tell by itself.
+   * Tells whether taking `check` would lose units, since the state is at its maximum. Units that
+   * were taken before can then not be given back, since others would pay for them. Left out by
+   * algorithms whose `giveBack` can tell by itself.
    */
   overflows?(state: State, check: CountingCheck<Settings>, now: number): boolean
-  /** Gives back up to `check.cost` units that `take` named `at` and that still count; returns whether there were any. Changes the state. */
+  /**
+   * Gives back up to `check.cost` units that `take` named `at` and that still count; returns
+   * whether there were any. Changes the state.
+   */
   giveBack(
     state: State,
     check: CountingCheck<Settings>,
     times: { now: number; at: number },
   ): boolean
-  /** Prolongs the lease that `take` named `at`, where it still runs; returns whether it does. Changes the state. */
+  /**
+   * Prolongs the lease that `take` named `at`, where it still runs; returns whether it does.
+   * Changes the state.
+   */
   renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
-  /** Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be blocked. Changes the state. */
+  /**
+   * Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be
+   * blocked. Changes the state.
+   */
   block?(state: State, check: CountingCheck<Settings>, now: number): void
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: CountingCheck<Settings>): number

@@ -5,8 +5,9 @@ import { flatCodec, plainWindow } from './flat-codec.ts'
 type Check = CountingCheck<object>
 
 /**
- * `level` is in units · ms, as it was at `at`; it drains by the limit every millisecond. From `endsAt` on the bucket is empty: by the
- * limit of the last charge, so that it ends when its key does, however limits change.
+ * `level` is in units · ms, as it was at `at`; it drains by the limit every millisecond. From
+ * `endsAt` on the bucket is empty: by the limit of the last charge, so that it ends when its key
+ * does, however limits change.
  */
 export interface Bucket extends Counted {
   level: number
@@ -15,8 +16,9 @@ export interface Bucket extends Counted {
 }
 
 /**
- * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond: integers throughout, so that no part
- * of a unit is lost. Equal to a store of tokens that is refilled, and to GCRA.
+ * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond:
+ * integers throughout, so that no part of a unit is lost. Equal to a store of tokens that is
+ * refilled, and to GCRA.
  * @param own with `capacityLevel`: the level that it may be filled to, in units · ms
  */
 export function bucket<Settings extends object, Options>(
@@ -56,7 +58,8 @@ export function bucket<Settings extends object, Options>(
     take(state, check, now) {
       const before = levelAt(state, check, now)
       const level = Math.min(before + check.cost * check.policy.windowMs, capacityLevel(check))
-      // A smaller capacity, as of a request of another tier, does not forget what was taken under a larger one.
+      // A smaller capacity, as of a request of another tier, does not forget what was taken under a
+      // larger one.
       fill(state, check, { now, level: Math.max(before, level) })
       return state.endsAt
     },
@@ -69,7 +72,8 @@ export function bucket<Settings extends object, Options>(
     giveBack(state, check, { now, at }) {
       const { windowMs } = check.policy
       const level = levelAt(state, check, now)
-      // What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
+      // Units drain first in, first out, and are gone at `at`, when the bucket would have been
+      // empty.
       const undrained = (at - now) * check.limit - (check.refunded ?? 0) * windowMs
       const given = Math.min(check.cost * windowMs, level, undrained)
       if (given > 0) fill(state, check, { now, level: level - given })
@@ -81,7 +85,7 @@ export function bucket<Settings extends object, Options>(
   return self
 }
 
-/** What sets one bucket apart from another. */
+/** The traits in which buckets differ. */
 type OwnTraits<Settings extends object, Options> = Pick<
   Algorithm<Bucket, Settings, Options>,
   'keyName' | 'describe' | 'divide' | 'options' | 'delayMs'
@@ -91,7 +95,10 @@ function newBucket(): Bucket {
   return { level: 0, at: 0, endsAt: 0, limit: 0 }
 }
 
-/** How many of the units that a bucket holds are one process' of several: 1 at least, where there are any. */
+/**
+ * Returns the share of a number of units for one process of several: at least 1, unless there are
+ * none.
+ */
 export function shareOf(units: number, instances: number): number {
   return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
 }
@@ -101,7 +108,10 @@ function levelAt({ level, at, endsAt }: Bucket, { limit }: Check, now: number): 
   return now >= endsAt ? 0 : Math.max(0, level - (now - at) * limit)
 }
 
-/** Until the level is `target` at most; the bucket may end before it has drained that far, where the limit was higher once. */
+/**
+ * Until the level is `target` at most; the bucket may end before it has drained that far, where the
+ * limit was higher once.
+ */
 export function msUntilLevel(
   state: Bucket,
   check: Check,

@@ -4,9 +4,16 @@ import type { Algorithm, Counted } from './algorithm.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface ConcurrencyOptions {
-  /** `concurrency` only: how long a lease runs that nobody renews, since its process died. @default '30s' */
+  /**
+   * `concurrency` only: how long a lease runs that nobody renews, since its process died.
+   * @default '30s'
+   */
   lease?: Duration
-  /** `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request will end. @default '1s' */
+  /**
+   * `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request
+   * will end.
+   * @default '1s'
+   */
   retryAfter?: Duration
 }
 
@@ -30,7 +37,10 @@ export interface Leases extends Counted {
   nextNumber: number
 }
 
-/** Requests in flight: each holds a lease, which is given back when it ends, and expires when nobody renews it. */
+/**
+ * Requests in flight: each holds a lease, which is given back when it ends, and expires when nobody
+ * renews it.
+ */
 export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOptions> = {
   ...plainWindow,
   counts: 'leases',

@@ -1,6 +1,6 @@
 import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 
-/** What is known of a key in order to tell its effective window. */
+/** The numbers from which the effective window of a key follows. */
 interface Usage {
   /** Units that count now. */
   readonly used: number
@@ -12,8 +12,9 @@ interface Usage {
 
 /**
  * The window in which no more than what remains may be used, for clients that pace themselves:
- * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up; the whole window when nothing counts. It satisfies
- * both definitions of `t` in the drafts (time to more quota in -10, effective window in -11).
+ * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up; the whole window when
+ * nothing counts. It satisfies both definitions of `t` in the drafts (time to more quota in -10,
+ * effective window in -11).
  */
 export function effectiveWindowMs(
   { policy, limit }: CountingCheck<object>,
@@ -24,7 +25,10 @@ export function effectiveWindowMs(
   return Math.max(msToNextUnit, Math.ceil((remaining * policy.windowMs) / limit))
 }
 
-/** Units left: whole, never negative, never above the limit, also where a bucket holds more than that. */
+/**
+ * Units left: whole, never negative, never above the limit, also where a bucket holds more than
+ * that.
+ */
 export function remainingUnits(limit: number, capacity: number, used: number): number {
   return Math.min(limit, Math.max(0, capacity - used))
 }

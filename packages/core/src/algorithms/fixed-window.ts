@@ -4,7 +4,10 @@ import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
 
 export interface FixedWindowOptions {
-  /** `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at the first request. */
+  /**
+   * `fixed-window` only: windows start at whole multiples of their length since 1970 (UTC), not at
+   * the first request.
+   */
   align?: 'clock'
 }
 
@@ -21,7 +24,10 @@ export interface FixedWindow extends Counted {
   count: number
 }
 
-/** A count since the window's first charge, or since a multiple of the window when aligned to the clock. */
+/**
+ * A count since the window's first charge, or since a multiple of the window when aligned to the
+ * clock.
+ */
 export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
   ...plainWindow,
   counts: 'units',
@@ -84,7 +90,9 @@ function newWindow(): FixedWindow {
   return { startMs: -1, count: 0, limit: 0 }
 }
 
-/** What is left of a count after a refund. One that can count no more has lost units, and gives nothing back. */
+/**
+ * Returns a count after a refund. A count at its maximum has lost units, and gives nothing back.
+ */
 export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
   return count >= maxUnits(policy.windowMs) ? count : Math.max(0, count - cost)
 }

@@ -2,7 +2,9 @@ import type { Codec } from './algorithm.ts'
 
 type Flat<State> = { readonly [field in keyof State]: number }
 
-/** The codec of a state whose fields are all whole numbers, which are written in the order given. */
+/**
+ * The codec of a state whose fields are all whole numbers, which are written in the order given.
+ */
 export function flatCodec<State extends Flat<State>>(
   create: () => State,
   fields: readonly (keyof State & string)[],

@@ -5,9 +5,15 @@ import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
 import { checkUnits } from './max-units.ts'
 
 export interface LeakyBucketOptions {
-  /** `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0. @default as many as `maxDelay` lets */
+  /**
+   * `leaky-bucket` only: the most units that wait for their turn: a whole number ≥ 0.
+   * @default as many as `maxDelay` lets
+   */
   queue?: number
-  /** `leaky-bucket` only: the longest that a request is held. @default '30s'; none beside `queue` */
+  /**
+   * `leaky-bucket` only: the longest that a request is held.
+   * @default '30s'; none beside `queue`
+   */
   maxDelay?: Duration
 }
 
@@ -22,8 +28,9 @@ export interface LeakyBucketSettings {
 const longestDelayMs = 2 ** 31 - 1
 
 /**
- * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and each is held until its turn. A request
- * of n units is as n requests of one, so its last unit has to find room too.
+ * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and
+ * each is held until its turn. A request of n units is as n requests of one, so its last unit has
+ * to find room too.
  */
 export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
   LeakyBucketSettings,

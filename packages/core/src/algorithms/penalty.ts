@@ -1,10 +1,10 @@
 import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 
-/** How long a key is blocked that has collected its strikes. */
+/** The durations of the blocks of a penalty. */
 export interface PenaltySettings {
   readonly forMs: number
-  /** What each further block is longer by. */
+  /** Factor by which each further block is longer. */
   readonly factor: number
   readonly maxMs: number
 }
@@ -22,17 +22,18 @@ export interface Penalised extends Counted {
   /** When the first of them was. */
   sinceMs: number
   blockedUntil: number
-  /** How long the block was when it was set: no clock that is set back makes it longer. */
+  /** The ms of the block when it was set: a clock that is set back does not make it longer. */
   askedMs: number
-  /** How long the last block was that strikes led to; 0 for none. */
+  /** The ms of the last block that strikes led to; 0 for none. */
   penaltyMs: number
   /** The window that the strikes were counted in. */
   withinMs: number
 }
 
 /**
- * Blocks a key that has collected `limit` strikes in a window which begins with the first of them; each further time for longer, until it
- * has been quiet for as long as the last block, and a window at least. What is blocked collects nothing.
+ * Blocks a key that has collected `limit` strikes in a window which begins with the first of them;
+ * each further time for longer, until it has been quiet for as long as the last block, and a window
+ * at least. What is blocked collects nothing.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   ...plainWindow,
@@ -42,7 +43,8 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   keyShape: () => '',
   describe: ({ windowMs, penalty: settings }) =>
     settings ? `penalty within ${windowMs} ms` : 'penalty by hand',
-  // One process can block by hand what another one blocks by itself; but a shorter window would clear the strikes of a longer one.
+  // One process can block by hand what another one blocks by itself; but a shorter window would
+  // clear the strikes of a longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
   options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
   codec: flatCodec(newPenalised, [

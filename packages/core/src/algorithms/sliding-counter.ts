@@ -6,7 +6,10 @@ import { maxUnits } from './max-units.ts'
 
 type Check = CountingCheck<object>
 
-/** Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing was taken. */
+/**
+ * Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing
+ * was taken.
+ */
 export interface SlidingCounter extends Counted {
   startMs: number
   current: number
@@ -14,8 +17,9 @@ export interface SlidingCounter extends Counted {
 }
 
 /**
- * The previous window counts by the share of it that the rolling window still covers:
- * `current + ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to rounding.
+ * The previous window counts by the share of it that the rolling window still covers: `current +
+ * ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to
+ * rounding.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
   ...plainWindow,
@@ -100,8 +104,9 @@ function previousAt(state: SlidingCounter, startMs: number, windowMs: number): n
 }
 
 /**
- * How far a window must have elapsed until at most `target` of the units of the window before it still count: the least e with
- * `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) < (target + 1) · W`.
+ * How far a window must have elapsed until at most `target` of the units of the window before it
+ * still count: the least e with `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) <
+ * (target + 1) · W`.
  */
 function elapsedUntil(windowMs: number, units: number, target: number): number {
   if (units <= target) return 0

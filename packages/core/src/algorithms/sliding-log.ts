@@ -6,8 +6,8 @@ import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
   /**
-   * `sliding-log` only: times are recorded rounded up to whole multiples of this, which bounds a key to
-   * `window / resolution + 1` entries and never admits more. @default 1 ms: exact
+   * `sliding-log` only: times are recorded rounded up to whole multiples of this, which bounds a
+   * key to `window / resolution + 1` entries and never admits more. @default 1 ms: exact
    */
   resolution?: Duration
 }
@@ -20,10 +20,11 @@ export interface SlidingLogSettings {
 type Check = CountingCheck<SlidingLogSettings>
 
 /**
- * Entry i says how many units were taken at its time: its running total less that of the entry before; times ascend strictly. The last
- * entry stands by itself, since most keys have no other, and all before it in `earlier`: times and running totals in turn. Entries before
- * number `head` are dead, and `base` is the running total in front of the first live one, which may lie inside that entry when its
- * oldest units were dropped.
+ * Entry i says how many units were taken at its time: its running total less that of the entry
+ * before; times ascend strictly. The last entry stands by itself, since most keys have no other,
+ * and all before it in `earlier`: times and running totals in turn. Entries before number `head`
+ * are dead, and `base` is the running total in front of the first live one, which may lie inside
+ * that entry when its oldest units were dropped.
  */
 export interface SlidingLog extends Counted {
   /** −1 when there is no entry. */
@@ -38,8 +39,8 @@ export interface SlidingLog extends Counted {
 const none: number[] = []
 
 /**
- * Every unit with its time, exact over any rolling window (now − W, now]. Running totals answer any cost by a
- * binary search, and requests of one millisecond share an entry.
+ * Every unit with its time, exact over any rolling window (now − W, now]. Running totals answer any
+ * cost by a binary search, and requests of one millisecond share an entry.
  */
 export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOptions> = {
   ...plainWindow,
@@ -106,7 +107,8 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
     const before = state.lastMs < 0 ? 0 : state.lastTotal - state.base
-    // A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+    // A smaller limit, as of a request of another tier, does not forget what was taken under a
+    // larger one.
     const most = Math.max(maxRecorded(check), before)
     const units = Math.min(check.cost, most)
     if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
@@ -175,14 +177,18 @@ function load([limit, base, lastMs, lastTotal, ...earlier]: readonly number[]):
 }
 
 /**
- * The most units that a log records: more than the limit, so that a refund after a charge beyond it leaves what others took. A log that is
- * full has lost count of older units, and gives nothing back until some of its own have left the window.
+ * The most units that a log records: more than the limit, so that a refund after a charge beyond it
+ * leaves what others took. A log that is full has lost count of older units, and gives nothing back
+ * until some of its own have left the window.
  */
 function maxRecorded({ limit }: Check): number {
   return 2 * limit + 1
 }
 
-/** The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too early. */
+/**
+ * The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too
+ * early.
+ */
 export function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
   if (resolutionMs === 1) return now
@@ -190,7 +196,10 @@ export function recordedAt(check: Check, now: number): number {
   return beyond === 0 ? now : now - beyond + resolutionMs
 }
 
-/** Index of the first live entry whose time lies after `timeMs`; the number of entries when there is none. */
+/**
+ * Index of the first live entry whose time lies after `timeMs`; the number of entries when there is
+ * none.
+ */
 function firstAfter(state: SlidingLog, timeMs: number): number {
   let low = state.head
   let high = countOf(state)

@@ -17,7 +17,7 @@ export const algorithmNames = [
   'concurrency',
 ] as const
 
-/** What the policies of users count by. */
+/** The algorithms that policies can name. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
 /** With the one that only the option `penalty` brings. */
@@ -31,7 +31,7 @@ export interface AlgorithmOptions
     LeakyBucketOptions,
     ConcurrencyOptions {}
 
-/** What only some algorithms know, with neutral values for the others. */
+/** Settings of single algorithms, with neutral values for the others. */
 export interface AlgorithmSettings
   extends SlidingLogSettings,
     FixedWindowSettings,
@@ -40,7 +40,10 @@ export interface AlgorithmSettings
     ConcurrencySettings,
     PenaltyOwnSettings {}
 
-/** An algorithm as others see it: it counts for any policy, and its options are settings that it adds. */
+/**
+ * An algorithm as others see it: it counts for any policy, and its options are settings that it
+ * adds.
+ */
 type AnyAlgorithm = Omit<Algorithm<Counted, AlgorithmSettings>, 'options'> & {
   readonly options: OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>
 }
@@ -56,7 +59,7 @@ export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
   penalty,
 }
 
-/** How a policy counts: ask its traits, and never for its name. */
+/** Returns the algorithm of a policy. Ask for its traits, and never for its name. */
 export function algorithmOf({ algorithm }: { readonly algorithm: CountingName }): AnyAlgorithm {
   return algorithms[algorithm]
 }

@@ -4,7 +4,10 @@ import { type Bucket, bucket, shareOf } from './bucket.ts'
 import { checkUnits } from './max-units.ts'
 
 export interface TokenBucketOptions {
-  /** `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1. @default the limit */
+  /**
+   * `token-bucket` only: units that may be taken at once after a pause: a whole number ≥ 1.
+   * @default the limit
+   */
   burst?: number
 }
 

@@ -1,6 +1,9 @@
 import type { Check } from '../check.ts'
 
-/** Values by policy and key. It keeps between `size` and twice `size` of them, and drops the oldest first. */
+/**
+ * Values by policy and key. It keeps between `size` and twice `size` of them, and drops the oldest
+ * first.
+ */
 export class CheckMap<Value> {
   readonly #size: number
   #count = 0
@@ -11,7 +14,7 @@ export class CheckMap<Value> {
     this.#size = size
   }
 
-  /** Whether nothing was set for a long time, or at all. */
+  /** True when no value is kept. */
   get isEmpty(): boolean {
     return this.#young.size === 0 && this.#old.size === 0
   }

@@ -35,8 +35,9 @@ interface Denial {
 const maxDenials = 10_000
 
 /**
- * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a policy has denied a key, it denies the key until
- * `retryAfterMs` have passed, unless units are given back, the key is reset, or the limit is raised. Changes by this process count at once,
+ * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a
+ * policy has denied a key, it denies the key until `retryAfterMs` have passed, unless units are
+ * given back, the key is reset, or the limit is raised. Changes by this process count at once,
  * those by other processes after `Store.denialTtlMs` at the latest.
  */
 export class Denials {
@@ -44,7 +45,6 @@ export class Denials {
   /** The clock of a simulation. */
   readonly #simulated: (() => number) | undefined
   readonly #denials = new CheckMap<Denial>(maxDenials)
-  /** The number of the last change of a key. */
   readonly #changed = new CheckMap<number>(maxDenials)
   readonly #strikes: Strikes
   #changes = 0
@@ -55,7 +55,10 @@ export class Denials {
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
-  /** Returns the outcomes of a request that is denied for certain; `undefined` when the store has to be asked. */
+  /**
+   * Returns the outcomes of a request that is denied for certain; `undefined` when the store has to
+   * be asked.
+   */
   answer(op: StoreOp, checks: readonly Check[]): readonly Outcome[] | undefined {
     const outcomes = op === 'consume' ? this.#answerHere(checks) : undefined
     if (outcomes) return outcomes
@@ -111,7 +114,10 @@ export class Denials {
     this.#denials.clear()
   }
 
-  /** Has the store count strikes. Strikes that are lost, since the store failed, make a block come later. */
+  /**
+   * Has the store count strikes. Strikes that are lost, since the store failed, make a block come
+   * later.
+   */
   async #charge(store: Store, check: Check): Promise<void> {
     try {
       const [outcome] = await store.apply('charge', [check])
@@ -144,7 +150,10 @@ export class Denials {
     return undefined
   }
 
-  /** Counts a denial against the penalties of a request. Returns false when the store has to be asked about these penalties. */
+  /**
+   * Counts a denial against the penalties of a request. Returns false when the store has to be
+   * asked about these penalties.
+   */
   #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
     let struck: Check[] | undefined
     for (const check of checks) {
@@ -182,7 +191,9 @@ export class Denials {
     return elapsedMs >= 0 && elapsedMs < Math.min(outcome.retryAfterMs, this.#ttlMs)
   }
 
-  /** The outcomes of the denied request, as of now. What nobody knows of this request is left open. */
+  /**
+   * The outcomes of the denied request, as of now. What nobody knows of this request is left open.
+   */
   #retell(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
     const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
     return checks.map((check) => {
@@ -210,8 +221,8 @@ export function denialsOf(store: Store): Denials | undefined {
 }
 
 /**
- * Applies an operation that changes keys, and forgets their denials: when the store is asked, and, unless the operation only takes units, when
- * the store has answered.
+ * Applies an operation that changes keys, and forgets their denials: when the store is asked, and,
+ * unless the operation only takes units, when the store has answered.
  */
 export function applyChange(
   store: Store,
@@ -229,7 +240,9 @@ export function applyChange(
   return outcomes
 }
 
-/** Returns the index of the check that a denial has for the policy and key of another; −1 for none. */
+/**
+ * Returns the index of the check that a denial has for the policy and key of another; −1 for none.
+ */
 function indexOf({ checks }: Denial, { policy, key }: Check): number {
   for (let index = 0; index < checks.length; index += 1) {
     const check = checks[index]
@@ -254,7 +267,10 @@ function isLasting({ policy }: Outcome): boolean {
   return algorithmOf(policy).counts !== 'leases' && !mustBeCounted({ policy })
 }
 
-/** Whether the store has to count each denial at once. Strikes may reach the store later, several in one charge. */
+/**
+ * Returns true when the store has to count each denial at once. Strikes may reach the store later,
+ * several in one charge.
+ */
 function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
   return policy.countDenied && !countsStrikes(policy)
 }
@@ -263,7 +279,10 @@ function countsStrikes(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
 
-/** A denial as of now. For a higher cost than the denied one, its wait is the least; it is `Infinity` when no wait helps. */
+/**
+ * A denial as of now. For a higher cost than the denied one, its wait is the least; it is
+ * `Infinity` when no wait helps.
+ */
 function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome {
   const { policy, limit, remaining, resetMs, retryAfterMs, receipt } = outcome
   const never = check.cost > algorithmOf(check.policy).capacity(check)

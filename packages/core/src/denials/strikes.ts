@@ -21,8 +21,8 @@ const maxTallies = 10_000
 const maxUntold = 10_000
 
 /**
- * Counts denials that were answered from memory and are strikes for a penalty. The store is told of them in bulk, so a flood that costs the
- * store nothing leads to a block all the same.
+ * Counts denials that were answered from memory and are strikes for a penalty. The store is told of
+ * them in bulk, so a flood that costs the store nothing leads to a block all the same.
  */
 export class Strikes {
   readonly #ttlMs: number
@@ -32,7 +32,10 @@ export class Strikes {
   #timer: number | { unref?(): void } | undefined
   #dueAt = Number.POSITIVE_INFINITY
 
-  /** @param ttlMs the longest delay until the store is told; a tenth of the penalty's window, where that is shorter */
+  /**
+   * @param ttlMs the longest delay until the store is told; a tenth of the penalty's window, where
+   * that is shorter
+   */
   constructor(ttlMs: number, charge: Charge) {
     this.#ttlMs = ttlMs
     this.#charge = charge
@@ -45,8 +48,9 @@ export class Strikes {
   }
 
   /**
-   * Tells whether the next strike leads to a block, as far as is known. The request that causes it asks the store, which knows how long the
-   * block lasts. Requests that come before the answer are answered from memory.
+   * Tells whether the next strike leads to a block, as far as is known. The request that causes it
+   * asks the store, which knows how long the block lasts. Requests that come before the answer are
+   * answered from memory.
    */
   isNextLast(check: Check): boolean {
     const tally = this.#tallyOf(check)

@@ -10,8 +10,9 @@ import type { States } from './states.ts'
 type Operation = (states: States, checks: readonly Check[], now: number) => readonly Outcome[]
 
 /**
- * The decision over the checks of one request, for any backend: one synchronous step that reads and changes the states. `now` is in ms
- * since the epoch, by the clock of the store. Outcomes stand in the order of the checks.
+ * The decision over the checks of one request, for any backend: one synchronous step that reads and
+ * changes the states. `now` is in ms since the epoch, by the clock of the store. Outcomes stand in
+ * the order of the checks.
  */
 export const engine: { readonly [op in StoreOp]: Operation } = {
   consume,
@@ -47,19 +48,22 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   }
   const { changes } = states
   return found.map((one) =>
-    // What makes room for one check may have dropped the key of another.
+    // Making room for one check may have dropped the key of another.
     taken(states, states.changes === changes ? one : { ...one, state: states.get(one.check, now) }),
   )
 }
 
-/** What a check comes to when its request is denied: charged only where denials count. */
+/**
+ * The outcome of a check whose request is denied. It is charged only when its policy counts
+ * denials.
+ */
 function denied(states: States, found: Found, wait: number): Outcome {
   const { check, now } = found
   if (!check.policy.countDenied || !leavesTrace(check)) {
     return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   }
   const state = take(states, found).state
-  // Where there is no room to count, nothing came of it.
+  // A store without room for the key has counted nothing.
   const isKept = algorithmOf(check.policy).counts !== 'strikes' || states.get(check, now) === state
   if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
   const counter = { algorithm: algorithmOf(check.policy), state }
@@ -158,7 +162,10 @@ function block(states: States, check: Check, now: number): Outcome {
   )
 }
 
-/** What a key has taken, with no time in it later than `now`; it stays the same object, since receipts know it. */
+/**
+ * The state of a key, with no time in it later than `now`. It stays the same object, since receipts
+ * refer to it.
+ */
 function stateOf(states: States, check: Check, now: number): Counted | undefined {
   const state = states.get(check, now)
   if (!state) return undefined
@@ -168,7 +175,7 @@ function stateOf(states: States, check: Check, now: number): Counted | undefined
 
 interface Taken {
   readonly state: Counted
-  /** What a refund has to name. */
+  /** The time or lease number that a refund has to name. */
   readonly at: number
   readonly incarnation: unknown
 }
@@ -181,7 +188,8 @@ function take(states: States, found: Found): Taken {
   if (!algorithm.overflows?.(state, check, now)) {
     return { state, at: algorithm.take(state, check, now), incarnation }
   }
-  // Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+  // Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this
+  // one's neither.
   const next = Object.assign(states.begin(check, now), state)
   return { state: next, at: algorithm.take(next, check, now), incarnation }
 }

@@ -3,13 +3,16 @@ import { remainingUnits } from '../algorithms/effective-window.ts'
 import type { Check, Receipt } from '../check.ts'
 import type { Outcome } from '../store.ts'
 
-/** What one key of one policy has taken: a state, and the algorithm that understands it. */
+/** The state of one key, and the algorithm that understands it. */
 export interface Counter<State extends Counted = Counted> {
   readonly algorithm: Algorithm<State>
   readonly state: State
 }
 
-/** How long `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when they never will. */
+/**
+ * Returns the ms that `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when
+ * they never will.
+ */
 export function waitMs({ algorithm, state }: Counter, check: Check, now: number): number {
   const { cost, limit } = check
   if (limit === 0) return Number.POSITIVE_INFINITY
@@ -18,12 +21,12 @@ export function waitMs({ algorithm, state }: Counter, check: Check, now: number)
   return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: most - cost })
 }
 
-/** How long `check` is held when it is allowed: to be asked before its units are taken. */
+/** Returns the ms that `check` is held when it is allowed. Call it before its units are taken. */
 export function delayOf({ algorithm, state }: Counter, check: Check, now: number): number {
   return algorithm.delayMs ? algorithm.delayMs(state, check, now) : 0
 }
 
-/** What an outcome tells that is not read from the state after the charge. */
+/** The parts of an outcome that are not read from the state after the charge. */
 export interface OutcomeParts {
   readonly now: number
   readonly retryAfterMs: number
@@ -32,7 +35,10 @@ export interface OutcomeParts {
   readonly receipt?: Receipt | undefined
 }
 
-/** The outcome of a check whose wait is known, read from the state as it is: after the charge, where one was made. */
+/**
+ * The outcome of a check whose wait is known, read from the state as it is: after the charge, where
+ * one was made.
+ */
 export function outcomeOf(
   { algorithm, state }: Counter,
   check: Check,
@@ -52,7 +58,10 @@ export function outcomeOf(
   }
 }
 
-/** Whether taking `check` leaves a trace: nothing is written for cost 0, nor where everything is blocked anyway. */
+/**
+ * Tells whether taking `check` writes anything: cost 0 writes nothing, and neither does limit 0,
+ * which blocks everything.
+ */
 export function leavesTrace(check: Check): boolean {
   return check.cost > 0 && check.limit > 0
 }

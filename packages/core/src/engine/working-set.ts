@@ -5,7 +5,10 @@ import { warnOnce } from '../options/warn.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { States } from './states.ts'
 
-/** Format of stored states. Raise it together with a name in keys, never alone: processes of a rolling deploy read both. */
+/**
+ * Format of stored states. Raise it together with a name in keys, never alone: processes of a
+ * rolling deploy read both.
+ */
 const version = 1
 
 interface Entry {
@@ -18,15 +21,15 @@ interface Entry {
 export interface ChangedState {
   /** As `stateKey` gives it. */
   readonly key: string
-  /** What to store; `undefined`: delete the key. */
+  /** The text to store; `undefined` to delete the key. */
   readonly text: string | undefined
   /** From when the state is the same as none, in ms since the epoch. */
   readonly endsAt: number
 }
 
 /**
- * The states that an asynchronous backend has loaded for one batch: it locks the keys in sorted order, loads them, lets the engine decide,
- * writes what `changed` returns, and commits.
+ * The states that an asynchronous backend has loaded for one batch: it locks the keys in sorted
+ * order, loads them, lets the engine decide, writes what `changed` returns, and commits.
  */
 export class WorkingSet implements States {
   changes = 0
@@ -100,7 +103,10 @@ export class WorkingSet implements States {
   }
 }
 
-/** All that tells one state from another, as text: the policy, what its states depend on, and the key. It contains the identity. */
+/**
+ * All that tells one state from another, as text: the policy, what its states depend on, and the
+ * key. It contains the identity.
+ */
 export function stateKey({ policy, key }: Check): string {
   const { keyName, keyShape } = algorithmOf(policy)
   return `${policy.id}~${keyName}-${keyShape(policy)}:${key}`

@@ -2,7 +2,10 @@ import type { Check } from '../check.ts'
 import type { Policy } from '../policy/policy.ts'
 import { placeOf } from '../runtime/hash.ts'
 
-/** Whether a check is only evaluated: as the check says itself, or by the place of its key, which is another for each policy. */
+/**
+ * Tells whether a check is only evaluated: by the check itself, or by the hash of its policy and
+ * key.
+ */
 function isInShadow({ policy, key, shadow }: Check): boolean {
   return shadow ?? isKeyInShadow(policy, key)
 }

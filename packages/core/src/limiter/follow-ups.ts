@@ -10,8 +10,9 @@ import { processWide } from '../runtime/process-wide.ts'
 
 export interface RefundOptions {
   /**
-   * How many units each policy gives back at most, a whole number ≥ 0: for callers that reserve an estimate and return the rest. The refunds of one
-   * decision never give back more than it took. A lease of a `concurrency` policy has no parts, so it stays until it is released.
+   * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an
+   * estimate and return the rest. The refunds of one decision never give back more than it took. A
+   * lease of a `concurrency` policy has no parts, so it stays until it is released.
    * @default all that is left
    */
   units?: number
@@ -19,13 +20,19 @@ export interface RefundOptions {
   policies?: readonly Policy[]
 }
 
-/** Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the decision. */
+/**
+ * Units of each receipt that were given back, by whichever limiter, and whoever holds copies of the
+ * decision.
+ */
 const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
-/** What a decision took and has not given back. */
+/** A check whose units a decision took and has not given back. */
 type Held = Check & { readonly receipt: Receipt }
 
-/** Refunds, releases and renews what decisions hold, in the policies that are enforced and in those in shadow. */
+/**
+ * Refunds, releases and renews what decisions hold, in the policies that are enforced and in those
+ * in shadow.
+ */
 export class FollowUps {
   readonly #access: StoreAccess
   readonly #caller: Caller

@@ -17,21 +17,31 @@ import { type Observers, observerFields } from './observers.ts'
 
 /** The options of a limiter beside its policies. */
 export interface LimiterSettings extends Observers {
-  /** Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a request. @default none */
+  /**
+   * Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a
+   * request.
+   * @default none
+   */
   penalty?: PenaltyOptions
-  /** Where counts live. @default memoryStore() */
+  /** The store of the counts. @default memoryStore() */
   store?: Store
-  /** What happens while the store fails. @default 'fallback' */
+  /** The mode while the store fails. @default 'fallback' */
   failureMode?: FailureMode
-  /** The longest that a request waits for the store, in ms, before the failure mode decides: 1 to 60,000. @default 100 */
+  /**
+   * The longest that a request waits for the store, in ms, before the failure mode decides: 1 to
+   * 60,000.
+   * @default 100
+   */
   deadlineMs?: number
   /**
-   * Where is counted while the store fails: `memoryStore({ maxKeys })`, for another bound than its 100,000 keys. All limiters of a store share it.
+   * Memory store used while the store is unavailable, such as `memoryStore({ maxKeys })` for
+   * another bound than 100,000 keys. All limiters of a store share it.
    * @default memoryStore()
    */
   fallback?: MemoryStore
   /**
-   * How many processes share the limits: each of them enforces its share while the store fails. 1 to 1,000,000.
+   * The number of processes that share the limits, 1 to 1,000,000. Each enforces its share while
+   * the store fails.
    * @default as many as the store has seen, 1 before it has seen any
    */
   instances?: number
@@ -40,10 +50,13 @@ export interface LimiterSettings extends Observers {
 /** Fields that are left out. */
 export type Without<Field extends string> = { [field in Field]?: never }
 
-/** Those that are shorthand for a single policy; `failureMode` is the limiter's. */
+/** The fields that are shorthand for a single policy; `failureMode` is the limiter's. */
 type Shorthand = Exclude<keyof PolicyFields, 'failureMode'>
 
-/** `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. A `penalty` alone needs neither. */
+/**
+ * `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. A
+ * `penalty` alone needs neither.
+ */
 export type LimiterOptions = LimiterSettings &
   (
     | (PolicyOptions & Without<'policies'>)
@@ -134,8 +147,8 @@ function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
 }
 
 /**
- * Checks policies that are decided together. A request that waits in a queue would hold a lease all the while, and so keep others from
- * running.
+ * Checks policies that are decided together. A request that waits in a queue would hold a lease all
+ * the while, and so keep others from running.
  * @throws SluiceError when two have one name, or work against each other
  */
 export function checkTogether(policies: readonly Policy[]): void {
@@ -157,8 +170,8 @@ export function checkTogether(policies: readonly Policy[]): void {
 }
 
 /**
- * The policies of options, each with the way to it for messages ('' at the top level): those listed, or the one that the top-level
- * fields are shorthand for.
+ * The policies of options, each with the way to it for messages ('' at the top level): those
+ * listed, or the one that the top-level fields are shorthand for.
  * @typeParam P the options of a policy, which a layer above may have widened
  */
 export function policyList<P extends object>(

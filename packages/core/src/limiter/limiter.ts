@@ -2,19 +2,17 @@ import { algorithmOf } from '../algorithms/table.ts'
 import { type Check, maxKeyLength } from '../check.ts'
 import { type Decision, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials.ts'
-import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
+import { accessTo } from '../resilience/access-to.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
-import { StoreAccess } from '../resilience/store-access.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { processWide } from '../runtime/process-wide.ts'
-import type { Store, StoreOp } from '../store.ts'
+import type { StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
 import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
@@ -29,60 +27,81 @@ export interface CostOptions {
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
   readonly policies: readonly Policy[]
-  /** What blocks keys, decided with the policies; `undefined` without the option `penalty`. */
+  /**
+   * The policy that blocks keys, decided with the others; `undefined` without the option `penalty`.
+   */
   readonly penalty: Policy | undefined
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
   /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
   peek(key: string, options?: CostOptions): Promise<Decision>
-  /** Takes units without asking, for costs that are known afterwards. The decision is always allowed. */
+  /**
+   * Takes units without asking, for costs that are known afterwards. The decision is always
+   * allowed.
+   */
   charge(key: string, options?: CostOptions): Promise<Decision>
   /**
-   * Gives back what a decision took, or `units` of it, as far as it still counts. It gives back each unit at most once, and nothing after a reset
-   * or in a later window.
+   * Gives back what a decision took, or `units` of it, as far as it still counts. It gives back
+   * each unit at most once, and nothing after a reset or in a later window.
    * @example
    * const decision = await limiter.consume('user:42', { cost: estimate })
    * await limiter.refund(decision, { units: estimate - used })
-   * @returns whether the store gave anything back: false for a decision that took nothing or was refunded before, and when the store failed
+   * @returns whether the store gave anything back: false for a decision that took nothing or was
+   * refunded before, and when the store failed
    */
   refund(decision: Decision, options?: RefundOptions): Promise<boolean>
   /**
-   * Ends the leases of a decision by `concurrency` policies, when its request is over; at most once. What its other policies
-   * took stays taken.
-   * @returns whether a lease still ran: false for a decision without leases, one that was released before, and when the store failed
+   * Ends the leases of a decision by `concurrency` policies, when its request is over; at most
+   * once. What its other policies took stays taken.
+   * @returns whether a lease still ran: false for a decision without leases, one that was released
+   * before, and when the store failed
    */
   release(decision: Decision): Promise<boolean>
   /**
-   * Prolongs the leases of a decision whose request is still under way: call it several times a `lease`.
+   * Prolongs the leases of a decision whose request is still under way: call it several times a
+   * `lease`.
    * @returns whether all of them still ran; false for a decision without leases too
    */
   renew(decision: Decision): Promise<boolean>
   /**
-   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since nothing stands in for that.
-   * @returns whether there was anything: false for a key that has taken nothing that still counts and is not blocked, such as a misspelt one
+   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since
+   * nothing stands in for that.
+   * @returns whether there was anything: false for a key that has taken nothing that still counts
+   * and is not blocked, such as a misspelt one
    */
   reset(key: string): Promise<boolean>
   /**
-   * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`, or ms, ten years at most. Other processes on
-   * the store obey too. Rejects without the option `penalty`, and when the store failed. `reset` lifts it.
+   * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`,
+   * or ms, ten years at most. Other processes on the store obey too. Rejects without the option
+   * `penalty`, and when the store failed. `reset` lifts it.
    * @returns whether it took the place of a block that was in force
    */
   block(key: string, duration: Duration): Promise<boolean>
   /**
-   * `consume` for callers that resolve a key, a cost and a limit for each policy themselves. Synchronous when the store is.
-   * The checks are trusted: build them from `policies`. Neither `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does
-   * it by `notifyDecided`.
-   * @param request for which it is asked, where other limiters of the store, or other calls, may be asked for it too: it waits for a store that
-   * does not answer for one deadline in all
+   * `consume` for callers that resolve a key, a cost and a limit for each policy themselves.
+   * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
+   * `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does it
+   * by `notifyDecided`.
+   * @param request for which it is asked, where other limiters of the store, or other calls, may be
+   * asked for it too: it waits for a store that does not answer for one deadline in all
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
   /** `charge` for the same callers: takes the units of the checks without asking. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
-  /** `reset` for the same callers: forgets what the keys of the checks have taken, lifts their blocks, and says whether anything was there. */
+  /**
+   * `reset` for the same callers: forgets what the keys of the checks have taken, lifts their
+   * blocks, and says whether anything was there.
+   */
   resetChecks(checks: readonly Check[]): Promise<boolean>
-  /** Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost of one strike. Nobody waits for it. */
+  /**
+   * Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost
+   * of one strike. Nobody waits for it.
+   */
   strike(check: Check): void
-  /** How the store is for all limiters of this process that share it, and what has happened so far: for a health check, or metrics. */
+  /**
+   * The health of the store for all limiters of this process that share it, and its counters: for a
+   * health check, or metrics.
+   */
   storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
@@ -149,7 +168,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
-  /** A request that is denied would not exist for the policies in shadow either. Nobody waits for those. */
+  /**
+   * A request that is denied would not exist for the policies in shadow either. Nobody waits for
+   * those.
+   */
   function followed(decision: Decision, shadows: readonly Check[]): Decision {
     if (!decision.allowed) return decision
     return withShadow(decision, new ShadowRun(shadows.map((check) => ask('consume', [check]))))
@@ -215,7 +237,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 }
 
-/** What a function comes to, as a promise: its own, where it gives one, since an async function would wrap it in another. */
+/**
+ * Returns the result of a function as a promise. An async function would wrap the function's own
+ * promise in another.
+ */
 function promised<T>(work: () => MaybePromise<T>): Promise<T> {
   try {
     const value = work()
@@ -261,26 +286,4 @@ function storeError(error: unknown): SluiceError {
   return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
     cause: error,
   })
-}
-
-const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object, StoreAccess>())
-
-/**
- * Returns the access to a store. All limiters of a store share it, and all stores that count in the same place.
- * @param memory the fallback; the first limiter that names one decides for all
- * @throws SluiceError when another fallback is in use already
- */
-function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
-  const space = store.space ?? store
-  const known = accesses.get(space)
-  if (known && memory && known.memory !== memory) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
-    )
-  }
-  const access = known ?? new StoreAccess(memory ?? memoryStore())
-  accesses.set(space, access)
-  access.listenTo(store)
-  return access
 }

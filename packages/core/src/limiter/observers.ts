@@ -12,28 +12,46 @@ import { divideChecks } from './divide-checks.ts'
 interface EventSource<Request = unknown> {
   /** The framework's request; `undefined` where code called a limiter itself. */
   readonly request: Request | undefined
-  /** Method and pattern of its route, `GET /users/:id`, or its rule in `routes`; `undefined` while no route is matched. */
+  /**
+   * Method and pattern of its route, `GET /users/:id`, or its rule in `routes`; `undefined` while
+   * no route is matched.
+   */
   readonly route: string | undefined
 }
 
 /** A request that was decided. */
 export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly decision: Decision
-  /** The policies that were asked, each with its key, in the order of the outcomes. Redact keys before they reach a log. */
+  /**
+   * The policies that were asked, each with its key, in the order of the outcomes. Redact keys
+   * before they reach a log.
+   */
   readonly checks: readonly Check[]
-  /** The policy that denies for the longest; where none denies, the one with the fewest units left; `undefined` where none was asked. */
+  /**
+   * The policy that denies for the longest; where none denies, the one with the fewest units left;
+   * `undefined` where none was asked.
+   */
   readonly policy: Policy | undefined
-  /** The key that `policy` counted, as its resolver found it: an address, an API key or a user. Redact it before it reaches a log. */
+  /**
+   * The key that `policy` counted, as its resolver found it: an address, an API key or a user.
+   * Redact it before it reaches a log.
+   */
   readonly key: string | undefined
 }
 
-/** What the policies in shadow came to for a request that the enforced ones let pass. */
+/** The outcomes of the policies in shadow, for a request that the enforced policies let pass. */
 export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
-  /** What was answered to the request. */
+  /** The decision of the request. */
   readonly decision: Decision
-  /** One for each policy in shadow, each judged alone; `allowed: false`: it would have denied. Left out where the store failed. */
+  /**
+   * One for each policy in shadow, each judged alone; `allowed: false`: it would have denied. Left
+   * out where the store failed.
+   */
   readonly outcomes: readonly Outcome[]
-  /** What was asked, in the order of the outcomes. The keys are the identities themselves: redact them before they reach a log. */
+  /**
+   * The checks, in the order of the outcomes. The keys are the identities themselves: redact them
+   * before they reach a log.
+   */
   readonly checks: readonly Check[]
 }
 
@@ -50,21 +68,37 @@ export interface InvalidEvent {
   readonly message: string
 }
 
-/** Called as things happen; what an observer throws is reported once as a warning, and changes no decision. */
+/**
+ * Called as things happen; what an observer throws is reported once as a warning, and changes no
+ * decision.
+ */
 export interface Observers<Request = unknown> {
   /**
-   * Called once for each decision, allowed or denied, with the request, its route, the policy that decides and the key: the place to log denials.
+   * Called once for each decision, allowed or denied, with the request, its route, the policy that
+   * decides and the key: the place to log denials.
    * @example
    * onDecision: ({ decision, request, policy, key }) => { if (!decision.allowed) request?.log.warn({ policy: policy?.name, key: redact(key) }) }
    */
   onDecision?(event: DecisionEvent<Request>): void
-  /** Called once for each request with policies in shadow, when it is known what they would have done. */
+  /**
+   * Called once for each request with policies in shadow, when it is known what they would have
+   * done.
+   */
   onShadow?(event: ShadowEvent<Request>): void
-  /** Called for each check that the store failed, with an error whose `code` says why. Without it the first failure is a warning. */
+  /**
+   * Called for each check that the store failed, with an error whose `code` says why. Without it
+   * the first failure is a warning.
+   */
   onStoreError?(event: StoreErrorEvent): void
-  /** Called when a function of yours yields a value that cannot be used, and a default stood in. Without it the first one is a warning. */
+  /**
+   * Called when a function of yours yields a value that cannot be used, and a default stood in.
+   * Without it the first one is a warning.
+   */
   onInvalid?(event: InvalidEvent): void
-  /** Called when a deadline is missed, the circuit breaker changes, or the fallback begins or ends. All limiters on a store share these events. */
+  /**
+   * Called when a deadline is missed, the circuit breaker changes, or the fallback begins or ends.
+   * All limiters on a store share these events.
+   */
   onResilience?(event: ResilienceEvent): void
 }
 
@@ -83,7 +117,10 @@ export interface Told<Request> extends EventSource<Request> {
   readonly checks: readonly Check[]
 }
 
-/** Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it only where somebody observes. */
+/**
+ * Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it
+ * only where somebody observes.
+ */
 export function notifyDecided<Request>(
   { onDecision, onShadow }: Pick<Observers<Request>, 'onDecision' | 'onShadow'>,
   { decision, checks: asked, request, route }: Told<Request>,

@@ -3,7 +3,10 @@ import { type Decision, decisionOf } from '../decision.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Outcome } from '../store.ts'
 
-/** Asks about the checks that have a limit, and puts those of unlimited policies, about which no store is asked, in their places. */
+/**
+ * Asks about the checks that have a limit, and puts those of unlimited policies, about which no
+ * store is asked, in their places.
+ */
 export function askLimited(
   checks: readonly Check[],
   ask: (limited: readonly Check[]) => MaybePromise<Decision>,

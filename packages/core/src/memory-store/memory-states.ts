@@ -9,8 +9,8 @@ import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
 /**
- * The keys of one policy, each with what it has taken: a state, whose identity is the incarnation of its key. There are many, so a key costs
- * its state and its place in the map, and nothing else.
+ * The keys of one policy, each with what it has taken: a state, whose identity is the incarnation
+ * of its key. There are many, so a key costs its state and its place in the map, and nothing else.
  */
 interface Table {
   readonly policy: Policy
@@ -29,7 +29,7 @@ const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
 
-/** What the keys of a memory store have taken: found by policy and key, bounded in number. */
+/** The states of a memory store, by policy and key, bounded in number. */
 export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
@@ -55,7 +55,10 @@ export class MemoryStates implements States {
     return this.#changes
   }
 
-  /** The state that counts for a check: that of its key, or, when nothing can make room for one, of its overflow bucket. */
+  /**
+   * The state that counts for a check: that of its key, or, when nothing can make room for one, of
+   * its overflow bucket.
+   */
   get(check: Check, now: number): Counted | undefined {
     const own = this.#known(check)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
@@ -99,7 +102,10 @@ export class MemoryStates implements States {
     return state
   }
 
-  /** Looks at two keys for every new one, so that what has expired goes without a timer and without a pause. */
+  /**
+   * Looks at two keys for every new one, so that what has expired goes without a timer and without
+   * a pause.
+   */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
       const entry = this.#next()
@@ -108,7 +114,9 @@ export class MemoryStates implements States {
     }
   }
 
-  /** An expired key of the next few, else the least used one; none when all of them are exhausted. */
+  /**
+   * An expired key of the next few, else the least used one; none when all of them are exhausted.
+   */
   #dispensable(now: number): Entry | undefined {
     let least: Entry | undefined
     let leastShare = 1
@@ -184,7 +192,10 @@ function lastCheck({ table: { policy }, key, state }: Entry): Check {
   return { policy, key, cost: 0, limit: state.limit }
 }
 
-/** For the strikes of one key another one must not be blocked: where there is no room, they are not counted. */
+/**
+ * For the strikes of one key another one must not be blocked: where there is no room, they are not
+ * counted.
+ */
 function sharesBuckets({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
 }
@@ -195,8 +206,8 @@ function overflowKey({ policy, key }: Check): string {
 }
 
 /**
- * The key itself up to 256 characters; else its SHA-256, padded to 257, so that a long key takes no more room and meets
- * no short one.
+ * The key itself up to 256 characters; else its SHA-256, padded to 257, so that a long key takes no
+ * more room and meets no short one.
  */
 function boundedKey(key: string): string {
   if (key.length <= longestKey) return key

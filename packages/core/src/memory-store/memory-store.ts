@@ -7,8 +7,9 @@ import { MemoryStates } from './memory-states.ts'
 
 export interface MemoryStoreOptions {
   /**
-   * The most keys that are held. At the cap, expired ones go first, then the least used of a sample; one that is
-   * exhausted never goes: when a whole sample is, new keys share one of 64 overflow buckets.
+   * The most keys that are held. At the cap, expired ones go first, then the least used of a
+   * sample; one that is exhausted never goes: when a whole sample is, new keys share one of 64
+   * overflow buckets.
    * @default 100_000
    */
   maxKeys?: number
@@ -21,7 +22,9 @@ export interface MemoryStore extends Store {
   readonly size: number
 }
 
-/** Counts in memory. The clock is `Date.now()`, read at each call, so that a faked one is obeyed. */
+/**
+ * Counts in memory. The clock is `Date.now()`, read at each call, so that a faked one is obeyed.
+ */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   knownFields(options, 'memoryStore', ['maxKeys'])
   const states = new MemoryStates(
@@ -39,7 +42,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 const made = processWide('@sluice/core/memory-stores/1', () => new WeakSet<object>())
 
-/** Whether a store was made here, and so is bounded and answers at once. */
+/** Tells whether a store was made by `memoryStore`, and so is bounded and answers at once. */
 export function isMemoryStore(store: unknown): store is MemoryStore {
   return typeof store === 'object' && store !== null && made.has(store)
 }

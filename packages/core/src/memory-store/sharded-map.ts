@@ -1,17 +1,19 @@
 import { fnv1a } from '../runtime/hash.ts'
 
 const shards = 64
-/** Characters from the end that choose the shard: what tells addresses, numbers and digests apart. */
+/**
+ * Characters from the end that choose the shard: what tells addresses, numbers and digests apart.
+ */
 const significant = 8
 
 /**
- * A map in many small ones: a map grows by being copied, which for a million keys holds up everything for a tenth of a second, and for a
- * sixty-fourth of them for a millisecond or two.
+ * A map in many small ones: a map grows by being copied, which for a million keys holds up
+ * everything for a tenth of a second, and for a sixty-fourth of them for a millisecond or two.
  */
 export class ShardedMap<Value> {
   readonly #shards: (Map<string, Value> | undefined)[] = Array.from({ length: shards })
   #size = 0
-  /** Where `next` goes on; what is deleted or added meanwhile does not disturb it. */
+  /** The position of `next`. Entries that are deleted or added meanwhile do not disturb it. */
   #hand: MapIterator<[string, Value]> | undefined
   #handShard = 0
 

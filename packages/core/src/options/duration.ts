@@ -3,15 +3,19 @@ import { invalid, isWholeNumber } from './options.ts'
 import { warnOnce } from './warn.ts'
 
 /**
- * Milliseconds as a whole number ≥ 1, or a whole number with its unit: `'500ms'`, `'10s'`, `'15m'`, `'1h'`, `'1d'`, `'2w'`. A text that only
- * exists at run time, such as an environment variable, is read with `durationMs(text, 'WINDOW')`.
+ * Milliseconds as a whole number ≥ 1, or a whole number with its unit: `'500ms'`, `'10s'`, `'15m'`,
+ * `'1h'`, `'1d'`, `'2w'`. A text that only exists at run time, such as an environment variable, is
+ * read with `durationMs(text, 'WINDOW')`.
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
 
 // ms itself also takes '5', '-1s' and '1 yr': a quota must not hang on what such a text might mean.
 const strictForm = /^[1-9]\d{0,14}(ms|s|m|h|d|w)$/
 
-/** The milliseconds of a duration, a whole number ≥ 1; throws an error that names `option` otherwise. */
+/**
+ * The milliseconds of a duration, a whole number ≥ 1; throws an error that names `option`
+ * otherwise.
+ */
 export function durationMs(value: unknown, option: string): number {
   const valueMs =
     typeof value === 'string' && strictForm.test(value) ? ms(value as StringValue) : value
@@ -26,7 +30,10 @@ export function durationMs(value: unknown, option: string): number {
 /** Ten years: packed logs hold times within 17 years of now. */
 const longestWindowMs = 3_650 * 86_400_000
 
-/** The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most limiters would take it for seconds. */
+/**
+ * The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most
+ * limiters would take it for seconds.
+ */
 export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
   if (windowMs > longestWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)

@@ -1,6 +1,6 @@
 /**
- * Every code that Sluice throws or reports, and what it means. `docs/errors.md` lists the same codes with what to
- * do about each; a test keeps the two lists equal.
+ * Every code that Sluice throws or reports, and what it means. `docs/errors.md` lists the same
+ * codes with what to do about each; a test keeps the two lists equal.
  */
 export const errorCodes = {
   SLUICE_OPTION_UNKNOWN: 'an option that does not exist',
@@ -47,14 +47,20 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
-/** Whether an error has this code, or any code of Sluice. Not by its class: the ESM and the CommonJS build have one each. */
+/**
+ * Tells whether an error has this code, or any code of Sluice. The class would not do: the ESM and
+ * the CommonJS build have one each.
+ */
 export function isSluiceError(error: unknown, code?: ErrorCode): error is SluiceError {
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
   if (code !== undefined) return error.code === code
   return typeof error.code === 'string' && Object.hasOwn(errorCodes, error.code)
 }
 
-/** The one class of errors that Sluice throws; tell them apart by `code`. A denial is an error only where `handler` is 'throw'. */
+/**
+ * The one class of errors that Sluice throws; tell them apart by `code`. A denial is an error only
+ * where `handler` is 'throw'.
+ */
 export class SluiceError extends Error {
   override readonly name: string = 'SluiceError'
   readonly code: ErrorCode
@@ -67,7 +73,10 @@ export class SluiceError extends Error {
 
 const maxTextLength = 1_024
 
-/** The message of what was thrown, in 1,024 characters at most. Anything can be thrown, also a value that cannot become a text. */
+/**
+ * The message of what was thrown, in 1,024 characters at most. Anything can be thrown, also a value
+ * that cannot become a text.
+ */
 export function errorText(error: unknown): string {
   const text = textOf(error)
   return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`

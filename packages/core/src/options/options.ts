@@ -1,6 +1,6 @@
 import { type ErrorCode, SluiceError } from './errors.ts'
 
-/** What an option is told about itself, so that its message names the place. */
+/** The place of an option, for the message that refuses its value. */
 export interface OptionPlace {
   /** The option as the user writes it: `limit`, `policies[1].window`. */
   readonly option: string
@@ -28,8 +28,8 @@ function shortened(text: string): string {
 }
 
 /**
- * Text as it may stand in a line of a log. A client may have sent it, so what would begin a new line, or move or hide other text there, is
- * written as its code.
+ * Text as it may stand in a line of a log. A client may have sent it, so what would begin a new
+ * line, or move or hide other text there, is written as its code.
  */
 export function onOneLine(text: string): string {
   return text.replace(unprintable, (character) => {
@@ -54,14 +54,20 @@ export function isWholeNumber(
   return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
 }
 
-/** Returns `value` when it is a whole number in `range`, else throws an error that names the option and the fix. */
+/**
+ * Returns `value` when it is a whole number in `range`, else throws an error that names the option
+ * and the fix.
+ */
 export function wholeNumber(value: unknown, place: OptionPlace, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
   throw invalid(place, value, `a whole number from ${min} to ${max}`)
 }
 
-/** An option, or its default where it was left out. Null is not left out: it may be a setting that could not be read. */
+/**
+ * An option, or its default where it was left out. Null is not left out: it may be a setting that
+ * could not be read.
+ */
 export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
@@ -83,8 +89,8 @@ export function flag(value: unknown, place: OptionPlace, otherwise: boolean): bo
 }
 
 /**
- * Whether a value can hold options: a plain object. A Map, a Promise or a Date would be taken for an object without fields, and so switch off
- * what it was meant to set.
+ * Tells whether a value can hold options: a plain object. A Map, a Promise or a Date would be taken
+ * for an object without fields, and so switch off what it was meant to set.
  */
 export function isOptions(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
@@ -92,12 +98,18 @@ export function isOptions(value: unknown): value is object {
   return prototype === null || prototype === Object.prototype || isOfOtherRealm(prototype)
 }
 
-/** Whether it is the `Object.prototype` of another context of the process, such as the one that Jest runs tests in. */
+/**
+ * Tells whether a prototype is the `Object.prototype` of another context of the process, such as
+ * the one that Jest runs tests in.
+ */
 function isOfOtherRealm(prototype: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
 }
 
-/** Throws when `options` is no plain object, or has a field outside of `known`; a near miss is proposed. */
+/**
+ * Throws when `options` is no plain object, or has a field outside of `known`; a near miss is
+ * proposed.
+ */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isOptions(options)) {
     throw invalid({ option: where }, options, 'a plain object')
@@ -111,7 +123,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
 }
 
-/** As many names as fit on a line or two. */
+/** The most names that fit on a line or two. */
 const mostListed = 12
 
 /** Says which option was probably meant, or which there are: a guard has fifty. */
@@ -131,7 +143,7 @@ function suggestion(field: string, known: readonly string[]): string {
   return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
 }
 
-/** How many pairs of neighbouring letters of a name stand in another one too. */
+/** Counts the pairs of neighbouring letters that two names share. */
 function sharedPairs(name: string, other: string): number {
   const [text, others] = [name.toLowerCase(), other.toLowerCase()]
   return [...text].filter((_, index) => {
@@ -140,7 +152,7 @@ function sharedPairs(name: string, other: string): number {
   }).length
 }
 
-/** What users of other limiters write, in the words of this one. */
+/** The option names of other limiters, with the names that Sluice uses. */
 const misnomers: ReadonlyMap<string, string> = new Map([
   ['max', 'limit'],
   ['points', 'limit'],
@@ -156,7 +168,10 @@ const misnomers: ReadonlyMap<string, string> = new Map([
   ['blacklist', 'block'],
 ])
 
-/** Whether two names begin alike and are about as long, or have the same letters in another order. */
+/**
+ * Tells whether two names begin alike and are about as long, or have the same letters in another
+ * order.
+ */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')

@@ -4,21 +4,23 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { RecentUnits } from './recent-units.ts'
 
-/** What was admitted here for one key, and the store has to be told of. */
+/** Units that were admitted here for one key, and that the store has not counted. */
 interface Debt {
-  /** What was asked, as the store knows it, with the largest limit. */
+  /** The check for the store, with the largest limit that was asked with. */
   check: Check
-  /** The same as it was decided here. */
+  /** The same check as it was decided here. */
   local: Check
   readonly units: RecentUnits | DrainingUnits
-  /** What the store may have taken too: it was asked, and has not answered yet. */
+  /**
+   * Receipts of units that the store may have taken too: it was asked, and has not answered yet.
+   */
   readonly doubtful: Set<Receipt>
-  /** What else was taken here, for refunds of it that come when the debt is paid. */
+  /** Receipts of the other units, for refunds that come after the debt is paid. */
   receipts: Receipt[]
   batch: Batch
 }
 
-/** What is paid at once. */
+/** Debts that are paid in one charge. */
 interface Batch {
   isOwed: boolean
 }
@@ -32,18 +34,21 @@ export interface Due {
 }
 
 export interface Owed extends Due {
-  /** Whether the store was asked, and has not answered yet. */
+  /** True when the store was asked, and has not answered yet. */
   readonly isDoubtful: boolean
 }
 
-/** As many as a memory store holds keys. The oldest are forgotten first: then an outage has admitted that much too much. */
+/**
+ * The most keys with debts, as many as a memory store holds. The oldest debts are dropped first,
+ * and the store never counts them.
+ */
 const mostDebts = 100_000
 const mostReceipts = 100
 
-/** What the store is owed, by policy and key. */
+/** Units that the store has not counted, by policy and key. */
 export class Debts {
   readonly #debts = new Map<string, Debt>()
-  /** What each receipt that is owed for certain is paid with, also where it is not remembered any more. */
+  /** The batch that pays each certain debt, also of receipts that were dropped. */
   readonly #batches = new WeakMap<Receipt, Batch>()
 
   get size(): number {
@@ -56,7 +61,8 @@ export class Debts {
     if (units === 0 || algorithmOf(check.policy).counts !== 'units') return
     const nowMs = monotonicMs()
     const debt = this.#debtOf(check, local)
-    // With a smaller one the store, or the memory here, would hold less than was admitted under a larger one.
+    // With a smaller one the store, or the memory here, would hold less than was admitted under a
+    // larger one.
     if (check.limit > debt.check.limit) {
       debt.check = check
       debt.local = local
@@ -68,13 +74,16 @@ export class Debts {
     else this.#keep(debt, receipts)
   }
 
-  /** What the store was asked for and has not taken, or may never tell, is owed for certain. */
+  /** Makes a doubtful debt certain: the store did not take the units, or will never tell. */
   confirm(receipt: Receipt): void {
     const debt = this.#debts.get(keyId(receipt.check))
     if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
   }
 
-  /** What the store has taken, as it says now. Returns whether some of it was owed still: else it was paid, or counts no more. */
+  /**
+   * Cancels a doubtful debt, since the store has taken the units. Returns false when the debt was
+   * paid, or counts no more.
+   */
   cancelDoubtful(receipt: Receipt): boolean {
     const { check } = receipt
     const debt = this.#debts.get(keyId(check))
@@ -82,7 +91,10 @@ export class Debts {
     return this.#cancel(check, check.cost) > 0
   }
 
-  /** What nobody has any more, if it is owed: so many units of it count still. The rest of it, if any, is owed for certain. */
+  /**
+   * Cancels the debt of units that were refunded. The rest of the receipt, if any, becomes a
+   * certain debt.
+   */
   cancel(receipt: Receipt, units: number): void {
     const debt = this.#debts.get(keyId(receipt.check))
     if (debt?.doubtful.delete(receipt)) this.#keep(debt, [receipt])
@@ -99,7 +111,10 @@ export class Debts {
     return this.#due(id, debt, doubtful)
   }
 
-  /** Takes out what the first `count` keys owe, what is doubtful too: the store answers again, and has not answered that. */
+  /**
+   * Takes out what the first `count` keys owe, what is doubtful too: the store answers again, and
+   * has not answered that.
+   */
   takeSome(count: number): readonly Due[] {
     const taken: Due[] = []
     for (const [id, debt] of this.#debts) {

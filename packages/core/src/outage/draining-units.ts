@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 
-/** What a bucket may hold, and how fast it drains. */
+/** The capacity of a bucket, and its speed. */
 interface Size {
   /** Units · ms. */
   readonly capacityLevel: number
@@ -11,8 +11,9 @@ interface Size {
 }
 
 /**
- * Units in a bucket, as many as have not drained. It drains by the share of this process, since each of a fleet has a bucket of its own where the
- * store has one for all: rather too many than too few.
+ * Units in a bucket, as many as have not drained. It drains by the share of this process, since
+ * each of a fleet has a bucket of its own where the store has one for all: rather too many than too
+ * few.
  */
 export class DrainingUnits {
   #size: Size
@@ -54,7 +55,10 @@ export class DrainingUnits {
   }
 }
 
-/** The bucket of a check as the store has it, which drains as one decided here; `undefined` for what is no bucket, or never drains. */
+/**
+ * The bucket of a check as the store has it, which drains as one decided here; `undefined` for what
+ * is no bucket, or never drains.
+ */
 export function bucketSize(check: Check, local: Check): Size | undefined {
   const { windowMs } = check.policy
   const capacityLevel = algorithmOf(check.policy).capacityLevel?.(check)

@@ -2,13 +2,17 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
+import type { Question } from '../resilience/pending-ask.ts'
+import type { Fallback } from './fallback.ts'
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
-/** The hint for clients that were refused because the store failed: nobody knows when it comes back. */
+/**
+ * The hint for clients that were refused because the store failed: nobody knows when it comes back.
+ */
 const unavailableRetryMs = 5_000
 
-export const passAll: Decision = {
+const passAll: Decision = {
   allowed: true,
   outcomes: [],
   retryAfterMs: 0,
@@ -16,7 +20,7 @@ export const passAll: Decision = {
   source: 'open',
 }
 
-export const refuseAll: Decision = {
+const refuseAll: Decision = {
   allowed: false,
   outcomes: [],
   retryAfterMs: unavailableRetryMs,
@@ -24,11 +28,25 @@ export const refuseAll: Decision = {
   source: 'closed',
 }
 
+/** Decides a request by its failure mode. */
+export function decideWithout(
+  { op, checks, caller }: Question,
+  fallback: Fallback,
+  isDoubtful: boolean,
+): Decision {
+  const mode = strictest(checks, caller.failureMode)
+  if (mode === 'open') return passAll
+  // A charge has to be counted in the mode 'closed' too: its units are used already.
+  if (mode === 'closed' && op !== 'charge') return refuseAll
+  const instances = caller.instances ?? caller.store.instances ?? 1
+  return fallback.decide({ op, checks, instances, isDoubtful })
+}
+
 /**
- * The mode that counts for a request: the strictest of its policies', which without one of their own have the limiter's. A penalty goes with
- * the others.
+ * The mode that counts for a request: the strictest of its policies', which without one of their
+ * own have the limiter's. A penalty goes with the others.
  */
-export function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
+function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined
   for (const { policy } of checks) {
     if (algorithmOf(policy).counts === 'strikes') continue

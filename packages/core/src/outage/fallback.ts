@@ -13,30 +13,33 @@ export type AskOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
 export interface LocalAsk {
   readonly op: AskOp
   readonly checks: readonly Check[]
-  /** How many processes decide so, each with its share of the limits. */
+  /** The number of processes that decide locally, each with its share of the limits. */
   readonly instances: number
-  /** Whether the store was asked, and has not answered yet. */
+  /** True when the store was asked, and has not answered yet. */
   readonly isDoubtful: boolean
 }
 
-/** What the store has taken for what was taken here. */
+/** The receipt of the store for units that were taken here. */
 interface Twin {
   readonly receipt: Receipt
-  /** Whether for that alone; else a payment has others in it. */
+  /** True when the receipt is for these units alone; else it is for a payment with others in it. */
   readonly isItsOwn: boolean
 }
 
-/** What was taken here, and how many units of it were given back before it was paid for. */
+/** A local receipt in a payment, and the units of it that were given back before the payment. */
 interface Paid {
   readonly receipt: Receipt
   readonly givenBack: number
 }
 
-/** Decides in bounded local memory while a store is away, and remembers what the store has to be told. */
+/**
+ * Decides in bounded local memory while a store is away, and remembers what the store has to be
+ * told.
+ */
 export class Fallback {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
-  /** What was refunded, and how many units of it counted then. */
+  /** Units that were refunded by receipt, as far as they still counted. */
   readonly #givenBack = new WeakMap<Receipt, number>()
   readonly #twins = new WeakMap<Receipt, Twin>()
   /** The keys whose blocks the store has told of. */
@@ -99,7 +102,10 @@ export class Fallback {
     }
   }
 
-  /** The blocks that the store has told of: they are in force without it too, until they end or the store has lifted them. */
+  /**
+   * The blocks that the store has told of: they are in force without it too, until they end or the
+   * store has lifted them.
+   */
   remember(checks: readonly Check[], { allowed: isAllowed, outcomes }: Decision): void {
     // Only a denial tells of a block; else a block may have been lifted.
     if (isAllowed && this.#blocked.size === 0) return
@@ -111,7 +117,7 @@ export class Fallback {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
         this.#blocked.add(id)
         if (this.#blocked.size > mostBlocked) this.#blocked.delete(firstOf(this.#blocked))
-        // What was not asked, or charged without asking, says nothing of a block.
+        // An outcome that is unknown, or of a charge, says nothing of a block.
       } else if (remaining > 0 && this.#blocked.delete(id)) this.overwrite('reset', [check])
     }
   }
@@ -121,7 +127,10 @@ export class Fallback {
     if (local) this.#twins.set(local, { receipt: atStore, isItsOwn: true })
   }
 
-  /** The store has taken in one charge what these have taken here. Returns what it has to give back, since they were refunded meanwhile. */
+  /**
+   * The store has taken in one charge what these have taken here. Returns what it has to give back,
+   * since they were refunded meanwhile.
+   */
   pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Check[] {
     if (!atStore) return []
     // A late answer may have brought one of its own.
@@ -133,7 +142,7 @@ export class Fallback {
     return units > 0 ? [this.#giveBack(atStore, units)] : []
   }
 
-  /** What a payment has in it, with how much of each was given back before: that is no part of the payment. */
+  /** The receipts in a payment. Units that were given back before are no part of it. */
   paidWith(receipts: readonly Receipt[]): readonly Paid[] {
     return receipts
       .map((receipt) => ({ receipt, givenBack: this.#givenBack.get(receipt) ?? 0 }))
@@ -158,11 +167,14 @@ export class Fallback {
     return { ...receipt.check, cost, receipt, refunded }
   }
 
-  /** The units of a debt that count still, as far as this memory can tell: one that is full may have forgotten some. */
+  /**
+   * The units of a debt that count still, as far as this memory can tell: one that is full may have
+   * forgotten some.
+   */
   unitsOwed({ check, local, units }: Due): number {
     const algorithm = algorithmOf(check.policy)
     const most = Math.min(units, algorithm.capacity(check))
-    // What is owed of a bucket has drained meanwhile.
+    // The debts of a bucket have drained meanwhile.
     if (algorithm.capacityLevel) return most
     const [outcome] = this.#memory.apply('peek', [local])
     if (!outcome?.remaining) return most
@@ -170,7 +182,9 @@ export class Fallback {
   }
 }
 
-/** How many blocks are remembered; the oldest are forgotten first, which then end by themselves. */
+/**
+ * The most blocks that are remembered. The oldest are dropped first, and then end by themselves.
+ */
 const mostBlocked = 100_000
 
 /** The units that count of the key of a receipt. */

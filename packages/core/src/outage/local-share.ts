@@ -12,11 +12,12 @@ interface Share {
 const shares = new WeakMap<Policy, Share>()
 
 /**
- * A check as one of `instances` processes decides it alone: with its share of the limit, so that a fleet that is cut off admits about the limit
- * together. At least 1, where the limit is.
+ * A check as one of `instances` processes decides it alone: with its share of the limit, so that a
+ * fleet that is cut off admits about the limit together. At least 1, where the limit is.
  */
 export function localCheck(check: Check, instances: number): Check {
-  // Strikes are counted where they happen, and a client that stays below their number must not be blocked.
+  // Strikes are counted where they happen, and a client that stays below their number must not be
+  // blocked.
   if (instances === 1 || algorithmOf(check.policy).counts === 'strikes') return check
   return {
     ...check,
@@ -25,12 +26,12 @@ export function localCheck(check: Check, instances: number): Check {
   }
 }
 
-/** What clients are told of it: the policy as they know it, with the limit that is in force here. */
+/** The outcome for clients: the policy as they know it, with the limit that is in force here. */
 export function localOutcome(outcome: Outcome, { policy }: Check): Outcome {
   return outcome.policy === policy ? outcome : { ...outcome, policy }
 }
 
-/** What a bucket holds is shared too. */
+/** A policy with this process' share of its bucket. */
 function localPolicy(policy: Policy, instances: number): Policy {
   const known = shares.get(policy)
   if (known?.instances === instances) return known.policy

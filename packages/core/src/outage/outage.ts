@@ -1,6 +1,9 @@
 import { placeOf } from '../runtime/hash.ts'
 
-/** How long it takes until all traffic is back, give or take the jitter, so that a fleet does not come back at once. */
+/**
+ * The duration of the return of traffic, before jitter. With jitter a fleet does not return at
+ * once.
+ */
 const rampMs = 2_000
 const jitter = 0.25
 
@@ -24,7 +27,10 @@ class Ramp {
   }
 }
 
-/** The time in which failure modes decide for some requests at least: from the failure of a store until all traffic is back. */
+/**
+ * The time in which failure modes decide for some requests at least: from the store's failure until
+ * all traffic is back.
+ */
 export class Outage {
   #since: number | undefined
   #ramp: Ramp | undefined
@@ -34,12 +40,15 @@ export class Outage {
     return this.#since !== undefined
   }
 
-  /** How traffic returns; `undefined` while none does. */
+  /** The gradual return of traffic; `undefined` while none returns. */
   get ramp(): Ramp | undefined {
     return this.#ramp
   }
 
-  /** The store failed. Returns whether the outage begins with that: it may have failed again while traffic returned. */
+  /**
+   * The store failed. Returns whether the outage begins with that: it may have failed again while
+   * traffic returned.
+   */
   begin(nowMs: number): boolean {
     this.#ramp = undefined
     if (this.#since !== undefined) return false

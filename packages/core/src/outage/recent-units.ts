@@ -5,7 +5,10 @@ interface Slice {
 
 const slicesOfALife = 8
 
-/** Units with their times, to an eighth of how long they count: those that count no more are forgotten. Times never step. */
+/**
+ * Units with their times, to an eighth of how long they count: those that count no more are
+ * forgotten. Times never step.
+ */
 export class RecentUnits {
   readonly #lifeMs: number
   readonly #slices: Slice[] = []
@@ -20,7 +23,7 @@ export class RecentUnits {
     else this.#slices.push({ startMs: nowMs, units })
   }
 
-  /** Those that may still count: rather some too many than too few. */
+  /** Returns the units that may still count: over-counting is safer than under-counting. */
   total(nowMs: number): number {
     const sliceMs = this.#lifeMs / slicesOfALife
     while (this.#slices[0] && this.#slices[0].startMs + sliceMs + this.#lifeMs <= nowMs) {

@@ -8,7 +8,10 @@ import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
 import type { Fallback } from './fallback.ts'
 
-/** So many debts are paid at once on return, and so much is done that had to wait: the store has traffic to see to. */
+/**
+ * The most debts, or deferred operations, that are sent at once: the store has traffic to serve
+ * too.
+ */
 const atOnce = 100
 
 /** Brings a store, when it is back, to know what was decided without it. */
@@ -27,7 +30,10 @@ export class Reconciliation {
     this.#deferred.add(op, checks)
   }
 
-  /** Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more than it should. */
+  /**
+   * Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more
+   * than it should.
+   */
   async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<void> {
     try {
       await applyChange(store, op, checks)
@@ -36,7 +42,10 @@ export class Reconciliation {
     }
   }
 
-  /** What an answer took that came too late: kept for whom was let pass meanwhile, given back for whom was refused. */
+  /**
+   * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
+   * given back when it was refused.
+   */
   answeredLate({ op, caller }: Question, outcomes: readonly Outcome[], meanwhile: Decision): void {
     if (op === 'peek') return
     const back: Check[] = []
@@ -59,7 +68,10 @@ export class Reconciliation {
     }
   }
 
-  /** Nothing will be heard any more of what was asked: whether it was taken nobody knows, so it stays owed. */
+  /**
+   * Nothing will be heard any more of what was asked: whether it was taken nobody knows, so it
+   * stays owed.
+   */
   lost({ op }: Question, meanwhile: Decision): void {
     if (op === 'peek') return
     for (const { receipt } of meanwhile.outcomes) {
@@ -67,7 +79,7 @@ export class Reconciliation {
     }
   }
 
-  /** Whether what a late answer took stands for what was admitted meanwhile. */
+  /** Tells whether the charge of a late answer stands for units that were admitted meanwhile. */
   #keeps(
     check: Check,
     isCharge: boolean,
@@ -77,7 +89,7 @@ export class Reconciliation {
     // A lease that runs was given meanwhile; where none was, nobody would end this one.
     if (algorithmOf(check.policy).counts === 'leases') return false
     if (meanwhile.source !== 'fallback') return true
-    // What was given back meanwhile, or paid, is owed no more, and must not be paid twice.
+    // A debt that was given back or paid meanwhile must not be paid twice.
     return local?.receipt !== undefined && this.#fallback.debts.cancelDoubtful(local.receipt)
   }
 
@@ -94,7 +106,8 @@ export class Reconciliation {
         if (each) keys += 1
         units += each ?? 0
       }
-      // What the store does not take now it is told with the next request of the key, or the next time.
+      // A debt that the store does not take now is paid with the next request of its key, or after
+      // the next outage.
       if (dues.length === 0 || paid.includes(undefined)) break
     }
     if (keys > 0) this.#tell({ type: 'reconciled', keys, units })
@@ -107,7 +120,10 @@ export class Reconciliation {
     }
   }
 
-  /** Before a key is asked for again, the store is told what it has taken meanwhile: both travel in this order. */
+  /**
+   * Before a key is asked for again, the store is told what it has taken meanwhile: both travel in
+   * this order.
+   */
   payFor({ checks, caller }: Question): void {
     for (const check of checks) {
       const due = this.#fallback.debts.take(check)
@@ -118,7 +134,10 @@ export class Reconciliation {
     }
   }
 
-  /** The units that were charged: 0 when nothing counts any more. `undefined` when the store failed: then the debt stands. */
+  /**
+   * The units that were charged: 0 when nothing counts any more. `undefined` when the store failed:
+   * then the debt stands.
+   */
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
     if (units === 0) return 0
@@ -143,10 +162,13 @@ interface DeferredOp {
   readonly checks: readonly Check[]
 }
 
-/** Beyond that the oldest are forgotten: units that are not given back expire, and so do leases. */
+/**
+ * The most operations that wait. Beyond that the oldest are dropped: units that are not given back
+ * expire, and so do leases.
+ */
 const mostDeferred = 10_000
 
-/** What a store is to be told when it is back: refunds and releases of what it had granted before. */
+/** Refunds and releases that wait until the store is back. */
 class DeferredOps {
   readonly #deferred: DeferredOp[] = []
 

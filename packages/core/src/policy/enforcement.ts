@@ -1,7 +1,7 @@
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, oneOf, orDefault } from '../options/options.ts'
 
-/** Whether a policy refuses, or only tells what it would have refused. */
+/** The mode of a policy: it refuses, or it only reports what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
 
 /** For whom a policy is enforced, while it is tried out. */

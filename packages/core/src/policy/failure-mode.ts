@@ -1,6 +1,6 @@
 /**
- * What happens while the store fails: `fallback` decides in bounded local memory, `open` lets everything pass, `closed` refuses
- * everything (503).
+ * The mode while the store fails: `fallback` decides in bounded local memory, `open` lets
+ * everything pass, `closed` refuses everything (503).
  */
 export type FailureMode = 'fallback' | 'open' | 'closed'
 

@@ -6,8 +6,8 @@ import { escapeName, type Policy, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**
-   * What clients are told that they have violated. A named penalty is one wherever its name is used on one store, with one `within`: whoever is blocked in one
-   * place is blocked in all of them.
+   * The name that blocked clients are told. A named penalty is one wherever its name is used on one
+   * store, with one `within`: whoever is blocked in one place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */
   name?: string
@@ -17,15 +17,19 @@ interface NamedPenalty {
 
 /** Blocks a key that is denied too often, each time for longer. */
 export interface AutomaticPenalty extends NamedPenalty {
-  /** How many denials lead to a block: a whole number from 1 to 1,000,000. While a key is blocked, it collects none. */
+  /**
+   * The number of denials that lead to a block: a whole number from 1 to 1,000,000. A blocked key
+   * collects none.
+   */
   after: number
   /** In which time: counted from the first of them, and anew when it is over. */
   within: Duration
-  /** How long the first block is. */
+  /** The duration of the first block. */
   for: Duration
   /**
-   * What each further block is longer by: a number ≥ 1, fractions of a ms are dropped. A key that has been quiet for as long as its last
-   * block was, and for `within` at least, starts from the beginning.
+   * Factor by which each further block is longer: a number ≥ 1, fractions of a ms are dropped. A
+   * key that has been quiet for as long as its last block was, and for `within` at least, starts
+   * from the beginning.
    * @default 2
    */
   factor?: number

@@ -5,7 +5,7 @@ import type { Store } from '../store.ts'
 import type { Policy } from './policy.ts'
 
 interface Registered {
-  /** What the name means, as far as is known. */
+  /** The policy that the name stands for, as far as is known. */
   policy: Policy
   uses: number
 }
@@ -17,9 +17,9 @@ const registries = processWide(
 )
 
 /**
- * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot mean two things; an unnamed
- * policy is private, so the second one of a kind gets a number, which is the same in every process that
- * runs the same code.
+ * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot
+ * mean two things; an unnamed policy is private, so the second one of a kind gets a number, which
+ * is the same in every process that runs the same code.
  * @throws SluiceError when a name already means something else on the store
  */
 export function registerPolicies(store: Store, policies: readonly Policy[]): readonly Policy[] {
@@ -49,7 +49,10 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
   )
 }
 
-/** Whether all agrees that must agree wherever a name is used. The limit may differ: it travels with every check. */
+/**
+ * Tells whether two policies can share a name. Their limits may differ, since the limit travels
+ * with every check.
+ */
 function areOne(one: Policy, other: Policy): boolean {
   const { agrees } = algorithmOf(one)
   if (one.algorithm !== other.algorithm) return false
@@ -60,7 +63,9 @@ function describe(policy: Policy): string {
   return algorithmOf(policy).describe(policy)
 }
 
-/** Unnamed policies are all shown as `default`; in one response each item needs a name of its own. */
+/**
+ * Unnamed policies are all shown as `default`; in one response each item needs a name of its own.
+ */
 function distinctNames(policies: readonly Policy[]): readonly Policy[] {
   const taken = new Set(policies.filter(({ named }) => named).map(({ name }) => name))
   return policies.map((policy) => {

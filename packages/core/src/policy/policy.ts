@@ -27,47 +27,69 @@ import { headroomOf, withoutHeadroom } from './headroom.ts'
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 
-/** What a quota counts; the names of the draft's registry. */
+/** The unit that a quota counts, by the names of the registry of the IETF draft. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
 /** The fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions {
   /**
-   * The name of the quota, in headers, metrics and keys. A named policy is one quota wherever its name is used on
-   * one store. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
+   * The name of the quota, in headers, metrics and keys. A named policy is one quota wherever its
+   * name is used on one store. Printable ASCII; best is `^[A-Za-z][A-Za-z0-9._-]{0,63}$`.
    * @default none: the policy is private to its limiter, and is shown as `default`
    */
   name?: string
-  /** Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or `unlimited`. */
+  /**
+   * Units that one key may take in any window: a whole number ≥ 0 (0 blocks everything), or
+   * `unlimited`.
+   */
   limit: number | typeof unlimited
   /**
-   * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and says so. For the quota of an upstream
-   * that others use too, or that counts a little differently.
+   * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
+   * says so. For the quota of an upstream that others use too, or that counts a little differently.
    * @default 0
    */
   headroom?: number
-  /** Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but `concurrency` need one. */
+  /**
+   * Length of the window: milliseconds, or a text such as `'10s'`, `'15m'`, `'1d'`. All but
+   * `concurrency` need one.
+   */
   window?: Duration
-  /** How the units of a window are counted. @default 'sliding-log' */
+  /** The algorithm that counts the units of a window. @default 'sliding-log' */
   algorithm?: AlgorithmName
-  /** Charges this policy for every denied request too, whichever policy denied it. @default false */
+  /**
+   * Charges this policy for every denied request too, whichever policy denied it.
+   * @default false
+   */
   countDenied?: boolean
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
-  /** `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced. @default 'enforce' */
+  /**
+   * `'shadow'`: evaluated, counted and reported to `onShadow`, and never enforced.
+   * @default 'enforce'
+   */
   mode?: PolicyMode
-  /** Enforced for this share of the keys only, and in shadow for all others; a key stays where it is. @default all */
+  /**
+   * Enforced for this share of the keys only, and in shadow for all others; a key stays where it
+   * is.
+   * @default all
+   */
   enforce?: EnforcedShare
-  /** What is counted, for clients. @default 'requests'; 'concurrent-requests' for `concurrency` */
+  /**
+   * The unit that clients are told.
+   * @default 'requests'; 'concurrent-requests' for `concurrency`
+   */
   unit?: QuotaUnit
   /**
-   * What happens to requests of this policy while the store fails. Of a request with several policies the strictest counts:
-   * 'closed', then 'fallback', then 'open'. @default the limiter's
+   * The mode for requests of this policy while the store fails. Of a request with several policies
+   * the strictest mode counts: 'closed', then 'fallback', then 'open'. @default the limiter's
    */
   failureMode?: FailureMode
 }
 
-/** A policy needs a window, except with `concurrency`, which counts requests in flight. Compilers describe the last form that may be meant. */
+/**
+ * A policy needs a window, except with `concurrency`, which counts requests in flight. Compilers
+ * describe the last form that may be meant.
+ */
 export type WindowForm =
   | { algorithm: 'concurrency'; window?: never }
   | { window: Duration; algorithm?: Exclude<AlgorithmName, 'concurrency'> }
@@ -76,13 +98,19 @@ export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
 
 /** A checked policy, as limiters and stores use it. */
 export interface Policy extends AlgorithmSettings {
-  /** Identity of the quota within a store: URL-safe text, equal in every process that runs the same code. */
+  /**
+   * Identity of the quota within a store: URL-safe text, equal in every process that runs the same
+   * code.
+   */
   readonly id: string
-  /** What clients, metrics and errors call it. */
+  /** The name in headers, metrics and errors. */
   readonly name: string
-  /** Whether the user named it, and so shares it. */
+  /** True when the user named the policy, and so shares it. */
   readonly named: boolean
-  /** Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. For a penalty, the strikes that lead to a block. */
+  /**
+   * Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. For a
+   * penalty, the strikes that lead to a block.
+   */
   readonly limit: number
   /** The share of the declared limit that is left free; of limits that come with a check too. */
   readonly headroom: number
@@ -98,7 +126,10 @@ export interface Policy extends AlgorithmSettings {
   readonly failureMode: FailureMode | undefined
 }
 
-/** Those that may stand at the top level of a limiter's options; `failureMode` is the limiter's there. */
+/**
+ * The fields that may stand at the top level of a limiter's options. `failureMode` is the limiter's
+ * there.
+ */
 export const policyFields: readonly (keyof PolicyFields)[] = [
   'name',
   'limit',
@@ -115,7 +146,8 @@ export const policyFields: readonly (keyof PolicyFields)[] = [
 
 /**
  * Checks the options of one policy.
- * @param where how the user reaches the options, for messages: `policies[0]`, or '' at the top level
+ * @param where how the user reaches the options, for messages: `policies[0]`, or '' at the top
+ * level
  * @throws SluiceError that names the option, its value and the legal range
  */
 export function definePolicy(options: PolicyFields, where: string): Policy {
@@ -177,7 +209,10 @@ export function policyName(value: unknown, option: string): string {
   )
 }
 
-/** The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins with a tilde. */
+/**
+ * The id of a named policy: injective, and never equal to the id of an unnamed policy, which begins
+ * with a tilde.
+ */
 export function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,

@@ -1,26 +1,36 @@
 import { WindowedRate } from './windowed-rate.ts'
 
-/** `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out. */
+/**
+ * `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out.
+ */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** What a request may do: ask the store, ask it on behalf of all, or do without. */
+/** The permission of a request: to ask the store, to ask it as a probe, or to do without it. */
 export type Passing = 'ask' | 'probe' | 'stop'
 
-/** Failures that open it, each one an incident: a batch that failed, or a moment at which deadlines passed. */
+/**
+ * Failures that open it, each one an incident: a batch that failed, or a moment at which deadlines
+ * passed.
+ */
 const leastIncidents = 3
-/** They have to come in a row, or to be this share of the checks of the last seconds, where there were enough of them. */
+/**
+ * They have to come in a row, or to be this share of the checks of the last seconds, where there
+ * were enough of them.
+ */
 const failureRate = 0.5
 const leastChecks = 20
 const rateWindowMs = 10_000
 /** The first wait before a probe, and the longest: it doubles with each probe that fails. */
 const firstRetryMs = 500
 const longestRetryMs = 10_000
-/** Waits are shortened by up to this share, so that the processes of a fleet do not probe at once. */
+/**
+ * Waits are shortened by up to this share, so that the processes of a fleet do not probe at once.
+ */
 const jitter = 0.5
 
 /**
- * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer: whoever asks tells the time, in
- * milliseconds of a clock that never steps.
+ * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer:
+ * whoever asks tells the time, in milliseconds of a clock that never steps.
  */
 export class CircuitBreaker {
   readonly #random: () => number
@@ -40,7 +50,7 @@ export class CircuitBreaker {
     return this.#state
   }
 
-  /** Whether the last that was heard of the store was an answer. */
+  /** True when the last event of the store was an answer. */
   get isSound(): boolean {
     return this.#state === 'closed' && this.#inRow === 0
   }
@@ -50,7 +60,9 @@ export class CircuitBreaker {
     return this.#retryAt
   }
 
-  /** Whoever is told `probe` has to report what came of it, with `succeed`, `fail` or `withdraw`. */
+  /**
+   * Whoever is told `probe` has to report what came of it, with `succeed`, `fail` or `withdraw`.
+   */
   pass(nowMs: number): Passing {
     if (this.#state === 'closed') return 'ask'
     if (this.#state === 'half-open' || nowMs < this.#retryAt) return 'stop'

@@ -4,21 +4,27 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 
-/** Somebody who waits for an answer. The links are those of the list that holds it: nothing is kept of those who were answered. */
+/**
+ * An entry in a list of deadlines, with its links. An entry that was answered leaves the list at
+ * once.
+ */
 export abstract class DeadlineEntry {
   dueAt = 0
   previous: DeadlineEntry | undefined
   next: DeadlineEntry | undefined
   isListed = false
 
-  /** Told when the time is over, with one error for all whose time is over at once. */
+  /** Called when the deadline has passed. Deadlines that pass at once share one error. */
   abstract miss(error: unknown): void
 }
 
-/** How late a timer may be before those who wait are given one more turn: the event loop was held up, and answers may lie in the socket. */
+/**
+ * The lateness (ms) beyond which a timer gives its entries one more turn: the event loop was
+ * blocked, and answers may lie in the socket.
+ */
 const toleratedLateMs = 5
 
-/** Lets those who wait equally long go when their time is over: in their order, so that one timer serves them all. */
+/** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
 class Deadlines {
   readonly #durationMs: number
   readonly #reason: () => Error | undefined
@@ -27,7 +33,7 @@ class Deadlines {
   #isTimed = false
   #mayGrace = true
 
-  /** @param reason why there may be no answer, where that is known */
+  /** @param reason returns the cause of a missing answer, if it is known */
   constructor(durationMs: number, reason: () => Error | undefined) {
     this.#durationMs = durationMs
     this.#reason = reason
@@ -43,7 +49,7 @@ class Deadlines {
     if (!this.#isTimed) this.#schedule(this.#durationMs)
   }
 
-  /** For whoever was answered in time. */
+  /** Removes an entry that was answered in time. */
   remove(entry: DeadlineEntry): void {
     if (!entry.isListed) return
     const { previous, next } = entry
@@ -56,7 +62,7 @@ class Deadlines {
     entry.isListed = false
   }
 
-  /** Lets all go who wait now, before their time. */
+  /** Fails all entries now, before their deadlines. */
   missAll(error: unknown): void {
     const last = this.#last
     for (let first = this.#first; first; first = this.#first) {
@@ -109,7 +115,7 @@ export class DeadlinesByDuration {
   readonly #lastFailure: () => Error | undefined
   readonly #byMs = new Map<number, Deadlines>()
 
-  /** @param lastFailure why there may be no answer */
+  /** @param lastFailure returns the cause of a missing answer, if it is known */
   constructor(lastFailure: () => Error | undefined) {
     this.#lastFailure = lastFailure
   }
@@ -122,7 +128,7 @@ export class DeadlinesByDuration {
     return deadlines
   }
 
-  /** Lets all go who wait now, before their time. */
+  /** Fails all entries now, before their deadlines. */
   missAll(error: unknown): void {
     for (const deadlines of this.#byMs.values()) deadlines.missAll(error)
   }
@@ -141,7 +147,7 @@ class PromiseEntry extends DeadlineEntry {
   }
 }
 
-/** What a promise comes to; rejects when that takes too long. */
+/** Returns a promise with a deadline: it rejects when the deadline passes first. */
 export function inTime<T>(promise: Promise<T>, deadlines: Deadlines): Promise<T> {
   return new Promise((resolve, reject) => {
     const entry = new PromiseEntry(reject)

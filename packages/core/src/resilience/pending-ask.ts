@@ -6,39 +6,42 @@ import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
 import { DeadlineEntry } from './deadlines.ts'
 
-/** What a limiter wants done when the store does not answer. */
+/** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface Caller {
   readonly store: Store
   readonly failureMode: FailureMode
   readonly deadlineMs: number
-  /** How many processes share the limits, where the user has pinned it. */
+  /** The number of processes that share the limits, if the user has pinned it. */
   readonly instances: number | undefined
   /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
   readonly denials: Denials | undefined
-  /** Told of every check that the store failed. */
+  /** Called for every request that the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }
 
-/** What a limiter wants to know of a store. */
+/** A request of a limiter to a store. */
 export interface Question {
   readonly op: AskOp
   readonly checks: readonly Check[]
   readonly caller: Caller
-  /** For whom is asked, where more may be asked for it: it waits for a store that does not answer once at most. */
+  /**
+   * The request that is decided, if other checks may follow for it: it waits for one deadline at
+   * most.
+   */
   readonly request: object | undefined
 }
 
-/** Whoever asks stores: what becomes of the answers. */
+/** Handles the answers to pending asks. */
 export interface AnswerHandler {
   /** The store answered, in time or not. */
   hear(ask: PendingAsk, outcomes: readonly Outcome[]): void
   /** The store failed. */
   lose(ask: PendingAsk, error: unknown): void
-  /** What is answered when the time is over. */
+  /** The deadline has passed. Returns the decision of the failure mode. */
   miss(ask: PendingAsk, error: unknown): Decision
 }
 
-/** One request that a store was asked about, until it is answered: by the store, or otherwise when its time is over. */
+/** One request to a store, until the store answers or its deadline passes. */
 export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedRequest {
   readonly op: AskOp
   checks: readonly Check[]
@@ -50,7 +53,7 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
   simulatedMs = 0
   /** The answer, as soon as there is one. */
   decision: Decision | undefined
-  /** What was answered when the time was over. */
+  /** The decision that was given when the deadline passed. */
   meanwhile: Decision | undefined
   readonly #handler: AnswerHandler
   #resolve: ((decision: Decision) => void) | undefined

@@ -1,6 +1,6 @@
 import type { BreakerState } from './circuit-breaker.ts'
 
-/** What happens between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
+/** An event between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
 export type ResilienceEvent =
   | BreakerEvent
   | DeadlineMissedEvent
@@ -37,7 +37,10 @@ export interface FallbackLeftEvent {
   readonly decisions: number
 }
 
-/** An answer that came after its deadline: what it took is kept if the request was let pass meanwhile, and given back if it was refused. */
+/**
+ * An answer that came after its deadline: what it took is kept if the request was let pass
+ * meanwhile, and given back if it was refused.
+ */
 export interface LateReplyEvent {
   readonly type: 'late-reply'
   readonly charge: 'kept' | 'refunded'
@@ -50,7 +53,10 @@ export interface ReconciledEvent {
   readonly units: number
 }
 
-/** The clocks of this process and of the store differ by more than they should: above 0 where the store is ahead. */
+/**
+ * The clocks of this process and of the store differ by more than they should: above 0 where the
+ * store is ahead.
+ */
 export interface ClockSkewEvent {
   readonly type: 'clock-skew'
   readonly skewMs: number

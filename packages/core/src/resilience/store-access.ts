@@ -3,7 +3,7 @@ import { type Decision, decisionOf } from '../decision.ts'
 import { applyChange } from '../denials/denials.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { passAll, refuseAll, strictest } from '../outage/failure-decision.ts'
+import { decideWithout } from '../outage/failure-decision.ts'
 import { Fallback } from '../outage/fallback.ts'
 import { Outage } from '../outage/outage.ts'
 import { Reconciliation } from '../outage/reconciliation.ts'
@@ -16,7 +16,7 @@ import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pe
 import type { ResilienceEvent } from './resilience-event.ts'
 import { type StoreHealth, StoreMonitor } from './store-health.ts'
 
-/** Asks a store for all its limiters: with a deadline, behind a circuit breaker, and with a fallback in local memory. */
+/** Asks a store for all its limiters: with a deadline, a circuit breaker and a local fallback. */
 export class StoreAccess implements AnswerHandler {
   readonly memory: MemoryStore
   readonly #heard = new WeakSet<Store>()
@@ -27,7 +27,7 @@ export class StoreAccess implements AnswerHandler {
   readonly #deadlines = new DeadlinesByDuration(() => this.#store?.lastFailure)
   readonly #reconciliation: Reconciliation
   readonly #monitor = new StoreMonitor()
-  /** Whether the store answers with promises, as far as is known. */
+  /** True as soon as the store has answered with a promise. */
   #isRemote = false
   readonly #outage = new Outage()
   /** Requests that have waited their time out; `undefined` until there is one. */
@@ -47,7 +47,7 @@ export class StoreAccess implements AnswerHandler {
     store.observe?.((event) => this.#monitor.tell(event))
   }
 
-  /** How the store is, and what has happened so far. */
+  /** Returns the health of a store, and its counters. */
   health(store: Store): StoreHealth {
     return {
       breaker: this.#breaker.state,
@@ -73,7 +73,7 @@ export class StoreAccess implements AnswerHandler {
     return this.#askStore(ask)
   }
 
-  /** Settles what a decision took, where it was taken. `undefined` when that failed, or has to wait until the store is back. */
+  /** Changes what a decision took. `undefined` when that failed, or waits for the store. */
   async followUp(
     op: StoreOp,
     { source }: Decision,
@@ -99,7 +99,7 @@ export class StoreAccess implements AnswerHandler {
     }
   }
 
-  /** @throws or rejects when the store failed, or is away, since nothing stands in for that: then nothing was changed here either */
+  /** @throws or rejects when the store failed or is away: nothing was changed here either */
   async overwrite(
     op: 'reset' | 'block',
     checks: readonly Check[],
@@ -218,7 +218,7 @@ export class StoreAccess implements AnswerHandler {
     return this.#failed(error, ask, true)
   }
 
-  /** Tells the store, if it is there, what is owed for certain: nobody may ask for this key again. */
+  /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
   #payUp(ask: Question): void {
     if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
@@ -261,18 +261,13 @@ export class StoreAccess implements AnswerHandler {
     void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without({ op, checks, caller }: Question, isDoubtful = false): Decision {
+  #without(ask: Question, isDoubtful = false): Decision {
     this.#outage.countDecision()
     this.#monitor.counters.decisionsWithout += 1
-    const mode = strictest(checks, caller.failureMode)
-    if (mode === 'open') return passAll
-    // What has been used has to be counted, whoever would have been refused.
-    if (mode === 'closed' && op !== 'charge') return refuseAll
-    const instances = caller.instances ?? caller.store.instances ?? 1
-    return this.#fallback.decide({ op, checks, instances, isDoubtful })
+    return decideWithout(ask, this.#fallback, isDoubtful)
   }
 
-  /** @throws or rejects when the store failed, or did not answer in time: it may still do what was asked */
+  /** @throws or rejects when the store failed or was late: it may still apply the operation */
   async #inTime(
     op: StoreOp,
     checks: readonly Check[],

@@ -2,19 +2,19 @@ import { notify } from '../limiter/observers.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
-/** How a store is for the limiters of this process. */
+/** The health of a store, for the limiters of this process. */
 export interface StoreHealth {
   readonly breaker: BreakerState
-  /** Whether failure modes decide, for some requests at least. */
+  /** True while failure modes decide, for some requests at least. */
   readonly isAway: boolean
-  /** How many processes share the store, as last seen. */
+  /** The number of processes that share the store, as last seen. */
   readonly instances: number
-  /** Keys of which the store has to be told what was admitted without it. */
+  /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number
   readonly counters: Readonly<ResilienceCounters>
 }
 
-/** How often things have happened since the process started: they only grow. */
+/** Counters since the start of the process: they only grow. */
 export interface ResilienceCounters {
   /** Checks that were not answered in time. */
   deadlinesMissed: number

@@ -4,7 +4,7 @@ interface Counts {
   incidents: number
 }
 
-/** How many of the checks of the last one to two windows failed, and in how many incidents. */
+/** Counts the failed checks and the incidents of the last one to two windows. */
 export class WindowedRate {
   readonly #windowMs: number
   #startMs = Number.NEGATIVE_INFINITY

@@ -1,5 +1,6 @@
 /**
- * The FNV-1a hash of a text: 32 bits, the same in every process. For spreading, never where somebody gains by a collision.
+ * The FNV-1a hash of a text: 32 bits, the same in every process. For spreading, never where
+ * somebody gains by a collision.
  * @param from the first character that counts
  */
 export function fnv1a(text: string, from = 0): number {
@@ -9,7 +10,10 @@ export function fnv1a(text: string, from = 0): number {
   return hash >>> 0
 }
 
-/** Where a text lies between 0 and 1, evenly: FNV-1a alone leaves texts that differ in their end close together. */
+/**
+ * Maps a text to a number from 0 to below 1, evenly. FNV-1a alone leaves texts that differ in their
+ * end close together.
+ */
 export function placeOf(text: string): number {
   // The finaliser of MurmurHash3.
   let hash = fnv1a(text)

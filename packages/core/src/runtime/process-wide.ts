@@ -1,7 +1,8 @@
 /**
- * State that exists once a process, although the ESM and the CommonJS build are two copies of each module and one application may load both.
- * @param name the package, the thing and the version of its shape, as in `@sluice/core/accesses/1`. Raise the version when
- * a copy that is older could not use the value
+ * State that exists once a process, although the ESM and the CommonJS build are two copies of each
+ * module and one application may load both.
+ * @param name the package, the thing and the version of its shape, as in `@sluice/core/accesses/1`.
+ * Raise the version when a copy that is older could not use the value
  */
 export function processWide<T extends object>(name: string, create: () => T): T {
   const key = Symbol.for(name)

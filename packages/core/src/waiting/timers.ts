@@ -15,7 +15,10 @@ export interface StopSignal {
 /** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1
 
-/** Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns what stops it. */
+/**
+ * Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns
+ * what stops it.
+ */
 export function startTimer(callback: () => void, delayMs: number): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, longestTimerMs))
   return () => clearTimeout(timer)

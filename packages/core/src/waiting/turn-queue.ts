@@ -2,7 +2,7 @@ import { errorText } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import { type StopSignal, startTimer } from './timers.ts'
 
-/** Where the units come from: a limiter that several processes share. */
+/** The source of units: a limiter that several processes share. */
 interface UnitSource<Grant> {
   /** Asks for units. Returns the grant, or how soon it is worth asking again. */
   ask(cost: number): Promise<{ readonly grant: Grant } | { readonly retryMs: number }>
@@ -19,11 +19,14 @@ interface TurnOptions<Grant> {
   readonly signal?: StopSignal | undefined
   /** The longest wait, in ms. @default no bound */
   readonly maxWaitMs?: number
-  /** Called with the units, before the next waiter asks. If it rejects, the wait rejects, and the units are spent. */
+  /**
+   * Called with the units, before the next waiter asks. If it rejects, the wait rejects, and the
+   * units are spent.
+   */
   readonly begin?: (grant: Grant) => Promise<void>
 }
 
-/** What a wait comes to: the units, or why the waiter has left without them. */
+/** The end of a wait: the units, or the reason to leave without them. */
 type Turn<Grant> = { readonly grant: Grant } | { readonly left: 'timeout' | 'aborted' | 'closed' }
 
 interface Waiter<Grant> {
@@ -33,10 +36,13 @@ interface Waiter<Grant> {
   readonly take: (grant: Grant) => Promise<void>
 }
 
-/** How soon the source is asked again after an error that nobody expects. */
+/** The delay (ms) until the source is asked again after an unexpected error. */
 const errorRetryMs = 1_000
 
-/** Lets the waiters of this process have units one after the other. Only the first asks, so a process has one ask under way. */
+/**
+ * Lets the waiters of this process have units one after the other. Only the first asks, so a
+ * process has one ask under way.
+ */
 export class TurnQueue<Grant> {
   readonly #source: UnitSource<Grant>
   readonly #waiters: Waiter<Grant>[] = []
@@ -47,7 +53,7 @@ export class TurnQueue<Grant> {
     this.#source = source
   }
 
-  /** How many wait. */
+  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.length
   }
@@ -120,7 +126,8 @@ export class TurnQueue<Grant> {
     try {
       const answer = await this.#source.ask(cost)
       if ('retryMs' in answer) return answer.retryMs
-      // The cancellation may have left, or another waiter may have come before it. Whoever is first now, and as cheap, has the units.
+      // The cancellation may have left, or another waiter may have come before it. Whoever is first
+      // now, and as cheap, has the units.
       const first = this.#waiters[0]
       if (first?.cost === cost) await first.take(answer.grant)
       else await this.#source.giveBack(answer.grant)

@@ -9,7 +9,10 @@ export interface FieldOptions {
   readonly nowMs: number
   /** Whether the response refuses the request; Retry-After is sent only then. */
   readonly rejected: boolean
-  /** `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them. @default false */
+  /**
+   * `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them.
+   * @default false
+   */
   readonly githubExtras?: boolean | undefined
 }
 

@@ -46,7 +46,10 @@ interface PolicyItem extends Pick<PolicyState, 'windowMs' | 'unit' | 'vendor'> {
 
 const mostItems = 1_000
 
-/** The last item of each name. Names are as many as policies; should a caller make them up, the items begin anew. */
+/**
+ * The last item of each name. Names are as many as policies; should a caller make them up, the
+ * items begin anew.
+ */
 const lastItems = new Map<string, PolicyItem>()
 
 /** `undefined` for what cannot be written. */
@@ -77,7 +80,10 @@ function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): bo
   )
 }
 
-/** Empty for requests, the default; `undefined` for a unit that cannot be written: without it, `q` would be a lie. */
+/**
+ * Empty for requests, the default; `undefined` for a unit that cannot be written: without it, `q`
+ * would be a lie.
+ */
 function unitParameter(state: PolicyState): string | undefined {
   if (state.unit === undefined || countsRequests(state)) return ''
   const unit = serialiseString(state.unit)
@@ -91,15 +97,19 @@ function seconds(key: string, durationMs: number | undefined): string {
 
 const ownKeys = ['q', 'qu', 'w', 'pk']
 
-/** A vendor parameter is a comment; one that cannot be written, or would replace a real parameter, is left out. */
+/**
+ * A vendor parameter is a comment; one that cannot be written, or would replace a real parameter,
+ * is left out.
+ */
 function vendorParameter({ vendor }: PolicyState): string {
   if (vendor === undefined || !isKey(vendor) || ownKeys.includes(vendor)) return ''
   return `;${vendor}`
 }
 
 /**
- * Returns true when another policy of the same name is listed instead. Limiters in one chain may share a name, and a list with two items
- * of one name would contradict itself. The policy with the lower remaining is listed; of equals, the first.
+ * Returns true when another policy of the same name is listed instead. Limiters in one chain may
+ * share a name, and a list with two items of one name would contradict itself. The policy with the
+ * lower remaining is listed; of equals, the first.
  */
 function isDuplicate(state: PolicyState, index: number, states: readonly PolicyState[]): boolean {
   return states.some((other, otherIndex) => {

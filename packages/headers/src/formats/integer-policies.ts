@@ -4,9 +4,9 @@ import { wholeSeconds } from '../seconds.ts'
 import type { HeaderLine } from './dialect-format.ts'
 
 /**
- * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur twice. What does
- * not fit is left out. Of several policies with one number it is the binding one that is listed, since the other fields tell of it; without
- * it, the first.
+ * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur
+ * twice. What does not fit is left out. Of several policies with one number it is the binding one
+ * that is listed, since the other fields tell of it; without it, the first.
  */
 export function addIntegerPolicies(
   lines: HeaderLine[],

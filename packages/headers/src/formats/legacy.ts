@@ -9,7 +9,9 @@ const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-R
 /** What the option `githubExtras` adds. */
 export const githubFieldNames: readonly string[] = ['X-RateLimit-Used', 'X-RateLimit-Resource']
 
-/** The reset in epoch seconds: Octokit reads nothing else, and retries at once when it is a delta. */
+/**
+ * The reset in epoch seconds: Octokit reads nothing else, and retries at once when it is a delta.
+ */
 export const legacy: DialectFormat = {
   fieldNames,
   add: (lines, states, options) =>
@@ -44,14 +46,17 @@ function addFields(lines: HeaderLine[], { states, options, resetSeconds }: Legac
 }
 
 /**
- * Octokit waits for the reset only when nothing remains, so a few units that were not enough read 0. Where no wait
- * helps, nothing should be waited for, and the true number stays.
+ * Octokit waits for the reset only when nothing remains, so a few units that were not enough read
+ * 0. Where no wait helps, nothing should be waited for, and the true number stays.
  */
 function legacyRemaining({ violated, waitMs, remaining }: BindingPolicy): number {
   return violated && waitMs !== Number.POSITIVE_INFINITY ? 0 : remaining
 }
 
-/** The instant itself is rounded up, not the delta: adding up two roundings would cost a client a second. */
+/**
+ * The instant itself is rounded up, not the delta: adding up two roundings would cost a client a
+ * second.
+ */
 function epochSeconds(resetMs: number, nowMs: number): number | undefined {
   const seconds = Math.ceil((nowMs + Math.max(0, resetMs)) / 1000)
   return seconds >= 0 && seconds <= maxInteger ? seconds : undefined

@@ -5,9 +5,9 @@ import { latest, least } from './strictest.ts'
 import { isInteger, listItems } from './structured-text.ts'
 
 /**
- * `RateLimit-Limit`, `-Remaining` and `-Reset` of draft-3 to draft-6, each ignored alone when it is malformed. Draft-3
- * lists the windows behind the limit: `100, 100;w=60`. Of two lines of the others the stricter one counts. A reset may be an epoch
- * (GitLab).
+ * `RateLimit-Limit`, `-Remaining` and `-Reset` of draft-3 to draft-6, each ignored alone when it is
+ * malformed. Draft-3 lists the windows behind the limit: `100, 100;w=60`. Of two lines of the
+ * others the stricter one counts. A reset may be an epoch (GitLab).
  */
 export function parseDraft6(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   const [limit] = integers(field('RateLimit-Limit'))

@@ -1,4 +1,7 @@
-/** `Headers`, or anything else that looks names up in any case; what is not text or a list of texts counts as absent. */
+/**
+ * `Headers`, or anything else that looks names up in any case; what is not text or a list of texts
+ * counts as absent.
+ */
 export interface HeaderReader {
   get(name: string): unknown
 }
@@ -8,7 +11,10 @@ export type HeaderRecord = Readonly<Record<string, string | readonly string[] | 
 
 export type HeaderSource = HeaderReader | HeaderRecord
 
-/** The value of a field, several lines joined as RFC 9110 §5.3 says; `undefined` when the field is absent. */
+/**
+ * The value of a field, several lines joined as RFC 9110 §5.3 says; `undefined` when the field is
+ * absent.
+ */
 export type FieldLookup = (name: string) => string | undefined
 
 export function fieldLookup(source: HeaderSource): FieldLookup {

@@ -1,5 +1,5 @@
-// RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse reads many more texts, and
-// takes asctime for local time, so it cannot be used.
+// RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse reads
+// many more texts, and takes asctime for local time, so it cannot be used.
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const forms = [
   /** `Sun, 06 Nov 1994 08:49:37 GMT` */
@@ -14,7 +14,10 @@ const forms = [
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Milliseconds since 1970; `undefined` when the text is no HTTP-date or names a day that does not exist. */
+/**
+ * Milliseconds since 1970; `undefined` when the text is no HTTP-date or names a day that does not
+ * exist.
+ */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   for (const form of forms) {
     const groups = form.exec(text)?.groups
@@ -35,7 +38,10 @@ function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): num
   return midnight.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000
 }
 
-/** Two digits that seem more than 50 years ahead mean the last such year in the past (RFC 9110 §5.6.7). */
+/**
+ * Two digits that seem more than 50 years ahead mean the last such year in the past (RFC 9110
+ * §5.6.7).
+ */
 function nearYear(twoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear()
   const year = thisYear - (thisYear % 100) + twoDigits

@@ -1,8 +1,9 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 
 /**
- * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. Where two limiters sent one name twice,
- * they wrote both fields in one order, so the first goes with the first.
+ * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. Where two
+ * limiters sent one name twice, they wrote both fields in one order, so the first goes with the
+ * first.
  */
 export function joinByName(
   policies: readonly ParsedPolicy[],
@@ -18,7 +19,10 @@ export function joinByName(
   return [...joined, ...[...waiting.values()].flat()]
 }
 
-/** The one state of the older dialects with the policy of the same limit, which is where its window stands. */
+/**
+ * The one state of the older dialects with the policy of the same limit, which is where its window
+ * stands.
+ */
 export function joinByLimit(
   policies: readonly ParsedPolicy[],
   state: ParsedPolicy | undefined,

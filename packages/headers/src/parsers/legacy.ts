@@ -11,9 +11,10 @@ const firstEpochMs = 100_000_000_000
 const prefixes = ['X-RateLimit-', 'X-Rate-Limit-']
 
 /**
- * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The reset is read as a delta
- * (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord) or an ISO 8601 instant (Atlassian). GitHub
- * names what is limited in `-Resource`. Of two lines of a field, which come joined by a comma, the stricter one counts.
+ * `X-RateLimit-Limit`, `-Remaining` and `-Reset`, each ignored alone when it is malformed. The
+ * reset is read as a delta (Reddit, fastify), an epoch with or without a fraction (GitHub, Discord)
+ * or an ISO 8601 instant (Atlassian). GitHub names what is limited in `-Resource`. Of two lines of
+ * a field, which come joined by a comma, the stricter one counts.
  */
 export function parseLegacy(field: FieldLookup, nowMs: number): ParsedPolicy | undefined {
   for (const prefix of prefixes) {

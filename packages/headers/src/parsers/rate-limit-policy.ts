@@ -9,8 +9,9 @@ import {
 } from './structured-text.ts'
 
 /**
- * `RateLimit-Policy` of any draft: items that are Strings are draft-8 to draft-11, and have a name; Integers are draft-4
- * to draft-7, and have none. A malformed item is ignored, and so is a field that is no List.
+ * `RateLimit-Policy` of any draft: items that are Strings are draft-8 to draft-11, and have a name;
+ * Integers are draft-4 to draft-7, and have none. A malformed item is ignored, and so is a field
+ * that is no List.
  */
 export function parseRateLimitPolicy(text: string | undefined): ParsedPolicy[] {
   return text === undefined ? [] : listItems(text).flatMap(policyOf)

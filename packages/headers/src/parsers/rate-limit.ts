@@ -8,7 +8,10 @@ import {
   listItems,
 } from './structured-text.ts'
 
-/** `RateLimit` of draft-8 to draft-11. A malformed item is ignored, and so is a field that is no List. */
+/**
+ * `RateLimit` of draft-8 to draft-11. A malformed item is ignored, and so is a field that is no
+ * List.
+ */
 export function parseRateLimit(text: string | undefined): ParsedPolicy[] {
   return text === undefined ? [] : listItems(text).flatMap(stateOf)
 }

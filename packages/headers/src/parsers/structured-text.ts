@@ -1,13 +1,18 @@
 import { parseDictionary, parseList } from 'structured-headers'
 import { maxInteger } from '../seconds.ts'
 
-/** A member of a list. Its types are whatever the sender chose: every reader checks what it takes. */
+/**
+ * A member of a list. Its types are whatever the sender chose: every reader checks what it takes.
+ */
 export interface FieldItem {
   readonly value: unknown
   readonly parameters: ReadonlyMap<string, unknown>
 }
 
-/** The members of a List (RFC 9651 §4.2.1); none when the text is not a List, since one error spoils the whole field. */
+/**
+ * The members of a List (RFC 9651 §4.2.1); none when the text is not a List, since one error spoils
+ * the whole field.
+ */
 export function listItems(text: string): FieldItem[] {
   const members = parsed(() => parseList(text)) ?? []
   return members.map(([value, parameters]) => ({
@@ -18,7 +23,10 @@ export function listItems(text: string): FieldItem[] {
   }))
 }
 
-/** The values of a Dictionary by key, without their parameters; `undefined` when the text is not a Dictionary. */
+/**
+ * The values of a Dictionary by key, without their parameters; `undefined` when the text is not a
+ * Dictionary.
+ */
 export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | undefined {
   const dictionary = parsed(() => parseDictionary(text))
   if (dictionary === undefined) return undefined
@@ -27,7 +35,10 @@ export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | u
   return values
 }
 
-/** Whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot be told from one. */
+/**
+ * Whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot be told
+ * from one.
+ */
 export function isInteger(value: unknown, min: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= maxInteger
 }
