@@ -134,7 +134,7 @@ function placeOf(
   return { path: String(route.path), isForAll }
 }
 
-/** What Sluice reads of the route that Express has matched. */
+/** The route that Express has matched, as far as Sluice reads it. */
 interface MatchedRoute {
   readonly path: string | RegExp | readonly (string | RegExp)[]
   readonly stack: readonly { readonly handle: unknown; readonly method?: string }[]

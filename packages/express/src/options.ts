@@ -5,7 +5,7 @@ declare global {
   // biome-ignore lint/style/noNamespace: how Express has its types extended
   namespace Express {
     interface Request {
-      /** What the last `rateLimit` of this request decided; `undefined` when it was skipped. */
+      /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
       rateLimit?: RequestDecision | undefined
     }
   }

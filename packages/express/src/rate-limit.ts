@@ -20,7 +20,7 @@ const routing = {
 
 export interface RateLimit extends RequestHandler {
   /**
-   * What counts: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route
+   * The limiter: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route
    * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter

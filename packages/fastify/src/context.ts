@@ -73,7 +73,7 @@ export class RequestView implements HttpRequest {
   }
 }
 
-/** What Sluice sees of a Fastify reply, which keeps its fields to itself until it is sent. */
+/** A reply of Fastify, as Sluice sees it. It keeps its fields to itself until it is sent. */
 export class ReplyView implements HttpResponse {
   readonly #native: FastifyReply
 
@@ -139,7 +139,7 @@ export class FastifyContext
     this.#reply.code(status)
   }
 
-  /** What the handler throws goes to the error handler of Fastify. */
+  /** Calls the user's handler. Its errors go to the error handler of Fastify. */
   async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
     const { status, decision } = refusal
     const reply = this.#reply
@@ -170,7 +170,7 @@ export function scopeOf({ method, routeOptions }: FastifyRequest): Scope {
   return routeScope(Array.isArray(methods) ? undefined : method, url)
 }
 
-/** How an instance matches paths. */
+/** Returns an instance's way to match paths. */
 export function routingOf({ initialConfig }: FastifyInstance): Routing {
   const {
     caseSensitive = true,

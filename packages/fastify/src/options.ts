@@ -9,7 +9,9 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the last `rateLimitPlugin` of this request decided; `undefined` when it was skipped. */
+    /**
+     * The decision of the last `rateLimitPlugin` of this request; `undefined` when it was skipped.
+     */
     rateLimit: RequestDecision | undefined
   }
   interface FastifyInstance {
@@ -60,15 +62,15 @@ export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] 
 
 interface PluginSettings {
   /**
-   * When requests are decided. `onRequest` comes before the hooks of a route, so that attempts to
-   * authenticate are limited too. The others come behind the route's own hooks of the same name, so
-   * that keys and limits see the user that those have found.
+   * The hook in which requests are decided. `onRequest` comes before the hooks of a route, so that
+   * attempts to authenticate are limited too. The others come behind the route's own hooks of the
+   * same name, so that keys and limits see the user that those have found.
    * @default 'onRequest'
    */
   hook?: (typeof hooks)[number]
   /**
-   * Whether every request is limited, those for unknown URLs too; else only those that `routes` or
-   * `config.rateLimit` name. @default true
+   * Tells whether every request is limited, those for unknown URLs too; else only those that
+   * `routes` or `config.rateLimit` name. @default true
    */
   global?: boolean
 }

@@ -40,7 +40,7 @@ export function inOrder<Item, Answer>(
 export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromise<Value>)
 
 /**
- * Where values that cannot be used are reported. `place` never varies with the value, `detail`
+ * Reports values that cannot be used. `place` never varies with the value, `detail`
  * does.
  */
 export type Report = (code: ErrorCode, place: string, detail: string) => void

@@ -112,7 +112,7 @@ export class KoaContext extends RequestView implements AdapterContext<Context, R
   }
 }
 
-/** What Sluice reads of the layers that @koa/router has matched. */
+/** A layer that @koa/router has matched, as far as Sluice reads it. */
 interface RouterLayer {
   readonly path: string | RegExp
   readonly methods: readonly string[]

@@ -3,7 +3,7 @@ import type { Context, Next } from 'koa'
 
 declare module 'koa' {
   interface DefaultContext {
-    /** What the last `rateLimit` of this request decided; `undefined` when it was skipped. */
+    /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
     rateLimit?: RequestDecision | undefined
   }
 }

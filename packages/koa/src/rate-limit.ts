@@ -24,7 +24,7 @@ const routing = {
 export interface RateLimit {
   (context: Context, next: Next): Promise<void>
   /**
-   * What counts: to refund `ctx.rateLimit`, or to peek at a key or reset it. A policy on a route
+   * The limiter: to refund `ctx.rateLimit`, or to peek at a key or reset it. A policy on a route
    * has keys of its own there unless it has a name.
    */
   readonly limiter: Limiter

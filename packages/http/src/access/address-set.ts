@@ -21,7 +21,10 @@ export class AddressSet {
     for (const [index, text] of texts.entries()) this.#add(text, `${option}[${index}]`)
   }
 
-  /** Whether an address, in whatever notation, is in one of them. What is no address is in none. */
+  /**
+   * Tells whether an address, in whatever notation, is in one of them. What is no address is in
+   * none.
+   */
   has(address: string): boolean {
     return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))
   }
@@ -58,7 +61,7 @@ type Family = 'ipv4' | 'ipv6'
 
 interface Network {
   readonly address: IpAddress
-  /** How many leading bits it has in common. */
+  /** Number of leading bits that its addresses have in common. */
   readonly length: number
 }
 
@@ -82,7 +85,7 @@ function readNetwork(text: unknown, option: string): Network {
   throw invalid({ option }, text, `${legal}, with a prefix from ${least} to ${written}`)
 }
 
-/** What a request's address may have, and an entry of a list may not. */
+/** Tells whether a text has a port, which is legal in a request's address and not in a list. */
 function isWithPort(host: string): boolean {
   return /^\d+\.[\d.]*:/.test(host)
 }

@@ -3,21 +3,26 @@ import type { HttpRequest } from '../adapter/request.ts'
 import type { KeyOrMode } from '../keys/missing-key.ts'
 import { AddressSet } from './address-set.ts'
 
-/** What the lists say of somebody. */
+/** The answer of the lists for a client. */
 export type Access = 'allow' | 'block' | 'unlisted'
 
 /** The lists that a guard may have. */
 export interface ListOptions {
-  /** Who passes uncounted, without headers: addresses and networks, and keys. @default nobody */
+  /**
+   * Clients that pass uncounted, without headers: addresses and networks, and keys. @default nobody
+   */
   allow?: AccessListOptions
   /**
-   * Who is refused at once, with 403 and at no cost for the store; also if `allow` names them.
+   * Clients that are refused at once, with 403 and at no cost for the store; also if `allow` names
+   * them.
    * @default nobody
    */
   block?: AccessListOptions
 }
 
-/** Who passes uncounted, and who is refused; whoever is in both is refused. */
+/**
+ * The clients that pass uncounted, and those that are refused. A client in both lists is refused.
+ */
 export class AccessLists {
   readonly #allow: AccessList
   readonly #block: AccessList
@@ -36,7 +41,7 @@ export class AccessLists {
     return this.#allow.hasAddress(address) ? 'allow' : 'unlisted'
   }
 
-  /** Whether somebody whose address is allowed may yet be blocked. */
+  /** Tells whether somebody whose address is allowed may yet be blocked. */
   get blockKeys(): boolean {
     return this.#block.hasKeys
   }
@@ -76,7 +81,7 @@ export function accessLists({
   return allow || block ? new AccessLists(allow, block) : undefined
 }
 
-/** Whom a list names. */
+/** The clients that a list names. */
 export interface AccessListOptions {
   /** Addresses and networks: `203.0.113.9`, `10.0.0.0/8`, `2001:db8::/32`. @default none */
   readonly ips?: readonly string[]

@@ -12,7 +12,7 @@ export interface RequestContext<Native extends object> {
   readonly native: Native
   readonly request: HttpRequest
   readonly response: HttpResponse
-  /** Where the guard stands; '' for the whole application. */
+  /** The place of the guard; '' for the whole application. */
   readonly scope: Scope
   /** Settles a hold when the response is over: at once, if it is. */
   settleAtEnd(hold: Hold): void

@@ -8,7 +8,7 @@ import type { HttpRequest } from './request.ts'
 export interface HandlerRequest<Native = unknown> extends HttpRequest {
   /** The framework's request, for functions of the user's. */
   readonly native: Native
-  /** What follows the question mark. */
+  /** The query of the URL. */
   readonly query: URLSearchParams
 }
 

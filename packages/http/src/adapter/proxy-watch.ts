@@ -2,25 +2,25 @@ import { warnOnce } from '@sluice/core'
 
 /** The proxy settings of a framework, in its own words, for warnings. */
 interface ProxySettings {
-  /** What switches trust in proxies on: `'trust proxy'`. */
+  /** The setting that switches trust in proxies on: `'trust proxy'`. */
   readonly trust: string
-  /** What to do behind one proxy: `behind one proxy call app.set('trust proxy', 1)`. */
+  /** The advice for one proxy: `behind one proxy call app.set('trust proxy', 1)`. */
   readonly trustOne: string
-  /** What says how many proxies are trusted. */
+  /** The setting that says how many proxies are trusted. */
   readonly count: string
-  /** What to do behind several proxies. */
+  /** The advice for several proxies. */
   readonly trustAll: string
 }
 
 /**
- * How many requests are looked at before anything is said, and how many forwarded lists must differ
- * among them.
+ * Number of requests that are looked at before anything is said, and how many forwarded lists must
+ * differ among them.
  */
 const window = 500
 const differentLists = 20
 const nearlyAll = 0.95
 
-/** What is kept of a forwarded list, to tell it from others. */
+/** Length of the part of a forwarded list that tells it from others. */
 const listStart = 64
 
 /**

@@ -19,8 +19,8 @@ export interface HttpRequest {
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /**
-   * Whether the handler that an OPTIONS request reaches serves other methods too (`app.all`), and
-   * so does not only answer preflights.
+   * Tells whether the handler that an OPTIONS request reaches serves other methods too (`app.all`),
+   * and so does not only answer preflights.
    * @default false
    */
   readonly isForAllMethods?: boolean
@@ -30,11 +30,11 @@ export interface HttpRequest {
   rule?: string
 }
 
-/** What admission asks of requests, which not every adapter may show. */
+/** The content of a request, for admission. Not every adapter can show it. */
 export interface RequestContent {
   /** As it was sent, with the query. */
   readonly url: string
-  /** What a body parser made of the body, if one has run. */
+  /** The body as a body parser left it, if one has run. */
   readonly parsed: unknown
   /** The body as it comes. */
   readonly stream: Readable

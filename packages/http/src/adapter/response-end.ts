@@ -1,11 +1,11 @@
 import { processWide } from '@sluice/core'
 import type { Hold } from '../lifecycle/hold.ts'
 
-/** What the responses of HTTP/1 and HTTP/2 in Node have in common. */
+/** The common part of the responses of HTTP/1 and HTTP/2 in Node. */
 interface EndingResponse {
   readonly statusCode: number
   readonly writableEnded: boolean
-  /** Whether 'close' was emitted; HTTP/2 does not tell. */
+  /** Tells whether 'close' was emitted; HTTP/2 does not tell. */
   readonly closed?: boolean
   once(event: 'finish' | 'close', listener: () => void): unknown
   off(event: 'finish' | 'close', listener: () => void): unknown
@@ -58,7 +58,7 @@ const openBySocket = processWide(
 )
 
 /**
- * What is to be called when a connection closes: one listener for all, since a client may pipeline
+ * Functions to call when a connection closes: one listener for all, since a client may pipeline
  * as much as it likes.
  */
 function openOn(socket: ClosingSocket): Set<() => void> | undefined {

@@ -3,9 +3,9 @@
  * case.
  */
 export interface HttpResponse {
-  /** Whether the head is on its way, so that no field can be set any more. */
+  /** Tells whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
-  /** Those that are set, in lower case. */
+  /** Names of the fields that are set, in lower case. */
   getHeaderNames(): readonly string[]
   getHeader(name: string): number | string | readonly string[] | undefined
   setHeader(name: string, value: string): void
@@ -15,7 +15,7 @@ export interface HttpResponse {
 /** A field of the response as it shall be; `undefined`: not there at all. */
 export type ResponseField = readonly [name: string, value: string | undefined]
 
-/** What a client reads. */
+/** The body that a client reads. */
 export interface ResponseBody {
   readonly contentType: string
   readonly text: string

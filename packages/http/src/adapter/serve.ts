@@ -76,7 +76,7 @@ export function hideOnRedirect(native: object, response: HttpResponse, status: n
   setFields(response, fieldsOnHead(native, status))
 }
 
-/** How a framework goes on, or is told of an error. */
+/** Continues with the next handler, or tells the framework of an error. */
 type Next = (error?: Error) => void
 
 /**

@@ -14,14 +14,14 @@ import type { Responder } from '../guard/respond.ts'
 import { type Decided, giveBack } from '../lifecycle/account.ts'
 import type { Admission, Taken } from './port.ts'
 
-/** What of a guard is needed to hand requests to an admission. */
+/** The parts of a guard that an admission needs. */
 export interface AdmissionSetup<Native extends object, Handler> {
   readonly admission: Admission<Native>
   readonly limiter: Limiter
   readonly responder: Responder<Native, Handler>
 }
 
-/** Has a request taken over, or else answers it as without admission. */
+/** Lets the admission take a request, or else answers it as without admission. */
 export function admitOrRespond<Native extends object, Handler>(
   decided: Decided<Native>,
   setup: AdmissionSetup<Native, Handler>,
@@ -44,8 +44,8 @@ export function admitOrRespond<Native extends object, Handler>(
 }
 
 /**
- * Where it is not known whether a request is taken, nothing comes of it, and so nothing else gives
- * back what it holds.
+ * Releases what a request holds if the admission fails. Where it is not known whether one is taken,
+ * nothing comes of it, and so nothing else gives back what it holds.
  */
 function orReleased<T, Native extends object, Handler>(
   takes: MaybePromise<T>,
@@ -60,8 +60,8 @@ function orReleased<T, Native extends object, Handler>(
 }
 
 /**
- * Has a request taken over that no limit applies to: where requests are queued, nobody else may be
- * there to do it.
+ * Lets the admission take a request that no limit applies to: where requests are queued, nobody
+ * else may be there to do it.
  */
 export function admitUnlimited<Native extends object, Handler>(
   context: RequestContext<Native>,
@@ -79,8 +79,8 @@ export function admitUnlimited<Native extends object, Handler>(
 }
 
 /**
- * Has a request taken over that is denied, if the limits allow that which are no reason to take it.
- * One that is wrong, or was taken before, is refused: it would cost its client nothing.
+ * Lets the admission take a request that is denied, if the limits allow that which are no reason to
+ * take it. One that is wrong, or was taken before, is refused: it would cost its client nothing.
  */
 async function overflow<Native extends object, Handler>(
   decided: Decided<Native>,

@@ -4,14 +4,14 @@ import type { ResponseBody, ResponseField } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 
 /**
- * What may take requests over, such as a queue: they are answered before they are done, and go no
- * further.
+ * Takes requests in place of the application, such as a queue: they are answered before they are
+ * done, and go no further.
  * @typeParam Native the framework's request
  */
 export interface Admission<Native> {
   /**
-   * Whether it takes requests that the limits deny. Then a denial is told to observers, and is a
-   * strike, only if the request is refused.
+   * Tells whether it takes requests that the limits deny. Then a denial is told to observers, and
+   * is a strike, only if the request is refused.
    */
   readonly overflows: boolean
   /**
@@ -20,8 +20,8 @@ export interface Admission<Native> {
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Whether it takes a request; or the answer to one that the application is not to see either,
-   * which over a limit is one that was taken before.
+   * Tells whether it takes a request; or the answer to one that the application is not to see
+   * either, which over a limit is one that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(
@@ -31,8 +31,8 @@ export interface Admission<Native> {
   /** Takes a request, and answers it. */
   take(asked: AdmissionRequest<Native>): MaybePromise<Taken>
   /**
-   * Whether the client's preferences decide if such a request is taken, so that caches have to
-   * know.
+   * Tells whether the client's preferences decide if such a request is taken, so that caches have
+   * to know.
    */
   varies(request: HttpRequest): boolean
 }
@@ -42,7 +42,7 @@ export interface AdmissionRequest<Native> {
   /** The framework's request. */
   readonly native: Native
   readonly request: HttpRequest
-  /** Has a hold settled when the response is over, or the client has left. */
+  /** Settles a hold when the response is over, or the client has left. */
   settleAtEnd(hold: Hold): void
 }
 
@@ -52,16 +52,16 @@ export interface Taken {
   readonly fields: readonly ResponseField[]
   readonly body: ResponseBody
   /**
-   * Whether what the request took of the limits is given back: there was no room for it, or
+   * Tells whether what the request took of the limits is given back: there was no room for it, or
    * something of ours failed. @default false
    */
   readonly givesBack?: boolean
   /**
-   * Whether the request was taken now. Of those that overflow only such a one is answered so, and
-   * one that failed for us; any other is refused. @default false
+   * Tells whether the request was taken now. Of those that overflow only such a one is answered so,
+   * and one that failed for us; any other is refused. @default false
    */
   readonly isNew?: boolean
-  /** Whether it was taken before, and is answered from that. @default false */
+  /** Tells whether it was taken before, and is answered from that. @default false */
   readonly isKnown?: boolean
   /** There is no room for it now, but may be in this time. */
   readonly fullForMs?: number

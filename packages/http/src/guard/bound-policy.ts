@@ -32,21 +32,21 @@ export interface BoundPolicy<Native> {
   readonly policy: Policy
   readonly key: KeyResolver<Native>
   readonly cost: PerRequest<Native, number>
-  /** Where the limit depends on the request. */
+  /** Finds a limit that depends on the request. */
   readonly limitOf: LimitFinder<Native> | undefined
-  /** Where the request decides whether the policy is enforced. */
+  /** Decides for each request whether the policy is enforced. */
   readonly enforce: ((native: Native) => MaybePromise<boolean>) | undefined
-  /** When what was taken is given back; `undefined`: never. */
+  /** Decides when units are given back; `undefined`: never. */
   readonly settlement: PolicySettlement<Native> | undefined
-  /** Where its policy counts apart, if it is private; `undefined`: where the guard stands. */
+  /** The place where a private policy counts apart; `undefined`: the place of the guard. */
   readonly scope: Scope | undefined
 }
 
-/** How much is allowed to a request. */
+/** The limit of a request. */
 export interface LimitInForce {
   /** `Infinity` for `unlimited`. */
   readonly limit: number
-  /** Whether it is lower now than it would be in quiet times. @default false */
+  /** Tells whether it is lower now than it would be in quiet times. @default false */
   readonly reduced?: boolean
 }
 
@@ -56,7 +56,7 @@ export interface PolicyCheck<Native> extends Check, LimitInForce {
   readonly scope: Scope
 }
 
-/** Whether a policy is not enforced for everybody. */
+/** Tells whether a policy is not enforced for everybody. */
 export function isOnTrial<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
@@ -139,8 +139,8 @@ export function validLimit(
 }
 
 /**
- * Whether a policy is enforced for a request: a function that does not say so must not open the
- * gate.
+ * Tells whether a policy is enforced for a request: a function that does not say so must not open
+ * the gate.
  */
 export function validEnforcement(answer: unknown, { name }: Policy, report: Report): boolean {
   if (typeof answer === 'boolean') return answer
@@ -152,10 +152,10 @@ export function validEnforcement(answer: unknown, { name }: Policy, report: Repo
   return true
 }
 
-/** What may stand at the top level for the only policy; key and cost stand there anyway. */
+/** Fields of the only policy that may stand at the top level; key and cost stand there anyway. */
 export const shorthandFields: readonly string[] = [...policyFields, 'defaultLimit']
 
-/** Whether options bring policies, in either form. */
+/** Tells whether options bring policies, in either form. */
 export function bringsPolicies(options: object): boolean {
   return Object.keys(options).some(
     (field) => field === 'policies' || shorthandFields.includes(field),

@@ -21,7 +21,7 @@ export interface Asking<Native> {
   readonly native: Native
   readonly request: HttpRequest
   readonly scope: Scope
-  /** What the lists say of its address. @default 'unlisted' */
+  /** The answer of the lists for its address. @default 'unlisted' */
   readonly access?: Access
 }
 
@@ -41,7 +41,7 @@ export class RequestChecks<Native extends object> {
    * always is.
    */
   readonly #onlyKey: KeyResolver<Native> | undefined
-  /** Whether some policy asks the request if it is enforced. */
+  /** Tells whether some policy asks the request if it is enforced. */
   readonly #asksMode: boolean
   /**
    * Keys of policies that are all on trial: without one they are left out, since a trial refuses

@@ -24,10 +24,11 @@ import type { Stage } from './stages.ts'
 export interface Guard<Native extends object, Handler = never> {
   readonly limiter: Limiter
   /**
-   * How many requests are held now, not counting those of routes with a `maxWaiting` of their own.
+   * Number of requests that are held now, not counting those of routes with a `maxWaiting` of their
+   * own.
    */
   readonly waiting: number
-  /** Whether redirects may have to lose their headers again. */
+  /** Tells whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
    * Decides on a request, and says what is to be done. Synchronous when the store and all functions
@@ -55,23 +56,23 @@ export interface Guard<Native extends object, Handler = never> {
   ): PolicyGuard<Native, Handler>
 }
 
-/** What an adapter says of a guard beside the user's options. */
+/** An adapter's part of a guard, beside the user's options. */
 export interface GuardPlace {
-  /** What the user calls the guard, for messages. */
+  /** The user's name for the guard, for messages. */
   readonly where: string
   /** Options of the adapter's own, which the guard leaves alone. */
   readonly adapterFields?: readonly string[]
-  /** How the framework matches paths, for `routes`. */
+  /** The framework's way to match paths, for `routes`. */
   readonly routing: Routing
-  /** What matches them. @default none: there can be no `routes` */
+  /** The router for `routes`. @default none: there can be no `routes` */
   readonly router?: Router
   /**
-   * Where the guard stands, '' for the whole application, where the adapter knows it beforehand.
+   * The place of the guard, if the adapter knows it beforehand; '' for the whole application.
    * @default that of each context
    */
   readonly scope?: Scope
   /**
-   * Whether requests that no rule of `routes` matches are limited; if not, there need be no
+   * Tells whether requests that no rule of `routes` matches are limited; if not, there need be no
    * policies. @default true
    */
   readonly isGlobal?: boolean
@@ -132,5 +133,5 @@ function ruled<Native extends object, Handler>(
   return rule.guard === false ? untouched : rule.guard.check(context)
 }
 
-/** What stands for no policies: it limits nothing. */
+/** A policy that limits nothing, for a guard without policies. */
 const nothing = { limit: unlimited, window: '1s' } as const

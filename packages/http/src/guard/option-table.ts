@@ -22,7 +22,7 @@ import { route } from '../keys/route.ts'
 import type { GuardFields, Preflights } from './options.ts'
 
 /**
- * Where an option may stand: among those of a guard, of a route, or of one policy in `policies` or
+ * A place for options: those of a guard, of a route, or of one policy in `policies` or
  * `profiles`.
  */
 export type OptionPlace = 'guard' | 'route' | 'policy'

@@ -34,7 +34,7 @@ export interface HttpPolicyFields<Native>
    * beside such a function.
    */
   defaultLimit?: number
-  /** Who is counted. @default the guard's `key` */
+  /** The client that is counted. @default the guard's `key` */
   key?: KeyResolver<Native>
   /**
    * Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the
@@ -63,7 +63,8 @@ export type HttpPolicyOptions<Native> = Omit<
   LimitForm<Native>
 
 /**
- * Those that are shorthand for a single policy; the others stand among the settings of a guard too.
+ * Fields that are shorthand for a single policy; the others stand among the settings of a guard
+ * too.
  */
 type Shorthand = Exclude<
   keyof HttpPolicyFields<never>,
@@ -71,40 +72,40 @@ type Shorthand = Exclude<
 >
 
 interface KeyedPenalty<Native> {
-  /** Who collects strikes, and is blocked. @default the guard's `key` */
+  /** The client that collects strikes, and is blocked. @default the guard's `key` */
   key?: KeyResolver<Native>
 }
 
 /** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
 export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
 
-/** How the retries of one request are told from other requests. */
+/** Options that tell the retries of one request from other requests. */
 export interface IdempotencyOptions<Native> {
   /**
-   * What a client sends again with a retry, so that both are charged once: `true` for the header
-   * Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and the
-   * identity of the request before it. `false`: none, for a route.
+   * The key that a client sends again with a retry, so that both are charged once: `true` for the
+   * header Idempotency-Key, or a resolver. A retry has the key, the method, the path, the cost and
+   * the identity of the request before it. `false`: none, for a route.
    * @default none: every request is charged
    */
   idempotencyKey?: boolean | KeyResolver<Native>
   /**
-   * How many retries with one key are free in the longest window of the policies: a whole number
-   * from 1 to 100. A client that makes up keys gets so many requests more for each that it pays
-   * for.
+   * Number of retries with one key that are free in the longest window of the policies: a whole
+   * number from 1 to 100. A client that makes up keys gets so many requests more for each that it
+   * pays for.
    * @default 3
    */
   idempotentRetries?: number
 }
 
-/** What a client reads when it is refused: a text, or an object that is sent as JSON. */
+/** The body of a refusal: a text, or an object that is sent as JSON. */
 export type Message = string | object
 
-/** What happens to CORS preflights: they pass uncounted, or count as any other request. */
+/** The treatment of CORS preflights: they pass uncounted, or count as any other request. */
 export type Preflights = 'pass' | 'count'
 
 /**
- * What HTTP adds to one list of policies. Functions may be async; what they throw or reject with
- * goes to the error handling of the framework.
+ * Settings that HTTP adds to one list of policies. Functions may be async; what they throw or
+ * reject with goes to the error handling of the framework.
  * @typeParam Native the framework's request
  * @typeParam Handler how the framework has somebody reply
  */
@@ -115,7 +116,7 @@ interface PolicyGuardSettings<Native, Handler = never>
     Observers<Native>,
     ListOptions {
   /**
-   * Who is counted: a resolver such as `user(fn)`, or a function of the request.
+   * The client that is counted: a resolver such as `user(fn)`, or a function of the request.
    * @default ip()
    */
   key?: KeyResolver<Native>
@@ -125,10 +126,10 @@ interface PolicyGuardSettings<Native, Handler = never>
    * @default none
    */
   penalty?: GuardPenalty<Native> | false
-  /** What happens to a request that has no key. @default 'ip' */
+  /** The treatment of a request without a key. @default 'ip' */
   onMissingKey?: MissingKey
   /**
-   * Whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass
+   * Tells whether CORS preflights (OPTIONS with `Origin` and `Access-Control-Request-Method`) pass
    * uncounted, or count as other requests do. Any client can send requests of that shape, to a
    * handler that serves OPTIONS as it serves other methods.
    * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`);
@@ -137,7 +138,7 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   preflights?: Preflights
   /**
-   * What takes requests over in place of the application, or of a refusal: a queue. @default none
+   * Takes requests in place of the application, or of a refusal: a queue. @default none
    */
   admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
@@ -198,7 +199,7 @@ interface PolicyGuardSettings<Native, Handler = never>
 }
 
 /**
- * What one list of policies is decided by: `policies`, or the fields of one policy at the top level
+ * The options of one list of policies: `policies`, or the fields of one policy at the top level
  * (`limit`, `window`, …) as shorthand; and what HTTP adds. Whether they fit together is checked
  * when the guard is made.
  */
@@ -219,8 +220,8 @@ export type Profile<Native> = HttpPolicyOptions<Native> & Without<'name'>
 
 interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Handler> {
   /**
-   * Whether the policies given here take the place of those around it, or are decided together with
-   * them, all or nothing.
+   * Tells whether the policies given here take the place of those around it, or are decided
+   * together with them, all or nothing.
    * @default 'replace'
    */
   combine?: 'replace' | 'add'
@@ -242,7 +243,7 @@ export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handl
   )
 
 /**
- * What applies to requests by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET
+ * Limits by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET
  * /search/:q': 'expensive', '/health': false }`. A text is the name of a policy, `false` leaves
  * requests alone. Paths are written as for find-my-way.
  */
@@ -254,7 +255,7 @@ export interface Routes<Native, Handler = never> {
 export interface GuardSettings<Native, Handler = never>
   extends PolicyGuardSettings<Native, Handler> {
   /**
-   * What applies to some requests in place of, or beside, the policies above, by method and path:
+   * Limits for some requests, in place of the policies above or beside them, by method and path:
    * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` leaves alone what is written, and no
    * alias of it. The most specific one counts.
    * @default none

@@ -34,7 +34,7 @@ export interface RequestDecision extends Decision {
   reset(): Promise<boolean>
 }
 
-/** What is to be done with a request. */
+/** The instruction to the adapter for a request. */
 export type Verdict<Handler = unknown> = Pass | Delay | Answer | Reject<Handler>
 
 export interface Pass {
@@ -47,7 +47,7 @@ export interface Delay {
   readonly action: 'delay'
   /** As of the decision: set before the wait. */
   readonly fields: readonly ResponseField[]
-  /** Whether the request goes on: false when its response was over before. Never rejects. */
+  /** Tells whether the request goes on: false when its response was over before. Never rejects. */
   readonly turn: Promise<boolean>
 }
 
@@ -57,9 +57,11 @@ export interface Reject<Handler = unknown> {
   readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]
-  /** What the client reads; `undefined` where a handler of the user's replies instead. */
+  /** The body to send; `undefined` where a handler of the user's replies instead. */
   readonly body: ResponseBody | undefined
-  /** Who replies in place of the body; `'throw'`: the error handling of the framework. */
+  /**
+   * The function that replies in place of the body; `'throw'`: the error handling of the framework.
+   */
   readonly handler: Handler | 'throw' | undefined
 }
 
@@ -71,13 +73,13 @@ export interface Answer {
   readonly body: ResponseBody
 }
 
-/** What an adapter holds for one request. */
+/** The result of a guard for one request. */
 export interface Passage<Handler = unknown> {
   /** `undefined` when nothing was decided: a preflight, or a request that is skipped. */
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /**
-   * What is to be settled when the response is over; `undefined`, as for most requests: nothing, so
+   * Settled when the response is over; `undefined`, as for most requests: nothing, so
    * nobody need listen.
    */
   readonly hold: Hold | undefined

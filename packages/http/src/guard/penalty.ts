@@ -32,7 +32,7 @@ export function corePenalty<Native>({ penalty }: WithPenalty<Native>): {
   return { penalty: own }
 }
 
-/** What the penalty of a guard shares with its policies. */
+/** Defaults of a penalty: those of the policies of its guard. */
 export type PenaltyDefaults<Native> = Pick<BoundPolicy<Native>, 'policy' | 'key' | 'scope'>
 
 /** Binds a penalty to requests: each denied request is one strike, whatever it costs. */
@@ -63,8 +63,8 @@ export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
 }
 
 /**
- * What a reduced limit denies is our doing, and no strike: which limit denies is known when all are
- * decided.
+ * A denial by a reduced limit is no strike, since the client did nothing wrong: which limit denies
+ * is known when all are decided.
  */
 export function withoutUndueStrikes<Native>(
   checks: readonly PolicyCheck<Native>[],

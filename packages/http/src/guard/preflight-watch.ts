@@ -14,7 +14,10 @@ export function isPreflight(request: HttpRequest): boolean {
   )
 }
 
-/** How long an address is remembered: as long as the longest window, within these bounds. */
+/**
+ * Time for which an address is remembered, in ms: as long as the longest window, within these
+ * bounds.
+ */
 const minRememberMs = 60_000
 const maxRememberMs = 3_600_000
 
@@ -22,7 +25,7 @@ const maxRememberMs = 3_600_000
 const maxAddresses = 10_000
 
 interface PreflightOptions<Native extends object> {
-  /** Whether all preflights pass, and none is judged. */
+  /** Tells whether all preflights pass, and none is judged. */
   readonly isAlwaysPassed: boolean
   /** The windows of the policies. */
   readonly windowsMs: readonly number[]
@@ -48,7 +51,7 @@ export class PreflightWatch<Native extends object> {
     this.#charge = charge
   }
 
-  /** Whether a preflight counts as any other request. */
+  /** Tells whether a preflight counts as any other request. */
   counts(request: HttpRequest): boolean {
     if (this.#isAlwaysPassed) return false
     return request.isForAllMethods === true || this.#isSuspect(request)
@@ -59,7 +62,7 @@ export class PreflightWatch<Native extends object> {
     return this.#isAlwaysPassed ? untouched : { ...untouched, hold: this.#hold(context) }
   }
 
-  /** Whether the address has sent requests in the shape of preflights that were none. */
+  /** Tells whether the address has sent requests in the shape of preflights that were none. */
   #isSuspect({ ip = '' }: HttpRequest): boolean {
     const until = this.#suspectUntil.get(ip)
     if (until === undefined) return false
@@ -68,7 +71,7 @@ export class PreflightWatch<Native extends object> {
     return false
   }
 
-  /** What judges a request that passes uncounted, by its response. */
+  /** Judges a request that passes uncounted, by its response. */
   #hold(context: RequestContext<Native>): Hold {
     const { response } = context
     // Fields that stand there before the limiter stand on the answers of all handlers, and tell
@@ -92,7 +95,8 @@ export class PreflightWatch<Native extends object> {
 }
 
 /**
- * Whether no handler did anything: there is none, or the router told in its place what it allows.
+ * Tells whether no handler did anything: there is none, or the router told in its place what it
+ * allows.
  */
 function isUnserved(response: HttpResponse, status: number | undefined): boolean {
   return status === 404 || status === 405 || response.getHeader('allow') !== undefined

@@ -84,7 +84,7 @@ export class Responder<Native extends object, Handler> {
     return forbidden(this.#options, context.native)
   }
 
-  /** Has everything settled at the end of the response that a request holds, whoever answers it. */
+  /** Settles everything that a request holds at the end of its response, whoever answers it. */
   settleAtEnd(charged: Decided<Native>): void {
     const hold = this.#hold(charged.decision, this.#accountOf(charged))
     if (hold) charged.context.settleAtEnd(hold)

@@ -170,7 +170,7 @@ function isMarked(seen: Outcome | undefined): boolean {
   return seen?.remaining !== undefined && seen.remaining < seen.limit
 }
 
-/** How the retries of a guard are told from other requests. */
+/** Tells the retries of a guard from other requests. */
 interface Idempotency<Native> {
   readonly key: KeyResolver<Native>
   readonly retries: number

@@ -31,13 +31,15 @@ import type { HttpPolicyOptions, PolicyGuardOptions } from './options.ts'
 import { bindPenalty, corePenalty } from './penalty.ts'
 import { FreeRetries, idempotencyKeyOf } from './retries.ts'
 
-/** What is said of one list of policies beside the user's options. */
+/** The place of one list of policies, beside the user's options. */
 export interface PolicyGuardPlace<Native extends object> {
-  /** What the user calls the guard, for messages. */
+  /** The user's name for the guard, for messages. */
   readonly where: string
   /** Options of the adapter's own, which the guard leaves alone. */
   readonly adapterFields?: readonly string[] | undefined
-  /** Where its private policies count apart. @default where each request finds the guard */
+  /**
+   * The place where its private policies count apart. @default where each request finds the guard
+   */
   readonly scope?: Scope | undefined
   /**
    * The scope alone, and not the order in which guards are made, tells its private policies from
@@ -45,13 +47,15 @@ export interface PolicyGuardPlace<Native extends object> {
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
-  /** Whether an admission was given here, beside the policies that it may name. @default true */
+  /**
+   * Tells whether an admission was given here, beside the policies that it may name. @default true
+   */
   readonly checksAdmission?: boolean | undefined
-  /** What the guard of a route has from the guard around it. */
+  /** The parts that the guard of a route has from the guard around it. */
   readonly inherited?: Inherited<Native> | undefined
 }
 
-/** What the guard of a route has from the guard around it. */
+/** The parts that the guard of a route has from the guard around it. */
 interface Inherited<Native extends object> {
   /** Policies that the guard's own are added to. */
   readonly addedTo: readonly BoundPolicy<Native>[]
@@ -69,14 +73,14 @@ interface Inherited<Native extends object> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object> extends Settings {
   readonly limiter: Limiter
-  /** Whether a denial is a strike only once the request is refused. */
+  /** Tells whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** All policies; the penalty is the last one. */
   readonly policies: readonly BoundPolicy<Native>[]
   readonly penalty: BoundPolicy<Native> | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly freeRetries: FreeRetries<Native> | undefined
-  /** Who passes, or is refused, without being counted; `undefined` where nobody is. */
+  /** Clients that pass, or are refused, without being counted; `undefined` where nobody is. */
   readonly lists: AccessLists | undefined
   readonly report: Report
 }
@@ -124,7 +128,7 @@ export function setUpGuard<Native extends object, Handler>(
 
 interface Defined<Native extends object> {
   readonly limiter: Limiter
-  /** What the user wrote of each policy of the limiter. */
+  /** The user's options for each policy of the limiter. */
   readonly written: readonly HttpPolicyOptions<Native>[]
   readonly place: PolicyGuardPlace<Native>
 }
@@ -175,7 +179,7 @@ function limiterOptions<Native, Handler>(
   return only && options.policies === undefined ? { ...all, ...only } : { ...all, policies }
 }
 
-/** What the options say of the limiter beside its policies and its penalty. */
+/** The options of the limiter beside its policies and its penalty. */
 function limiterFieldsOf<Native, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
 ): LimiterSettings {
@@ -205,7 +209,7 @@ function checkName(name: string): void {
   )
 }
 
-/** Where an address has a limit too, made-up credentials get no further than that. */
+/** Warns of credentials that nobody verifies. A limit of the address would bound made-up ones. */
 function warnIfUnverified<Native>(policies: readonly BoundPolicy<Native>[]): void {
   const evidence = policies.map(({ key }) => evidenceOf(key))
   if (!evidence.includes('unverified') || evidence.includes('address')) return

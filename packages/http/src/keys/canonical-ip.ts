@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** How many leading bits of an address say who somebody is. */
+/** Number of leading bits of an address that identify a client. */
 export interface IpPrefixes {
   readonly prefix4: number
   readonly prefix6: number
@@ -50,8 +50,8 @@ function withoutDots(address: string): string | undefined {
 }
 
 /**
- * Whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a client:
- * RFC 6052 §2.1, and RFC 8215.
+ * Tells whether an IPv6 is of a prefix that translators (NAT64, SIIT) put before the IPv4 of a
+ * client: RFC 6052 §2.1, and RFC 8215.
  */
 export function isTranslated(address: IpAddress): boolean {
   const bytes = address.toByteArray()
@@ -64,8 +64,8 @@ const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
 const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
 
 /**
- * Where the IPv4 stands behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2): byte 8, and all
- * bytes after it, are 0.
+ * Positions of the bytes of the IPv4 behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2):
+ * byte 8, and all bytes after it, are 0.
  */
 const positions = [
   [6, 7, 9, 10],

@@ -62,9 +62,9 @@ export interface CredentialOptions<Native = unknown> {
 }
 
 interface Credential<Native> {
-  /** What the user calls the resolver, for messages. */
+  /** The user's name for the resolver, for messages. */
   readonly name: string
-  /** What its keys begin with. */
+  /** The text that its keys begin with. */
   readonly tag: string
   readonly verify: CredentialOptions<Native>['verify']
   find(request: HttpRequest): string | undefined

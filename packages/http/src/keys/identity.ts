@@ -2,8 +2,8 @@ import { invalid, isPromise, type MaybePromise, quote, warnOnce } from '@sluice/
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
- * What a database calls somebody: text, or a whole number, which counts as its digits. `undefined`,
- * null, '' and NaN: nobody.
+ * The id of a client in a database: text, or a whole number, which counts as its digits.
+ * `undefined`, null, '' and NaN: nobody.
  */
 export type Id = string | number | bigint | null | undefined
 

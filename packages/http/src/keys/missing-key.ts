@@ -4,7 +4,7 @@ import { ip, ipKey } from './ip.ts'
 import { resolveKey } from './resolver.ts'
 
 /**
- * What happens to a request for which no key could be resolved:
+ * The treatment of a request without a key:
  * - `ip`: its address is counted instead
  * - `deny`: it is refused
  * - `skip`: the policy is left out for it; one that no policy is left for passes without headers

@@ -9,7 +9,7 @@ import {
 import type { HttpRequest } from '../adapter/request.ts'
 
 /**
- * What a resolver may yield; all but a non-empty string mean that the request does not have this
+ * The result of a resolver; all but a non-empty string mean that the request does not have this
  * key.
  */
 export type ResolvedKey = string | null | undefined
@@ -41,7 +41,7 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /**
- * What the keys of a resolver rest on: the address of a client, or a credential that nobody
+ * The evidence behind the keys of a resolver: the address of a client, or a credential that nobody
  * verifies.
  */
 type Evidence = 'address' | 'unverified'
@@ -58,8 +58,8 @@ export function withEvidence<R extends object>(resolver: R, found: Evidence | un
 }
 
 /**
- * What the keys of resolvers rest on, where it is known; of several, one that is unverified is
- * enough.
+ * Returns the evidence behind the keys of resolvers, where it is known; of several, one that is
+ * unverified is enough.
  */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
   const known = resolvers.map((resolver) => evidence.get(resolver))

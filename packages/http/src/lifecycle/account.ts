@@ -17,7 +17,7 @@ import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
 import type { PolicySettlement } from './settlement.ts'
 
-/** What the accounts of one guard have in common. */
+/** The common part of the accounts of one guard. */
 export interface AccountPlace<Native> {
   readonly limiter: Limiter
   readonly policies: readonly BoundPolicy<Native>[]
@@ -35,8 +35,8 @@ export interface Decided<Native extends object> {
 }
 
 /**
- * What one request took: settled once, when its response is over; what is added later is charged at
- * once.
+ * The units that one request took: settled once, when its response is over; what is added later is
+ * charged at once.
  */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #place: AccountPlace<Native>
@@ -71,7 +71,7 @@ export class RequestAccount<Native extends object> implements Hold {
     else if (!this.#isHeld) this.#request.context.settleAtEnd(this.held())
   }
 
-  /** What has to be settled when the response is over; whoever asks for it sees to that. */
+  /** Returns the hold to settle when the response is over; its caller sees to that. */
   held(): Hold {
     this.#isHeld = true
     return this
@@ -90,7 +90,9 @@ export class RequestAccount<Native extends object> implements Hold {
     void andThen(refunded, (known) => this.#settle(known))
   }
 
-  /** Who leaves before the answer is charged, or nobody who tries passwords would wait for one. */
+  /**
+   * Charges a client that leaves before the answer. Else one that tries passwords would do that.
+   */
   abort(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -151,7 +153,7 @@ export function hasUnits(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'units'
 }
 
-/** Whether something of a request may be given back when its response is over. */
+/** Tells whether something of a request may be given back when its response is over. */
 export function mayRefund<Native extends object>({ decision, checks }: Decided<Native>): boolean {
   if (!decision.allowed || decision.source === 'open') return false
   return checks.some(({ bound }) => bound.settlement !== undefined)
@@ -185,7 +187,7 @@ function refundedPolicies<Native>(
 }
 
 /**
- * What a function of the user's says; `undefined`, and a report, when it says nothing: then the
+ * Asks a function of the user's; `undefined`, and a report, when it says nothing: then the
  * charge is kept.
  */
 function answerOf<Native>(

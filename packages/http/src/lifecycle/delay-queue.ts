@@ -28,7 +28,7 @@ export class DelayQueue {
 
 /** A request that waits. The end of its response ends the wait, and the request does not go on. */
 class DelayedRequest implements Hold {
-  /** Whether the request goes on. Never rejects. */
+  /** Tells whether the request goes on. Never rejects. */
   readonly turn: Promise<boolean>
   readonly #leave: () => void
   #resolve: ((goesOn: boolean) => void) | undefined

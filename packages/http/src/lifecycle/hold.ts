@@ -1,6 +1,6 @@
 /**
- * What a request occupies until its response is over, such as a lease. Only the first call of the
- * two counts.
+ * Something that a request occupies until its response is over, such as a lease. Only the first
+ * call of the two counts.
  */
 export interface Hold {
   /** The response was sent, with this status. */

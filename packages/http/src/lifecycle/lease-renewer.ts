@@ -65,7 +65,7 @@ function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
   return Math.min(Math.max(1, periodMs), longestTimerMs)
 }
 
-/** What a policy in shadow lends may be known later. */
+/** Tells whether a decision has leases. Those of a policy in shadow may be known later. */
 function lends({ outcomes, shadow }: Decision): boolean {
   return shadow !== undefined || outcomes.some(isLent)
 }

@@ -13,26 +13,26 @@ export type ResponseCondition<Native> = (
 ) => MaybePromise<boolean>
 
 /**
- * When what a request took counts. It is taken at the decision, and given back, if at all, when the
- * response is over.
+ * Conditions for giving units back. It is taken at the decision, and given back, if at all, when
+ * the response is over.
  */
 export interface SettlementOptions<Native> {
   /**
-   * What the request took is given back unless this is true of its response: `(req, { status }) =>
+   * Gives the units of a request back unless this is true of its response: `(req, { status }) =>
    * status === 401` counts failed logins. A client that leaves before the end is charged. @default
    * every response counts
    */
   chargeWhen?: ResponseCondition<Native>
   /**
-   * What the request took is given back when this is true of its response: `(req, { status }) =>
+   * Gives the units of a request back when this is true of its response: `(req, { status }) =>
    * status >= 500`. @default never
    */
   refundWhen?: ResponseCondition<Native>
 }
 
-/** When a policy gives back what was taken. */
+/** The condition on which a policy gives units back. */
 export interface PolicySettlement<Native> {
-  /** What the user calls it, for messages. */
+  /** The user's name for it, for messages. */
   readonly option: 'chargeWhen' | 'refundWhen'
   readonly ask: ResponseCondition<Native>
   /** The answer upon which the charge is given back. */

@@ -13,11 +13,11 @@ export interface CpuOptions {
 /** Several limits may share a signal: who asks so soon after another is told the same. */
 const shortestMs = 250
 
-/** How often the event loop is looked at. */
+/** Period of the samples of the event loop, in ms. */
 const resolutionMs = 20
 
 /**
- * How much later than planned the event loop of this process comes to things, on average since it
+ * The delay of the event loop of this process against its plan, on average since it
  * was asked last, in ms. It is measured from the first request on. Low is 20, high 70.
  */
 export function eventLoopDelay(): Signal {

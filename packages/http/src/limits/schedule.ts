@@ -109,10 +109,11 @@ export type Weekday = (typeof weekdays)[number]
 export interface ScheduleRule {
   /** The days on which it begins: `['sat', 'sun']`. @default every day */
   days?: readonly Weekday[]
-  /** When it begins: `'09:00'`. @default '00:00' */
+  /** Time of day at which it begins: `'09:00'`. @default '00:00' */
   from?: string
   /**
-   * When it is over, `'24:00'` at most: `'18:00'`. Before `from`: on the next day. @default '24:00'
+   * Time of day at which it ends, `'24:00'` at most: `'18:00'`. Before `from`: on the next day.
+   * @default '24:00'
    */
   to?: string
   /** The limit meanwhile: a whole number ≥ 0, or `unlimited`. */

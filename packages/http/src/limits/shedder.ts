@@ -12,7 +12,7 @@ import {
 import type { Report } from '../user-functions.ts'
 import { type Reading, type SignalOptions, SmoothedSignal, signalFields } from './signal.ts'
 
-/** Whom to refuse first when there is too much to do. */
+/** Options for refusing the less important requests under pressure. */
 export interface ShedOptions<Native> extends SignalOptions {
   /**
    * The classes of requests, the least important first: `['batch', 'normal', 'critical']`. The last
@@ -42,7 +42,7 @@ export class LoadShedder<Native> {
   readonly #priority: ShedOptions<Native>['priority']
   readonly #signal: SmoothedSignal
   readonly #retryAfterMs: number
-  /** How many of the classes are refused. */
+  /** Number of classes that are refused now. */
   #refused = 0
   #changedMs = 0
 
@@ -68,7 +68,7 @@ export class LoadShedder<Native> {
     }
   }
 
-  /** Whether a request is of a class that is refused now. */
+  /** Tells whether a request is of a class that is refused now. */
   refuses(native: Native, report: Report): MaybePromise<boolean> {
     this.#signal.refresh(report)
     if (this.#refused === 0) return false

@@ -14,7 +14,7 @@ import type { Report } from '../user-functions.ts'
  * busier.
  */
 export interface Signal {
-  /** What a user calls it. */
+  /** The user's name for it. */
   readonly name: string
   /** Below it there is room for more. */
   readonly low: number
@@ -24,7 +24,7 @@ export interface Signal {
   sample(): MaybePromise<number | undefined>
 }
 
-/** What is watched, and how. */
+/** A signal, and the way it is watched. */
 export interface SignalOptions {
   /**
    * `eventLoopDelay()`, `eventLoopUtilization()`, `cpu()`, or a function that finds a number ≥ 0,
@@ -41,11 +41,14 @@ export interface SignalOptions {
    * signal's own
    */
   high?: number
-  /** How often the signal is asked, at most; only while there are requests. @default '1s' */
+  /**
+   * The shortest time between two samples of the signal; only while there are requests. @default
+   * '1s'
+   */
   interval?: Duration
   /**
-   * What is judged is the average of the signal, in which older values fade within about this time;
-   * and for as long nothing changes after a change, so that its effect is seen first.
+   * Smoothing time. The average of the signal is judged, in which older values fade within about
+   * this time; and for as long nothing changes after a change, so that its effect is seen first.
    * @default three intervals
    */
   smoothing?: Duration
@@ -62,7 +65,7 @@ export const signalFields: readonly (keyof SignalOptions)[] = [
 /** The checked options, with the defaults filled in. */
 export interface SignalSetup extends Omit<Signal, 'sample'> {
   readonly sample: () => MaybePromise<unknown>
-  /** Whether it is a signal of ours, which may not know yet. */
+  /** Tells whether it is a signal of ours, which may not know yet. */
   readonly isReady: boolean
   readonly intervalMs: number
   readonly smoothingMs: number
@@ -104,12 +107,12 @@ function threshold(value: unknown, option: string): number {
   throw invalid({ option }, value, legal)
 }
 
-/** What a signal has come to. */
+/** A reading of a signal. */
 export interface Reading {
   /** The average, in which older values have faded. */
   readonly value: number
   readonly nowMs: number
-  /** How long nobody had asked before it was sampled: there were no requests. */
+  /** Time without requests before the sample, in ms. */
   readonly idleMs: number
 }
 
@@ -130,7 +133,7 @@ export class SmoothedSignal {
   readonly #onReading: (reading: Reading) => void
   #value: number | undefined
   #valueMs = 0
-  /** When it was asked last. */
+  /** Time of the last sample. */
   #sampledMs = Number.NEGATIVE_INFINITY
   #refreshedMs = 0
   #isPending = false
@@ -167,7 +170,7 @@ export class SmoothedSignal {
     else this.#sample({ nowMs, idleMs: Math.max(0, idleMs) }, report)
   }
 
-  /** What was read before a change says nothing of what comes after it. */
+  /** Begins anew after a change: earlier samples say nothing of its effect. */
   restart(nowMs: number, holdMs: number = this.smoothingMs): void {
     this.#value = undefined
     this.#hold = { fromMs: nowMs, untilMs: nowMs + holdMs }

@@ -20,7 +20,7 @@ export type LimitValue = number | typeof unlimited
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
- * What is found for a request. `reduced`: it is lower than it would be in quiet times. 'default':
+ * The limit found for a request. `reduced`: it is lower than it would be in quiet times. 'default':
  * nothing was found, which is reported already, so that the declared default of the policy stands
  * in.
  */
@@ -34,7 +34,7 @@ export type LimitFinder<Native> = (native: Native, report: Report) => MaybePromi
  * stands in when nothing is found.
  */
 export interface LimitSource<Native = unknown> {
-  /** What a user calls it. */
+  /** The user's name for it. */
   readonly kind: string
   /** `undefined`: it has no default, so the policy needs a `defaultLimit`. */
   readonly declared: LimitValue | undefined
@@ -48,13 +48,14 @@ export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Nati
 }
 
 /**
- * Whether a value may stand for a limit: the range that a window allows is for the policy to check.
+ * Tells whether a value may stand for a limit: the range that a window allows is for the policy to
+ * check.
  */
 export function isLimitValue(value: unknown): value is LimitValue {
   return value === unlimited || isWholeNumber(value, { min: 0 })
 }
 
-/** How the limit of a request is found. */
+/** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
   if (isLimitSource<Native>(limit)) return (native, report) => limit.find(native, report)
   if (typeof limit !== 'function') {

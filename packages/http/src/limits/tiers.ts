@@ -75,7 +75,7 @@ function checkTable(table: unknown): void {
   }
 }
 
-/** What the table itself says of requests that have no limit otherwise. */
+/** Returns the default of the table. */
 function declaredBy<Native>(table: TierTable<Native>): LimitValue | undefined {
   const limit = Object.hasOwn(table, 'default') ? table.default : undefined
   if (isLimitSource(limit)) return limit.declared

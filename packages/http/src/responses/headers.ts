@@ -28,7 +28,7 @@ export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
   /**
-   * What we wrote, the newest first, and what others had written: between two guards of ours
+   * The lines that we wrote, the newest first, and those of others: between two guards of ours
    * somebody may add to it.
    */
   #written: readonly ResponseField[] = []
@@ -64,7 +64,7 @@ export class ResponseFields {
     return formatFields(uniformStates, dialects, options)
   }
 
-  /** Whether anybody but us has written a field of ours, which nearly never happens. */
+  /** Tells whether anybody but us has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {

@@ -3,13 +3,13 @@ import { algorithmOf } from '@sluice/core/backend'
 import type { Dialect, PolicyState } from '@sluice/headers'
 import { type Scope, scopedName } from '../routes/scope.ts'
 
-/** What clients are told of a policy that was applied to the request. */
+/** The state of a policy that was applied to the request, for clients. */
 interface Entry extends PolicyState {
   /** Given when all entries are known. */
   name: string
   readonly policy: Policy
   readonly scope: Scope
-  /** Those in which it is told. */
+  /** The dialects in which it is told. */
   readonly dialects: readonly Dialect[]
 }
 
@@ -19,10 +19,10 @@ interface Entry extends PolicyState {
  */
 export type FieldKind = 'ietf' | 'legacy'
 
-/** What one guard adds to the policies of a response. */
+/** The policies that one guard adds to a response. */
 export interface Applied {
   readonly decision: Decision
-  /** What was asked, in the order of the decision's outcomes. */
+  /** The checks, in the order of the decision's outcomes. */
   readonly checks: readonly { readonly cost: number; readonly scope: Scope }[]
   readonly dialects: readonly Dialect[]
 }
@@ -42,7 +42,7 @@ export class PolicyStates {
   }
 
   /**
-   * What there is to tell when all of it is told in all dialects; `undefined` when guards differ in
+   * All states, if all are told in all dialects; `undefined` when guards differ in
    * that.
    */
   get uniformStates(): readonly PolicyState[] | undefined {
@@ -59,7 +59,7 @@ export class PolicyStates {
     giveNames(this.#entries)
   }
 
-  /** What the fields of a kind tell, in the order in which the guards were asked. */
+  /** Returns the states for fields of a kind, in the order in which the guards were asked. */
   states(kind: FieldKind): readonly PolicyState[] {
     return this.#entries.filter(({ dialects }) => speaks(dialects, kind))
   }

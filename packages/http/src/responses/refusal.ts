@@ -25,7 +25,7 @@ export interface Refusal<Native> {
   readonly status: number
   /** The names of the visible policies that deny. */
   readonly violated: readonly string[]
-  /** Those of them that are penalties. @default none */
+  /** Names of the penalties among them. @default none */
   readonly penalties?: readonly string[]
 }
 
@@ -65,8 +65,8 @@ export function refusalStatus(cause: RefusalCause, statusCode: number): number {
 }
 
 /**
- * What the client reads: the user's message, or a problem. A fixed message speaks of limits, so a
- * 503 does without.
+ * Returns the body of a refusal: the user's message, or a problem. A fixed message speaks of
+ * limits, so a 503 does without.
  */
 export function refusalBody<Native>(
   message: PolicyGuardOptions<Native>['message'],

@@ -13,13 +13,13 @@ export interface ParentGuard<Native extends object, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly catalogue: PolicyCatalogue<Native>
   readonly guard: PolicyGuard<Native, Handler>
-  /** Where that guard stands; `undefined` where only each context tells. */
+  /** The place of that guard; `undefined` where only each context tells. */
   readonly scope: Scope | undefined
-  /** Whether it limits all other requests, so that an override can be added to it. */
+  /** Tells whether it limits all other requests, so that an override can be added to it. */
   readonly isApplied: boolean
 }
 
-/** How the guard of a route is told from others. */
+/** The place of the guard of a route. */
 type RoutePlace = Pick<PolicyGuardPlace<never>, 'where' | 'scope' | 'identifiedByScope'>
 
 /** The guards of routes that have limits of their own. */

@@ -10,7 +10,7 @@ import {
 } from '../lifecycle/settlement.ts'
 import { namedPolicies, type PolicyCatalogue } from './catalogue.ts'
 
-/** When shared policies give back, by their names. */
+/** The conditions on which shared policies give units back, by their names. */
 type SharedSettlements<Native> = ReadonlyMap<string, PolicySettlement<Native> | undefined>
 
 /** An override made whole. */
@@ -18,8 +18,8 @@ export interface WholeOverride<Native, Handler> {
   readonly options: PolicyGuardOptions<Native, Handler>
   readonly isAdded: boolean
   /**
-   * When the policies give back that the route shares with others: those with a name that it
-   * inherits or refers to.
+   * The conditions on which the policies give units back that the route shares with others: those
+   * with a name that it inherits or refers to.
    */
   readonly shared: SharedSettlements<Native>
 }
@@ -68,13 +68,13 @@ export function wholeOverride<Native, Handler>(
 interface Settling<Native> {
   readonly own: SettlementOptions<Native>
   readonly around: SettlementOptions<Native>
-  /** How many policies count for the route alone. */
+  /** Number of policies that count for the route alone. */
   readonly ownCount: number
 }
 
 /**
- * What a route says of settlement is for the policies that count for it alone: a quota of several
- * routes has one rule everywhere.
+ * Settles shared policies. The route's own condition is for the policies that count for it alone: a
+ * quota of several routes has one rule everywhere.
  */
 function sharedSettlements<Native>(
   policies: readonly HttpPolicyOptions<Native>[],
@@ -99,7 +99,7 @@ function writtenIn<Native, Handler>(
   return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined))
 }
 
-/** What holds for any algorithm. */
+/** Fields that every algorithm has. */
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**

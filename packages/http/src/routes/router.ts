@@ -1,17 +1,17 @@
-/** How a framework matches paths, in the words of find-my-way. */
+/** A framework's way to match paths, in the words of find-my-way. */
 export interface Routing {
   readonly caseSensitive: boolean
   readonly ignoreTrailingSlash: boolean
   readonly ignoreDuplicateSlashes: boolean
   /**
-   * Whether it stands for routers whose settings are not known, and that match paths as they were
-   * sent, without decoding them: then a value is found where any of them would find it. @default
-   * false
+   * Tells whether it stands for routers whose settings are not known, and that match paths as they
+   * were sent, without decoding them: then a value is found where any of them would find it.
+   * @default false
    */
   readonly lenient?: boolean
-  /** Whether a semicolon begins the query too. @default false */
+  /** Tells whether a semicolon begins the query too. @default false */
   readonly useSemicolonDelimiter?: boolean
-  /** What stands before every path, such as the prefix of a plugin. @default '' */
+  /** Text before every path, such as the prefix of a plugin. @default '' */
   readonly prefix?: string
 }
 

@@ -6,7 +6,7 @@ import type { RouteGuards } from './guards.ts'
 import { type Router, type RouteTable, type Routing, undecoded } from './router.ts'
 import { routeScope, type Scope } from './scope.ts'
 
-/** What applies to the requests of one route. */
+/** The limits for the requests of one route. */
 export interface RouteRule<Native extends object, Handler> {
   readonly scope: Scope
   /** `false`: nothing. */
@@ -17,7 +17,7 @@ export interface RouteRule<Native extends object, Handler> {
 export class RouteRules<Native extends object, Handler> {
   readonly hidesOnRedirect: boolean
   readonly #table: RouteTable<RouteRule<Native, Handler>>
-  /** Those that limit something. */
+  /** The rules that limit something. */
   readonly #limits: RouteTable<RouteRule<Native, Handler>>
   /** Finds only what is written, where the others are lenient. */
   readonly #exactTable: RouteTable<RouteRule<Native, Handler>> | undefined

@@ -2,7 +2,7 @@ import { fnv1a, processWide } from '@sluice/core'
 import type { HttpRequest } from '../adapter/request.ts'
 
 /**
- * Where a limiter stands, so that a private policy counts apart in every place: a router's prefix,
+ * The place of a limiter, so that a private policy counts apart in every place: a router's prefix,
  * or method and route pattern. Never text that a client can vary. '' stands for the whole
  * application.
  */
@@ -36,7 +36,7 @@ const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<str
 const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
 /**
- * What a private policy is called in headers: `default` in `GET /search/:q` is
+ * Returns the name of a private policy in headers: `default` in `GET /search/:q` is
  * `default-GET-search-q`. Two scopes never get one name. Scopes are as many as routes; should a
  * caller make them up as it goes, the names begin anew.
  */

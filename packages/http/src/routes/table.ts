@@ -20,7 +20,9 @@ function routable(): ReadonlySet<string> {
   return known
 }
 
-/** Where routes without a method stand for the methods that find-my-way does not know. */
+/**
+ * The method under which routes without one are found for methods that find-my-way does not know.
+ */
 const anyMethod: Method = 'GET'
 
 /** A value, and the text that it stands under. */
@@ -69,7 +71,7 @@ class MatchingTable<Value> implements RouteTable<Value> {
     }
   }
 
-  /** What stands for a request; HEAD is GET. */
+  /** Returns the value for a request; HEAD is GET. */
   find(method: string, path: string): Value | undefined {
     if (this.#isEmpty) return undefined
     const asked = method === 'HEAD' ? 'GET' : method
