@@ -202,6 +202,9 @@ describe('requests', () => {
     client.isGated = false
     await limiter.consume('warm')
     client.isGated = true
+    client.isGated = false
+    await limiter.consume('warm')
+    client.isGated = true
     const all = ['x', 'y', 'z'].map((key) => limiter.consume(key))
     await tick()
     expect(client.sent).toEqual([3, 3, 3])
