@@ -5,7 +5,7 @@ import { redisStore, type UserClient } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, expect, it } from 'vitest'
-import { storeFailure } from '../../packages/redis/src/store-failure.ts'
+import { storeFailure } from '../../packages/redis/src/replies/store-failure.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 

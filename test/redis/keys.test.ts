@@ -3,7 +3,7 @@ import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tags } from '../../packages/redis/src/tags.ts'
+import { tags } from '../../packages/redis/src/cluster/tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 

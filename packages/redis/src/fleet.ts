@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ClockSkewEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
-import { storeFailure } from './store-failure.ts'
+import { storeFailure } from './replies/store-failure.ts'
 
 /** How this process is known to the others, whatever the number of its stores. */
 const processId = randomUUID()

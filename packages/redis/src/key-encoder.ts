@@ -1,8 +1,8 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import { tags } from './tags.ts'
-import type { Encoding } from './usual-states.ts'
+import { tags } from './cluster/tags.ts'
+import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {
   readonly prefix: string

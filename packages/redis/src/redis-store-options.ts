@@ -8,7 +8,7 @@ import {
   orDefault,
   wholeNumber,
 } from '@sluice/core'
-import type { Encoding } from './usual-states.ts'
+import type { Encoding } from './scripts/usual-states.ts'
 
 /**
  * Whose clock counts. `server`: Redis' own. `client`: this process', for servers that forbid `TIME` in scripts, set to that of

@@ -11,28 +11,28 @@ import {
   warnOnce,
 } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
-import { CallEncoder } from './call.ts'
-import { CallQueue, notSentInTime } from './call-queue.ts'
-import { clientErrors } from './client-errors.ts'
+import { CallEncoder } from './calls/call.ts'
+import { CallQueue, notSentInTime } from './calls/call-queue.ts'
+import type { Row } from './calls/row.ts'
+import { splitByPlan } from './calls/split-calls.ts'
+import { clientErrors } from './clients/client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
+import { laneByTag, oneLane } from './cluster/lanes.ts'
+import { overMovingSlots } from './cluster/moving-slots.ts'
+import { tags } from './cluster/tags.ts'
 import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
-import { laneByTag, oneLane } from './lanes.ts'
-import { overMovingSlots } from './moving-slots.ts'
-import { type Plan, Plans } from './plans.ts'
 import {
   maxSortedSetLimit,
   type RedisStoreOptions,
   setUpRedisStore,
 } from './redis-store-options.ts'
-import { type Answer, decodeReply, isFailure } from './reply.ts'
-import type { Row } from './row.ts'
-import { ScriptRunner } from './script-runner.ts'
-import { Scripts } from './scripts.ts'
-import { splitByPlan } from './split-calls.ts'
-import { lastFailure, storeFailure } from './store-failure.ts'
-import { tags } from './tags.ts'
+import { type Answer, decodeReply, isFailure } from './replies/reply.ts'
+import { lastFailure, storeFailure } from './replies/store-failure.ts'
+import { type Plan, Plans } from './scripts/plans.ts'
+import { ScriptRunner } from './scripts/script-runner.ts'
+import { Scripts } from './scripts/scripts.ts'
 
 /** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {

@@ -1,4 +1,4 @@
-import { slotOf } from '../tags.ts'
+import { slotOf } from '../cluster/tags.ts'
 import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'

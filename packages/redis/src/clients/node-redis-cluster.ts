@@ -1,4 +1,4 @@
-import { slotOf, tags } from '../tags.ts'
+import { slotOf, tags } from '../cluster/tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'

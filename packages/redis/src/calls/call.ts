@@ -1,9 +1,9 @@
-import type { RedisArgument } from './clients/redis-client.ts'
+import type { RedisArgument } from '../clients/redis-client.ts'
+import type { Plan } from '../scripts/plans.ts'
+import type { Script, Scripts } from '../scripts/scripts.ts'
+import type { StoreSettings } from '../scripts/usual-states.ts'
 import { GeneralCall } from './general-call.ts'
-import type { Plan } from './plans.ts'
 import { type Row, repeatsKeys } from './row.ts'
-import type { Script, Scripts } from './scripts.ts'
-import type { StoreSettings } from './usual-states.ts'
 
 /** What a call says of itself, beside its rows. */
 export interface CallHeader {

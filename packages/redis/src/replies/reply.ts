@@ -1,6 +1,6 @@
 import { isSluiceError, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
+import type { Row } from '../calls/row.ts'
 import { type Report, readOutcome } from './outcomes.ts'
-import type { Row } from './row.ts'
 
 /** What a row came to; an error where the script could not decide it. */
 export type Answer = readonly Outcome[] | SluiceError

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
-import { readLua } from './read-lua.ts'
+import { readLua } from '../read-lua.ts'
 import type { Encoding, UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */

@@ -1,6 +1,6 @@
 import type { Check, Outcome, StoreOp } from '@sluice/core'
 import { algorithms, leavesTrace, unknownOutcome } from '@sluice/core/backend'
-import type { Row } from './row.ts'
+import type { Row } from '../calls/row.ts'
 
 /** Applies, in one atomic step, what lives in one shard. */
 export type AskShard = (row: Row) => Promise<readonly Outcome[]>

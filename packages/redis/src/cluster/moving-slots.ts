@@ -1,6 +1,6 @@
-import type { Plan } from './plans.ts'
-import { type Answer, isFailure } from './reply.ts'
-import type { Row } from './row.ts'
+import type { Row } from '../calls/row.ts'
+import { type Answer, isFailure } from '../replies/reply.ts'
+import type { Plan } from '../scripts/plans.ts'
 import { applyByShard } from './shards.ts'
 
 type Answers = readonly Answer[]

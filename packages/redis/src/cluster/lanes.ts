@@ -1,7 +1,7 @@
 import type { Ask, Outcome } from '@sluice/core'
-import { type CallQueue, storeClosed, withinSecond } from './call-queue.ts'
-import { PromisedAsk } from './promised-ask.ts'
-import type { Row } from './row.ts'
+import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.ts'
+import { PromisedAsk } from '../calls/promised-ask.ts'
+import type { Row } from '../calls/row.ts'
 import { applyByShard } from './shards.ts'
 import { tagOf } from './tags.ts'
 

@@ -1,6 +1,6 @@
 import type { Check, Policy, StoreOp } from '@sluice/core'
+import { capacityOf, isShortLog, logTtlMs, type StoreSettings } from '../scripts/usual-states.ts'
 import type { Row } from './row.ts'
-import { capacityOf, isShortLog, logTtlMs, type StoreSettings } from './usual-states.ts'
 
 /** Rows that follow each other, of one operation on one list of policies: their keys travel without further words. */
 interface Group {

@@ -1,5 +1,5 @@
 import type { Ask } from '@sluice/core'
-import type { Plan, Plans } from './plans.ts'
+import type { Plan, Plans } from '../scripts/plans.ts'
 
 /** Requests that travel together. */
 export interface CallPart {

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { UserClient } from './clients/recognise-client.ts'
+import type { UserClient } from './recognise-client.ts'
 
 /** Where clients tell of lost connections: all of them; nodes of a Cluster of ioredis; nodes of a cluster of node-redis. */
 const events = ['error', 'node error', 'node-error'] as const

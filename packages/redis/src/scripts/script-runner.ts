@@ -1,5 +1,5 @@
-import type { EncodedCall } from './call.ts'
-import type { RedisClient } from './clients/redis-client.ts'
+import type { EncodedCall } from '../calls/call.ts'
+import type { RedisClient } from '../clients/redis-client.ts'
 import type { Script } from './scripts.ts'
 
 /**
