@@ -14,6 +14,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   koa: ['http'],
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
+  metrics: ['core', 'http'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */
@@ -26,6 +27,8 @@ const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/core/backend', '@sluice/core'],
   ['@sluice/http/adapter', '@sluice/http'],
   ['@sluice/http/exports', '@sluice/http'],
+  ['@sluice/metrics/prometheus', '@sluice/metrics'],
+  ['@sluice/metrics/opentelemetry', '@sluice/metrics'],
 ])
 
 export interface ImportSite {

@@ -43,6 +43,7 @@ describe('an option that is wrong', () => {
     [{ pace: 1 }, 'pace must be true or false, but is 1'],
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
     [{ onWait: 'log' }, "onWait must be a function, but is 'log'"],
+    [{ observers: [{}] }, 'observers[0] must be one of the objects with onWait or onGiveUp'],
     [{ key: 'me' }, "key must be a function, but is 'me'"],
   ])('is refused when the client is made: %j', (options, message) => {
     expect(() => createFetch(options as ClientOptions)).toThrow(TypeError)

@@ -37,6 +37,26 @@ describe('a client that is refused', () => {
     expect(api.times()).toEqual([0, expectedMs])
   })
 
+  it('tells each observer, and goes on where one throws or rejects', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const [shorthand, listed] = [vi.fn(), vi.fn()]
+    const broken = {
+      onWait: () => {
+        throw new Error('broken')
+      },
+      onGiveUp: () => Promise.reject(new Error('late')),
+    }
+    const refusal = { status: 429, headers: { 'Retry-After': '1' } }
+    const api = scriptedApi(refusal, refusal)
+    const observers = [broken, { onWait: listed, onGiveUp: listed }]
+    const options = { fetch: api.fetch, retries: 1, onWait: shorthand, observers }
+    const response = await settled(createFetch(options)(url))
+    expect(response.status).toBe(429)
+    expect(listed).toHaveBeenCalledTimes(2)
+    expect(shorthand).toHaveBeenCalledOnce()
+    expect(warn).toHaveBeenCalledOnce()
+  })
+
   it('is never early, though timers are', async () => {
     const faked = globalThis.setTimeout
     const early = (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3))

@@ -36,6 +36,9 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'Outbound calls': ['outbound#CallOptions'],
   'Audit stream': ['outbound#AuditStreamOptions'],
   Clients: ['client#ClientOptions'],
+  Metrics: ['metrics#MetricsOptions'],
+  'Busiest keys': ['metrics#TopKeysOptions'],
+  'Denial log': ['metrics#DenialLogOptions'],
   'Waiting for a job': ['client#WaitForOptions'],
 }
 

@@ -36,6 +36,21 @@ describe('an outbound', () => {
     })
   }
 
+  it('tells each observer of a list, and shows it how many calls wait', async () => {
+    const onOutbound = vi.fn()
+    const told: OutboundEvent[] = []
+    const observer = { onOutbound, onEvent: (event: OutboundEvent) => void told.push(event) }
+    const outbound = make({ observers: [observer] })
+    const calls = [1, 2, 3].map(() => outbound.schedule(async () => 'ok'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(onOutbound).toHaveBeenCalledOnce()
+    expect(onOutbound.mock.calls[0]?.[0]).toMatchObject({ outbound: 'crm', waiting: 1 })
+    await vi.advanceTimersByTimeAsync(60_000)
+    await Promise.all(calls)
+    expect(told).toEqual(events)
+    expect(told.filter(({ type }) => type === 'call')).toHaveLength(3)
+  })
+
   it('never has a third party count more than its limit in any window, wherever it counts, from any process', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -236,6 +251,7 @@ describe('an outbound', () => {
     [{ lateArrival: 'late' }, /^lateArrival must be/],
     [{ recovery: -1 }, /^recovery must be/],
     [{ onEvent: 5 }, /^onEvent must be/],
+    [{ observers: {} }, /^observers must be a list/],
     [{ rate: 5 }, /there is no option 'rate'/],
   ])('refuses options that cannot be meant: %j', async (wrong, message) => {
     expect(() => make(wrong as Partial<OutboundOptions>)).toThrow(message)

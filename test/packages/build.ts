@@ -27,7 +27,9 @@ async function buildWaiting(): Promise<void> {
 async function build({ folder, manifest }: Workspace): Promise<void> {
   const sources = ['src', 'lua'].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
   const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
-  const texts = [...sources, ...beside].flatMap((file) => [file, readText(file)])
+  const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
+  const data = shipped.flatMap((part) => filesUnder(`${folder}/${part}`, ''))
+  const texts = [...sources, ...beside, ...data].flatMap((file) => [file, readText(file)])
   const digest = createHash('sha256')
     .update(JSON.stringify([shared, texts]))
     .digest('hex')
@@ -40,7 +42,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
   const work = join(staged, 'package')
   await rm(staged, { recursive: true, force: true })
   await mkdir(work, { recursive: true })
-  for (const part of ['src', 'README.md', 'LICENSE']) {
+  for (const part of ['src', 'README.md', 'LICENSE', ...shipped]) {
     await cp(join(root, folder, part), join(work, part), { recursive: true })
   }
   await inlineLua(folder, work)

@@ -41,6 +41,21 @@ describe('a queue', () => {
     return result.id
   }
 
+  it('tells each observer of a list, and shows it how full the queue is', async () => {
+    const onQueue = vi.fn()
+    const told: QueueEvent[] = []
+    const observer = { onQueue, onEvent: (event: QueueEvent) => void told.push(event) }
+    const queue = make({ observers: [observer, { onEvent: () => Promise.reject(new Error('a')) }] })
+    worker = createWorker({ broker, handler: () => null, observers: [observer] })
+    await enqueue(queue)
+    await vi.advanceTimersByTimeAsync(100)
+
+    expect(told.map(({ type }) => type)).toEqual(['enqueued', 'started', 'done'])
+    expect(events.map(({ type }) => type)).toEqual(['enqueued'])
+    expect(onQueue).toHaveBeenCalledTimes(2)
+    expect(await onQueue.mock.calls[0]?.[0].depth()).toMatchObject({ depth: 0 })
+  })
+
   it('gives jobs ids that nobody guesses, and shows each to whom it is of alone', async () => {
     const queue = make()
     const id = await enqueue(queue)
@@ -259,6 +274,7 @@ describe('a queue', () => {
     [{ secret: 7 }, /^secret must be a non-empty text, but is 'number'/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
     [{ onEvent: 'log' }, /^onEvent must be a function/],
+    [{ observers: [{}] }, /^observers\[0\] must be an object with at least one of .* onQueue/],
     [{ depth: 5 }, /there is no option 'depth'/],
   ])('refuses options that cannot be meant: %j', (wrong, message) => {
     expect(() => createQueue({ broker, ...wrong } as unknown as QueueOptions)).toThrow(message)

@@ -6,6 +6,7 @@ export interface Manifest {
   version?: string
   private?: boolean
   scripts?: Record<string, string>
+  files?: string[]
   exports?: Record<string, unknown>
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>

@@ -50,19 +50,26 @@ export interface ClientOptions {
   onWait?: (event: WaitEvent) => void
   /** Is told when a call is not sent again although its answer suggests it. */
   onGiveUp?: (event: GiveUpEvent) => void
+  /** Objects with `onWait` or `onGiveUp`: each is told of everything that it has a method for. @default none */
+  observers?: readonly ClientObserver[]
+}
+
+/** Observer of waits. An error of its methods is reported once as a warning, and changes no call. */
+export interface ClientObserver {
+  onWait?(event: WaitEvent): void
+  onGiveUp?(event: GiveUpEvent): void
 }
 
 /** All options, checked. */
 export interface Settings extends Required<Omit<ClientOptions, Looked | 'methods' | 'statuses'>> {
   readonly fetch: ClientOptions['fetch']
-  readonly onWait: ClientOptions['onWait']
-  readonly onGiveUp: ClientOptions['onGiveUp']
+  readonly observers: readonly ClientObserver[]
   readonly methods: ReadonlySet<string>
   readonly statuses: ReadonlySet<number>
 }
 
 /** Options without a default of their own. */
-type Looked = 'fetch' | 'onWait' | 'onGiveUp'
+type Looked = 'fetch' | 'onWait' | 'onGiveUp' | 'observers'
 
 const fields = [
   'fetch',
@@ -78,6 +85,7 @@ const fields = [
   'key',
   'onWait',
   'onGiveUp',
+  'observers',
 ] as const satisfies readonly (keyof ClientOptions)[]
 
 /** Checks all options, and puts their defaults in. */
@@ -105,9 +113,23 @@ export function readOptions(options: ClientOptions): Settings {
     statuses: new Set(statuses),
     pace: flag(options.pace, 'pace', false),
     key: optionalFunction(options.key, 'key') ?? defaultKey,
-    onWait: optionalFunction(options.onWait, 'onWait'),
-    onGiveUp: optionalFunction(options.onGiveUp, 'onGiveUp'),
+    observers: observersOf(options),
   }
+}
+
+/** Returns the observers of the list, and the functions that are shorthand for one. */
+function observersOf({ onWait, onGiveUp, observers }: ClientOptions): readonly ClientObserver[] {
+  const shorthand = {
+    onWait: optionalFunction(onWait, 'onWait') ?? (() => undefined),
+    onGiveUp: optionalFunction(onGiveUp, 'onGiveUp') ?? (() => undefined),
+  }
+  const legal = 'the objects with onWait or onGiveUp'
+  return [shorthand, ...list(observers, { name: 'observers', legal, isLegal: isObserver }, [])]
+}
+
+function isObserver(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null) return false
+  return ['onWait', 'onGiveUp'].some((method) => typeof Reflect.get(item, method) === 'function')
 }
 
 function isMethod(item: unknown): boolean {
@@ -158,4 +180,21 @@ export interface GiveUpEvent {
   readonly url: string
   readonly tries: number
   readonly response: Response | undefined
+}
+
+const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())
+
+/** Tells an observer: what it throws is a warning, once, and changes no call. */
+export function tell(observe: () => unknown): void {
+  const report = (error: unknown): void => {
+    if (thrown.has('observer')) return
+    thrown.add('observer')
+    console.warn('sluice: an observer threw:', error)
+  }
+  try {
+    // An async function is one that returns nothing, to TypeScript.
+    void Promise.resolve(observe()).catch(report)
+  } catch (error) {
+    report(error)
+  }
 }

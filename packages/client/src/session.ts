@@ -2,7 +2,7 @@ import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } f
 import { backoffMs, jitterMs } from './backoff.ts'
 import { type Call, type Fetch, routeOf } from './call.ts'
 import { clockMs, never, pause, type Waiting } from './clock.ts'
-import type { GiveUpEvent, Settings, WaitEvent } from './options.ts'
+import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
 import { dropBody } from './response.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
@@ -255,7 +255,8 @@ export class Session {
 
   async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
-    this.#settings.onWait?.({ ...this.#soFar(), ...event })
+    const told = { ...this.#soFar(), ...event }
+    for (const observer of this.#settings.observers) tell(() => observer.onWait?.(told))
     try {
       // What is told may have taken its time, or made calls of its own.
       if (isOver?.()) return 'woken'
@@ -273,7 +274,8 @@ export class Session {
   }
 
   #giveUp(reason: GiveUpEvent['reason'], waitMs?: number): void {
-    this.#settings.onGiveUp?.({ ...this.#soFar(), reason, waitMs })
+    const told = { ...this.#soFar(), reason, waitMs }
+    for (const observer of this.#settings.observers) tell(() => observer.onGiveUp?.(told))
   }
 
   #soFar() {

@@ -7,6 +7,8 @@ export {
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
+export { digestOf } from './digest.ts'
+export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
 export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
@@ -18,15 +20,24 @@ export {
   policyList,
   type Without,
 } from './limiter/limiter-options.ts'
+export { joined, notify } from './limiter/notify.ts'
 export {
+  checkObserverList,
   type DecisionEvent,
   type InvalidEvent,
-  notify,
-  notifyDecided,
+  type LimiterEvent,
+  type ObserverOptions,
   type Observers,
   type ShadowEvent,
+  type SkipEvent,
   type StoreErrorEvent,
 } from './limiter/observers.ts'
+export {
+  type DecisionTiming,
+  type JoinedObservers,
+  joinObservers,
+  notifyDecided,
+} from './limiter/tell-observers.ts'
 export {
   isMemoryStore,
   type MemoryStore,
@@ -83,7 +94,7 @@ export type { ResilienceCounters, StoreHealth } from './resilience/store-health.
 export { fnv1a } from './runtime/hash.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
-export type { Ask, Cancellation, Outcome, Store, StoreOp } from './store.ts'
+export type { Ask, Cancellation, Outcome, Store, StoreCall, StoreOp } from './store.ts'
 export {
   endsWithin,
   longestTimerMs,

@@ -77,6 +77,18 @@ export interface Ask extends Cancellation {
   fail(error: unknown): void
 }
 
+/** One call of a store to where its counts are. */
+export interface StoreCall {
+  /** Requests that travelled together. */
+  readonly requests: number
+  /** Checks of all of them. */
+  readonly checks: number
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly durationMs: number
+  readonly failed: boolean
+}
+
 /**
  * All that a backend must do. One call carries one request's checks, and decides them in one atomic
  * step.
@@ -130,6 +142,12 @@ export interface Store {
    * @default a clock that never steps
    */
   readonly clock?: (() => number) | undefined
+  /** What the store is called in events and metrics: `memory`, `redis`. @default 'store' */
+  readonly name?: string
+  /** What stands for a key in logs and metrics. @default 128 bits of its SHA-256, as base64url */
+  digestOf?(key: string): string
+  /** Tells of each call to where the counts are, for a store that makes calls. */
+  observeCalls?(observer: (call: StoreCall) => void): void
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /**

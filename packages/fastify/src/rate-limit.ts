@@ -75,7 +75,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   function check(context: FastifyContext): MaybePromise<Passage<RateLimitHandler>> {
     const { rateLimit: own } = context.native.routeOptions.config
     if (own === undefined) return guard.check(context)
-    if (own === false) return untouched
+    if (own === false) return guard.pass(context)
     const answering = nearest.get(context.native.server)
     // What stands in front of authentication, or behind it, is no other limit for the same.
     if (answering && answering.hook !== hook) return guard.check(context)

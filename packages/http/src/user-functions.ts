@@ -1,7 +1,7 @@
 import {
   type ErrorCode,
   isPromise,
-  type LimiterOptions,
+  type JoinedObservers,
   type MaybePromise,
   notify,
   onOneLine,
@@ -46,7 +46,7 @@ export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromis
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
 /** Tells the observer. Where nobody observes, it warns once for each place, whatever the values are. */
-export function reporter({ onInvalid }: Pick<LimiterOptions, 'onInvalid'>): Report {
+export function reporter({ onInvalid }: Pick<JoinedObservers<never>, 'onInvalid'>): Report {
   return (code, place, detail) => {
     if (onInvalid) notify(onInvalid, { code, message: onOneLine(`${place}: ${detail}`) })
     else warnOnce(`${place}: ${detail} (onInvalid tells of each time)`, `${code} ${place}`)

@@ -46,6 +46,19 @@ export interface OutboundRecovering {
 
 export type OutboundObserver = (event: OutboundEvent) => void
 
+/** An observer of outbounds. What its methods throw is reported once as a warning, and changes nothing. */
+export interface OutboundObservers {
+  onEvent?(event: OutboundEvent): void
+  /** Called once when an outbound is made, with what can be asked of it later. */
+  onOutbound?(outbound: ObservedOutbound): void
+}
+
+export interface ObservedOutbound {
+  readonly outbound: string
+  /** Calls that wait in this process now. */
+  readonly waiting: number
+}
+
 /** An event without the caller, who is the same for all events of one outbound. */
 type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
 

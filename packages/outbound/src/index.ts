@@ -2,8 +2,10 @@ export { type AuditStream, type AuditStreamOptions, auditStream } from './audit-
 export type {
   CallMade,
   CallRefused,
+  ObservedOutbound,
   OutboundEvent,
   OutboundObserver,
+  OutboundObservers,
   OutboundPaused,
   OutboundRecovering,
   RefusalReason,

@@ -1,8 +1,10 @@
 import { hostname } from 'node:os'
 import {
+  checkObserverList,
   type Duration,
   durationMs,
   invalid,
+  joined,
   knownFields,
   memoryStore,
   orDefault,
@@ -11,7 +13,7 @@ import {
   wholeNumber,
   windowMsOf,
 } from '@sluice/core'
-import type { OutboundObserver } from './event.ts'
+import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
 
 export interface OutboundOptions {
@@ -39,6 +41,8 @@ export interface OutboundOptions {
   by?: string
   /** Told of every call, and of what was not called. */
   onEvent?: OutboundObserver
+  /** Objects with `onEvent` or `onOutbound`: each is told of everything that it has a method for. @default none */
+  observers?: readonly OutboundObservers[]
 }
 
 export interface OutboundLimit {
@@ -95,7 +99,9 @@ export interface OutboundSetup {
   readonly lateArrivalMs: number
   readonly recoveryMs: number
   readonly by: string
+  /** Of the list, and the shorthand. */
   readonly onEvent: OutboundObserver | undefined
+  readonly observers: readonly OutboundObservers[]
 }
 
 const outboundFields: readonly (keyof OutboundOptions)[] = [
@@ -109,17 +115,19 @@ const outboundFields: readonly (keyof OutboundOptions)[] = [
   'recovery',
   'by',
   'onEvent',
+  'observers',
 ]
 
 export function setUpOutbound(options: OutboundOptions): OutboundSetup {
   knownFields(options, 'createOutbound', outboundFields)
-  const { name, by = `${hostname()}:${process.pid}`, onEvent } = options
+  const { name, by = `${hostname()}:${process.pid}`, onEvent, observers = [] } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
     throw invalid({ option: 'name' }, name, "1 to 64 letters, digits, '.', '_' and '-'")
   }
   if (onEvent !== undefined && typeof onEvent !== 'function') {
     throw invalid({ option: 'onEvent' }, onEvent, 'a function')
   }
+  checkObserverList(observers, ['onEvent', 'onOutbound'])
   return {
     name,
     quotas: quotasOf(options.limits),
@@ -130,7 +138,8 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
     lateArrivalMs: waitBoundMs(orDefault(options.lateArrival, '5s'), 'lateArrival'),
     recoveryMs: durationMs(orDefault(options.recovery, '20s'), 'recovery'),
     by,
-    onEvent,
+    onEvent: joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))]),
+    observers,
   }
 }
 

@@ -33,6 +33,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
     giveBack: (lease) => quotas.giveBack(lease),
   })
   let isClosed = false
+  const observed = {
+    outbound: name,
+    get waiting() {
+      return turns.waiting
+    },
+  }
+  for (const each of setup.observers) notify(each.onOutbound?.bind(each), observed)
 
   /** Waits for the units of a call. Reports a call that is not made. */
   async function leaseFor(call: Call, waitMs: () => number): Promise<CallLease> {

@@ -1,4 +1,5 @@
-import { notify } from '@sluice/core'
+import { checkObserverList, invalid, joined, notify } from '@sluice/core'
+import type { Broker, Depth } from './broker.ts'
 
 /** Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are milliseconds. */
 export type QueueEvent = { readonly queue: string } & (
@@ -72,15 +73,49 @@ export interface JobEnded {
   readonly id: string
 }
 
-/** Told of what happens. What it throws is reported once as a warning, and changes nothing. */
+/** Receives events. An error of it is reported once as a warning, and changes nothing. */
 export type QueueObserver = (event: QueueEvent) => void
+
+/** Options that name who is told of jobs. */
+export interface QueueObserverOptions {
+  /** Receives the events of jobs on this side. */
+  onEvent?: QueueObserver
+  /** Objects with `onEvent` or `onQueue`: each is told of everything that it has a method for. @default none */
+  observers?: readonly QueueObservers[]
+}
+
+/** An observer of queues and workers. What its methods throw is reported once as a warning, and changes nothing. */
+export interface QueueObservers {
+  onEvent?(event: QueueEvent): void
+  /** Called once for each queue and worker that is made, with what can be asked of the queue later. */
+  onQueue?(queue: ObservedQueue): void
+}
+
+export interface ObservedQueue {
+  readonly queue: string
+  /** How full the queue is, and how fast it fills and drains. */
+  depth(): Promise<Depth>
+}
 
 /** An event without its queue, which is the same for all of one emitterOf. */
 type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
 
-/** Reports the events of one queue. */
-export function emitterOf(queue: string, observer: QueueObserver | undefined): Emit {
+/** @throws SluiceError when an observer has another form */
+export function checkObservers({ onEvent, observers }: QueueObserverOptions): void {
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
+  }
+  checkObserverList(observers, ['onEvent', 'onQueue'])
+}
+
+/** Shows observers the queue of a broker. Returns what tells them of events there. */
+export function emitterOf(broker: Broker, { onEvent, observers = [] }: QueueObserverOptions): Emit {
+  const queue = broker.name
+  for (const each of observers) {
+    notify(each.onQueue?.bind(each), { queue, depth: () => broker.depth() })
+  }
+  const observer = joined([onEvent, ...observers.map((each) => each.onEvent?.bind(each))])
   return observer ? (event) => notify(observer, { queue, ...event }) : () => undefined
 }

@@ -10,10 +10,10 @@ import {
 } from '@sluice/core'
 import { checkResolver, type KeyResolver } from '@sluice/http'
 import { type Broker, brokerOf } from './broker.ts'
-import type { QueueObserver } from './event.ts'
+import { checkObservers, type QueueObserverOptions } from './event.ts'
 import type { JobStatus } from './job.ts'
 
-export interface QueueOptions<Native = unknown> {
+export interface QueueOptions<Native = unknown> extends QueueObserverOptions {
   /** Broker that keeps the jobs. */
   broker: Broker
   /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
@@ -36,8 +36,6 @@ export interface QueueOptions<Native = unknown> {
   secret?: string
   /** Finds the URL of the result of a job that is done; clients are sent there with 303. @default the result itself, with 200 */
   resultUrl?: FindResultUrl
-  /** Told of what happens to jobs on this side: `enqueued`, `refused`, `cancelled`, and `expired` where one made room. */
-  onEvent?: QueueObserver
 }
 
 /** The checked options of a queue, with the defaults filled in. */
@@ -64,11 +62,12 @@ const queueFields: readonly (keyof QueueOptions)[] = [
   'secret',
   'resultUrl',
   'onEvent',
+  'observers',
 ]
 
 export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Native> {
   knownFields(options, 'createQueue', queueFields)
-  const { identity, secret, resultUrl, onEvent } = options
+  const { identity, secret, resultUrl } = options
   if (identity !== undefined) checkResolver(identity, 'identity')
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     // Not shown: it may be most of a secret.
@@ -77,9 +76,7 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   if (resultUrl !== undefined && typeof resultUrl !== 'function') {
     throw invalid({ option: 'resultUrl' }, resultUrl, 'a function of the job')
   }
-  if (onEvent !== undefined && typeof onEvent !== 'function') {
-    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
-  }
+  checkObservers(options)
   const broker = brokerOf(options.broker)
   if (broker.isShared && secret === undefined) warnAboutGuessableIdentities()
   const maxDepth = wholeNumber(

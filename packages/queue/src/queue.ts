@@ -85,7 +85,7 @@ export function createQueue<Native = unknown>(options: QueueOptions<Native>): Qu
   const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
   const digestOf = (identity: string): string => identityDigest(identity, setup.secret)
   const estimate = new WaitEstimate(broker)
-  const emit = emitterOf(broker.name, options.onEvent)
+  const emit = emitterOf(broker, options)
 
   function onExpired(job: { readonly id: string; readonly enqueuedAt: number }): void {
     emit({ type: 'expired', id: job.id, waitMs: Date.now() - job.enqueuedAt })

@@ -51,6 +51,13 @@ export class KeyEncoder {
     return checks.map((check) => this.#keyOf(check))
   }
 
+  /** What stands for an identity in logs: as in its keys, unless those are readable. */
+  digestOf(key: string): string {
+    return this.#options.digest
+      ? this.#identityOf(key).text
+      : digestText(bytesOf(key, this.#options.secret))
+  }
+
   #keyOf({ policy, key }: Check): string {
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
@@ -79,16 +86,11 @@ export class KeyEncoder {
 
   #digest(key: string): Identity {
     const { secret, digest } = this.#options
-    // UTF-8 would make one character of all lone surrogates, and one key of two.
-    const utf16 = Buffer.from(key, 'utf16le')
-    const bytes =
-      secret === undefined
-        ? hash('sha256', utf16, 'buffer')
-        : createHmac('sha256', secret).update(utf16).digest()
+    const bytes = bytesOf(key, secret)
     const tag = tags[(bytes[0] ?? 0) % tags.length] ?? ''
     return {
       tag,
-      text: digest ? bytes.toString('base64url', 0, digestBytes) : escapeKey(key),
+      text: digest ? digestText(bytes) : escapeKey(key),
       policy: undefined,
       key: '',
       keys: new Map(),
@@ -106,6 +108,18 @@ export class KeyEncoder {
     this.#policies.set(policy, part)
     return part
   }
+}
+
+function bytesOf(key: string, secret: string | undefined): Buffer {
+  // UTF-8 would make one character of all lone surrogates, and one key of two.
+  const utf16 = Buffer.from(key, 'utf16le')
+  return secret === undefined
+    ? hash('sha256', utf16, 'buffer')
+    : createHmac('sha256', secret).update(utf16).digest()
+}
+
+function digestText(bytes: Buffer): string {
+  return bytes.toString('base64url', 0, digestBytes)
 }
 
 /** A readable, injective form for debugging: all but plain characters become %-escapes of their UTF-16 code. */

@@ -3,10 +3,12 @@ import {
   type Ask,
   type Cancellation,
   type Check,
+  joined,
   notify,
   type Outcome,
   processWide,
   type Store,
+  type StoreCall,
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
@@ -77,6 +79,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const { fleet } = space
   let hasJoined = false
   const unobserve: (() => void)[] = []
+  let tellOfCall: ((call: StoreCall) => void) | undefined
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const isServerClock = clock === 'server'
   const ttlMargin = isServerClock ? ttlMarginMs.server : ttlMarginMs.other
@@ -131,6 +134,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       ...batch,
       split: (asks) => splitByPlan(asks, plans),
       async send({ asks, plan }) {
+        const end = tellOfCall && timedCall(asks, tellOfCall)
         try {
           const answers = await sendCall(asks, plan)
           for (let i = 0; i < asks.length; i += 1) {
@@ -138,7 +142,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
             if (isFailure(answer)) asks[i]?.fail(answer)
             else asks[i]?.settle(answer)
           }
+          end?.(false)
         } catch (error) {
+          end?.(true)
           const failure = storeFailure(error, errors.last)
           for (const ask of asks) ask.fail(failure)
         }
@@ -166,6 +172,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     space,
     denialTtlMs,
     clock: typeof clock === 'function' ? clock : undefined,
+    name: 'redis',
+    digestOf: (key) => keys.digestOf(key),
+    observeCalls(observer) {
+      tellOfCall = joined([tellOfCall, observer])
+    },
     ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
     get lastFailure() {
       return errors.last && lastFailure(errors.last)
@@ -197,6 +208,19 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       for (const end of unobserve.splice(0)) end()
     },
   }
+}
+
+/** Begins a call; the function that is returned tells of its end. */
+function timedCall(
+  asks: readonly Ask[],
+  tell: (call: StoreCall) => void,
+): (failed: boolean) => void {
+  const requests = asks.length
+  const checks = asks.reduce((sum, ask) => sum + ask.checks.length, 0)
+  const startedAt = Date.now()
+  const since = performance.now()
+  return (failed) =>
+    tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
 }
 
 function isBounded({ policy, limit }: Check): boolean {

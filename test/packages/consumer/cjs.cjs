@@ -6,6 +6,9 @@ const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
 const headers = require('@sluice/headers')
 const http = require('@sluice/http')
 const { rateLimit: koaRateLimit } = require('@sluice/koa')
+const { collectMetrics } = require('@sluice/metrics')
+const openTelemetry = require('@sluice/metrics/opentelemetry')
+const prometheus = require('@sluice/metrics/prometheus')
 const { createOutbound } = require('@sluice/outbound')
 const { createQueue, createWorker, memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
@@ -25,12 +28,18 @@ async function main() {
   assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
   assert.notDeepEqual(Object.keys(http), [])
 
+  const metrics = collectMetrics()
+  assert.notDeepEqual([Object.keys(openTelemetry), Object.keys(prometheus)], [[], []])
+
   const limiter = createLimiter({
+    observers: [metrics],
     policies: [{ name: 'default', limit: 1, window: '1m' }],
     store: memoryStore(),
   })
   assert.equal((await limiter.consume('user:42')).allowed, true)
   assert.equal((await limiter.consume('user:42')).allowed, false)
+
+  assert.equal(metrics.topKeys({ policy: 'default' })?.total, 2)
 
   await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
   await proveCalls(createOutbound)

@@ -6,6 +6,9 @@ import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
 import * as headers from '@sluice/headers'
 import * as http from '@sluice/http'
 import { rateLimit as koaRateLimit } from '@sluice/koa'
+import { collectMetrics } from '@sluice/metrics'
+import * as openTelemetry from '@sluice/metrics/opentelemetry'
+import * as prometheus from '@sluice/metrics/prometheus'
 import { createOutbound } from '@sluice/outbound'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
@@ -22,12 +25,18 @@ assert.notDeepEqual(Object.keys(headers), [])
 assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
 assert.notDeepEqual(Object.keys(http), [])
 
+const metrics = collectMetrics()
+assert.notDeepEqual([Object.keys(openTelemetry), Object.keys(prometheus)], [[], []])
+
 const limiter = createLimiter({
+  observers: [metrics],
   policies: [{ name: 'default', limit: 1, window: '1m' }],
   store: memoryStore(),
 })
 assert.equal((await limiter.consume('user:42')).allowed, true)
 assert.equal((await limiter.consume('user:42')).allowed, false)
+
+assert.equal(metrics.topKeys({ policy: 'default' })?.total, 2)
 
 await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
 await proveCalls(createOutbound)

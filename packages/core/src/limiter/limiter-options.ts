@@ -13,10 +13,10 @@ import {
 } from '../policy/policy.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 import type { Store } from '../store.ts'
-import { type Observers, observerFields } from './observers.ts'
+import { checkObservers, type ObserverOptions, observerFields } from './observers.ts'
 
 /** The options of a limiter beside its policies. */
-export interface LimiterSettings extends Observers {
+export interface LimiterSettings extends ObserverOptions {
   /**
    * Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a
    * request.
@@ -94,12 +94,7 @@ export const limiterFields: readonly (keyof LimiterSettings)[] = [
 /** Checks the options of a limiter, and fills in the defaults. */
 export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
-  for (const field of observerFields) {
-    const observer = options[field]
-    if (observer !== undefined && typeof observer !== 'function') {
-      throw invalid({ option: field }, observer, 'a function')
-    }
-  }
+  checkObservers(options)
   const policies = listedPolicies(options).map(([policy, where]) => definePolicy(policy, where))
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])

@@ -12,11 +12,13 @@ import { accessTo } from '../resilience/access-to.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { StoreOp } from '../store.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import type { Store, StoreOp } from '../store.ts'
 import { divideChecks } from './divide-checks.ts'
 import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { notify, notifyDecided } from './observers.ts'
+import { notify } from './notify.ts'
+import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
 import { askLimited, isLimited } from './unlimited.ts'
 
 export interface CostOptions {
@@ -31,6 +33,8 @@ export interface Limiter {
    * The policy that blocks keys, decided with the others; `undefined` without the option `penalty`.
    */
   readonly penalty: Policy | undefined
+  /** Where counts live. */
+  readonly store: Store
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
   /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
@@ -122,7 +126,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const onFailure = reportFailure
   const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
   const followUps = new FollowUps(access, caller)
-  if (options.onResilience) access.observe(options.onResilience)
+  const observers = joinObservers(options)
+  listenToStore(options, {
+    policies: penalty ? [...policies, penalty] : policies,
+    store,
+    access,
+  })
 
   function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.
@@ -132,8 +141,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function reportFailure(op: StoreOp, error: unknown): void {
     const failure = storeError(error)
-    if (options.onStoreError) {
-      notify(options.onStoreError, { op, error: failure })
+    if (observers.onStoreError) {
+      notify(observers.onStoreError, { op, error: failure })
       return
     }
     warnOnce(
@@ -149,10 +158,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function consumed(checks: readonly Check[]): MaybePromise<Decision> {
+    if (!observers.onDecision && !observers.onShadow) return decide(checks)
+    const startedAt = monotonicMs()
     const decision = decide(checks)
-    if (!options.onDecision && !options.onShadow) return decision
+    const isImmediate = !isPromise(decision)
     return andThen(decision, (known) => {
-      notifyDecided(options, { decision: known, checks, request: undefined, route: undefined })
+      const timing = { durationMs: monotonicMs() - startedAt, isImmediate }
+      const place = { request: undefined, route: undefined, store, timing }
+      notifyDecided(observers, { decision: known, checks, ...place })
       return known
     })
   }
@@ -201,6 +214,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   return {
     policies,
     penalty,
+    store,
     decide,
     consume: (key, costs) => promised(() => consumed(allChecksOf(key, costs))),
     peek: (key, costs) =>

@@ -1,15 +1,14 @@
 import type { Check } from '../check.ts'
-import { bindingIndex, type Decision } from '../decision.ts'
+import type { Decision } from '../decision.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
-import { warnOnce } from '../options/warn.ts'
+import { invalid } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
-import { andThen, isPromise } from '../runtime/maybe-promise.ts'
-import type { Outcome, StoreOp } from '../store.ts'
-import { divideChecks } from './divide-checks.ts'
+import type { StoreHealth } from '../resilience/store-health.ts'
+import type { Outcome, StoreCall, StoreOp } from '../store.ts'
 
 /** The request that an event is about. */
-interface EventSource<Request = unknown> {
+export interface EventSource<Request = unknown> {
   /** The framework's request; `undefined` where code called a limiter itself. */
   readonly request: Request | undefined
   /**
@@ -17,6 +16,8 @@ interface EventSource<Request = unknown> {
    * no route is matched.
    */
   readonly route: string | undefined
+  /** The method of the request, as the client sent it; `undefined` where code called a limiter itself. */
+  readonly method?: string | undefined
 }
 
 /** A request that was decided. */
@@ -37,6 +38,36 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * Redact it before it reaches a log.
    */
   readonly key: string | undefined
+  /** Stands for the key in logs and metrics, and in the keys of Redis: 22 characters. It is computed when it is first read. */
+  readonly digest: string | undefined
+  /**
+   * Who answered: the store by its name (`memory`, `redis`), `denial-cache` for a denial that the store knew without asking,
+   * the failure mode (`fallback`, `open`, `closed`), `shed`, or `guard` where no policy was asked.
+   */
+  readonly answeredBy: string
+  /** How long the decision took, in ms. */
+  readonly durationMs: number
+  /** Whether a queue took the request over. */
+  readonly isQueued: boolean
+}
+
+/** A request that passed uncounted. */
+export interface SkipEvent<Request = unknown> extends EventSource<Request> {
+  /**
+   * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight. `route`: the route has no limits. `no-key`: nobody could be
+   * counted.
+   */
+  readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
+}
+
+/** A limiter, as observers learn of it. */
+export interface LimiterEvent {
+  /** Its policies; that of the penalty is the last. */
+  readonly policies: readonly Policy[]
+  /** The same object for all limiters whose stores count in one place. */
+  readonly space: object
+  /** How the store is now. */
+  storeHealth(): StoreHealth
 }
 
 /** The outcomes of the policies in shadow, for a request that the enforced policies let pass. */
@@ -100,59 +131,63 @@ export interface Observers<Request = unknown> {
    * All limiters on a store share these events.
    */
   onResilience?(event: ResilienceEvent): void
+  /** Called once for each HTTP request that a guard lets pass uncounted. */
+  onSkip?(event: SkipEvent<Request>): void
+  /** Called for each call to a store that is not in this process: one call carries the checks of many requests. */
+  onStoreCall?(event: StoreCall): void
+  /** Called once when a limiter is made, with what can be asked of it later. */
+  onLimiter?(event: LimiterEvent): void
 }
 
-export const observerFields: readonly (keyof Observers)[] = [
+/** Observers as options: a list, and functions as shorthand for one more. */
+export interface ObserverOptions<Request = unknown> extends Observers<Request> {
+  /** Objects with methods such as `onDecision`: each is told of everything that it has a method for. @default none */
+  observers?: readonly Observers<Request>[]
+}
+
+const eventFields: readonly (keyof Observers)[] = [
   'onDecision',
   'onShadow',
   'onStoreError',
   'onInvalid',
   'onResilience',
+  'onSkip',
+  'onStoreCall',
+  'onLimiter',
 ]
 
-/** A decision to tell observers of. */
-export interface Told<Request> extends EventSource<Request> {
-  readonly decision: Decision
-  /** All that was asked, policies in shadow too. */
-  readonly checks: readonly Check[]
+export const observerFields: readonly (keyof ObserverOptions)[] = ['observers', ...eventFields]
+
+/**
+ * Checks the options that name observers.
+ * @throws SluiceError that names the option, its value and the legal form
+ */
+export function checkObservers(options: ObserverOptions<never>): void {
+  for (const field of eventFields) {
+    const observer: unknown = options[field]
+    if (observer !== undefined && typeof observer !== 'function') {
+      throw invalid({ option: field }, observer, 'a function')
+    }
+  }
+  checkObserverList(options.observers, eventFields)
 }
 
 /**
- * Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it
- * only where somebody observes.
+ * Checks a list of observers: each is an object with at least one of the methods.
+ * @throws SluiceError that names the place in the list, its value and the legal form
  */
-export function notifyDecided<Request>(
-  { onDecision, onShadow }: Pick<Observers<Request>, 'onDecision' | 'onShadow'>,
-  { decision, checks: asked, request, route }: Told<Request>,
-): void {
-  const { enforced: checks, shadows } = divideChecks(asked)
-  if (onDecision) {
-    const binding = checks[bindingIndex(decision.outcomes)]
-    const { policy, key, identity = key } = binding ?? {}
-    notify(onDecision, { decision, checks, request, route, policy, key: identity })
+export function checkObserverList(observers: unknown, methods: readonly string[]): void {
+  if (observers === undefined) return
+  if (!Array.isArray(observers)) {
+    throw invalid({ option: 'observers' }, observers, 'a list of observers, such as [metrics]')
   }
-  const run = decision.shadow
-  if (!onShadow || !run) return
-  void andThen(run.decisions, (decisions) => {
-    const told = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
-    if (told.length === 0) return
-    notify(onShadow, { decision, outcomes: run.outcomes, checks: told, request, route })
-  })
-}
-
-/** Tells one observer; an observer that throws must not change what a client is answered. */
-export function notify<Event>(observer: ((event: Event) => void) | undefined, event: Event): void {
-  if (!observer) return
-  try {
-    // An async function is one that returns nothing, to TypeScript.
-    const result: unknown = observer(event)
-    if (isPromise(result)) result.then(undefined, reportThrown)
-  } catch (error) {
-    reportThrown(error)
+  for (const [index, observer] of observers.entries()) {
+    const isObserver =
+      typeof observer === 'object' &&
+      observer !== null &&
+      methods.some((method) => typeof Reflect.get(observer, method) === 'function')
+    if (isObserver) continue
+    const legal = `an object with at least one of the methods ${methods.join(', ')}`
+    throw invalid({ option: `observers[${index}]` }, observer, legal)
   }
-}
-
-function reportThrown(error: unknown): void {
-  const reason = error instanceof Error ? error.message : 'no Error'
-  warnOnce(`an observer threw: ${reason}`, 'observer')
 }

@@ -31,6 +31,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     wholeNumber(orDefault(options.maxKeys, 100_000), { option: 'maxKeys' }, { min: 1 }),
   )
   const store = {
+    name: 'memory',
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
     get size() {
       return states.size

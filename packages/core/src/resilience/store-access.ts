@@ -58,8 +58,8 @@ export class StoreAccess implements AnswerHandler {
     }
   }
 
-  observe(observer: (event: ResilienceEvent) => void): void {
-    this.#monitor.observe(observer)
+  observe(observer: (event: ResilienceEvent) => void, identity?: unknown): void {
+    this.#monitor.observe(observer, identity)
   }
 
   ask(ask: Question): MaybePromise<Decision> {

@@ -1,4 +1,4 @@
-import { notify } from '../limiter/observers.ts'
+import { notify } from '../limiter/notify.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
@@ -36,16 +36,17 @@ export interface ResilienceCounters {
 /** Counts the resilience events of a store, and tells the observers of its limiters. */
 export class StoreMonitor {
   readonly counters: ResilienceCounters = noCounts()
-  readonly #observers = new Set<(event: ResilienceEvent) => void>()
+  readonly #observers = new Map<unknown, (event: ResilienceEvent) => void>()
   #missed = 0
 
-  observe(observer: (event: ResilienceEvent) => void): void {
-    this.#observers.add(observer)
+  /** @param identity by which it is known: limiters that share an observer have it told once */
+  observe(observer: (event: ResilienceEvent) => void, identity: unknown = observer): void {
+    this.#observers.set(identity, observer)
   }
 
   tell(event: ResilienceEvent): void {
     count(this.counters, event)
-    for (const observer of this.#observers) notify(observer, event)
+    for (const observer of this.#observers.values()) notify(observer, event)
   }
 
   /** Counts a check whose deadline has passed. All deadlines that pass at once are one event. */

@@ -28,15 +28,16 @@ export function admitOrRespond<Native extends object, Handler>(
 ): MaybePromise<Passage<Handler>> {
   const { admission } = setup
   const { context, decision } = decided
-  if (decision.allowed) setup.responder.observe(decided)
-  return andThen(orReleased(admission.takes(context, decision), decided, setup), (takes) => {
+  return andThen(orReleased(decided, setup), (takes) => {
     if (takes === false) {
+      if (decision.allowed) setup.responder.observe(decided)
       const passage = decision.allowed ? setup.responder.answer(decided) : refused(decided, setup)
       return andThen(passage, (known) => varying(known, context, admission))
     }
     if (!decision.allowed) {
       return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
     }
+    setup.responder.observe(decided, true)
     setup.responder.settleAtEnd(decided)
     const answer = takes === true ? admission.take(context) : takes
     return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
@@ -47,16 +48,24 @@ export function admitOrRespond<Native extends object, Handler>(
  * Releases what a request holds if the admission fails. Where it is not known whether one is taken,
  * nothing comes of it, and so nothing else gives back what it holds.
  */
-function orReleased<T, Native extends object, Handler>(
-  takes: MaybePromise<T>,
-  { decision }: Decided<Native>,
-  { limiter }: AdmissionSetup<Native, Handler>,
-): MaybePromise<T> {
-  if (!isPromise(takes) || !decision.allowed) return takes
-  return takes.catch(async (error: unknown) => {
-    await limiter.release(decision)
+function orReleased<Native extends object, Handler>(
+  decided: Decided<Native>,
+  { admission, limiter, responder }: AdmissionSetup<Native, Handler>,
+): ReturnType<Admission<Native>['takes']> {
+  const { context, decision } = decided
+  if (!decision.allowed) return admission.takes(context, decision)
+  try {
+    const takes = admission.takes(context, decision)
+    if (!isPromise(takes)) return takes
+    return takes.catch(async (error: unknown) => {
+      responder.observe(decided)
+      await limiter.release(decision)
+      throw error
+    })
+  } catch (error) {
+    responder.observe(decided)
     throw error
-  })
+  }
 }
 
 /**
@@ -98,7 +107,7 @@ async function overflow<Native extends object, Handler>(
   }
   const { fullForMs = 0, isNew, givesBack } = answer
   if (isNew || (givesBack && fullForMs === 0)) {
-    setup.responder.observe(charged)
+    setup.responder.observe(charged, true)
     return answered(answer, { decided, charged }, setup)
   }
   giveBack(charged, setup.limiter)
@@ -116,7 +125,7 @@ function takenBefore<Native extends object, Handler>(
 ): Passage<Handler> {
   const { source } = decided.decision
   const decision = { allowed: true, outcomes: [], retryAfterMs: 0, delayMs: 0, source } as const
-  setup.responder.observe({ ...decided, checks: [], decision })
+  setup.responder.observe({ ...decided, checks: [], decision }, true)
   return answered(answer, { decided, charged: decided }, setup)
 }
 

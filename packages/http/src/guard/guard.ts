@@ -36,6 +36,8 @@ export interface Guard<Native extends object, Handler = never> {
    * @throws or rejects with what a function of the user throws
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
+  /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
+  pass(context: RequestContext<Native>): Passage<Handler>
   /**
    * The guard of a route that has limits of its own, made once for each override. What the override
    * leaves out is as in the options of this guard.
@@ -108,7 +110,8 @@ export function createGuard<Native extends object, Handler = never>(
     routes === undefined || !router
       ? undefined
       : new RouteRules(routes, guards, { router, routing })
-  const otherwise = isAsked ? everywhere.check : () => untouched
+  const pass = everywhere.setup.observation.skipping('route', () => untouched)
+  const otherwise = isAsked ? everywhere.check : pass
 
   return {
     limiter: everywhere.limiter,
@@ -116,7 +119,8 @@ export function createGuard<Native extends object, Handler = never>(
     get waiting() {
       return everywhere.delayQueue.waiting
     },
-    check: rules ? (context) => ruled(context, rules, otherwise) : otherwise,
+    check: rules ? (context) => ruled(context, rules, { otherwise, pass }) : otherwise,
+    pass,
     ofRoute: (override, where) => guards.at(override, where),
     derive: (override, where) => guards.create(override, { where }),
   }
@@ -126,11 +130,11 @@ export function createGuard<Native extends object, Handler = never>(
 function ruled<Native extends object, Handler>(
   context: RequestContext<Native>,
   rules: RouteRules<Native, Handler>,
-  otherwise: Stage<Native, Handler>,
+  { otherwise, pass }: Readonly<Record<'otherwise' | 'pass', Stage<Native, Handler>>>,
 ): MaybePromise<Passage<Handler>> {
   const rule = rules.find(context.request)
   if (!rule) return otherwise(context)
-  return rule.guard === false ? untouched : rule.guard.check(context)
+  return rule.guard === false ? pass(context) : rule.guard.check(context)
 }
 
 /** A policy that limits nothing, for a guard without policies. */

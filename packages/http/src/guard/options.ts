@@ -4,7 +4,7 @@ import type {
   LimiterSettings,
   ManualPenalty,
   MaybePromise,
-  Observers,
+  ObserverOptions,
   PolicyFields,
   WindowForm,
   Without,
@@ -112,8 +112,8 @@ export type Preflights = 'pass' | 'count'
 interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,
     IdempotencyOptions<Native>,
-    Omit<LimiterSettings, 'penalty' | keyof Observers>,
-    Observers<Native>,
+    Omit<LimiterSettings, 'penalty' | keyof ObserverOptions>,
+    ObserverOptions<Native>,
     ListOptions {
   /**
    * The client that is counted: a resolver such as `user(fn)`, or a function of the request.

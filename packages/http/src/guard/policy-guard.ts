@@ -16,6 +16,7 @@ import {
   type DecideStage,
   decide,
   decideOnce,
+  decideTimed,
   findChecks,
   passPreflights,
   type RespondStage,
@@ -72,33 +73,41 @@ function firstStage<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   { setup, delayQueue, shedder }: Parts<Native>,
 ): Stage<Native, Handler> {
-  const { limiter, lists, freeRetries, report, preflights } = setup
+  const { limiter, lists, observation, freeRetries, report, preflights } = setup
   const { admission, skip } = options
   const responder = new Responder(setup, options, delayQueue)
   const requestChecks = new RequestChecks(setup)
 
   const forbid: Stage<Native, Handler> = (context) => responder.forbid(context)
-  const leave: Stage<Native, Handler> = admission
+  const pass: Stage<Native, Handler> = admission
     ? (context) => admitUnlimited(context, admission, untouched)
     : () => untouched
+  const leave = observation.skipping('allow', pass)
   const refuse: RespondStage<Native, Handler> = (decided) => responder.respond(decided)
   const respond: RespondStage<Native, Handler> = admission
     ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
     : refuse
 
-  const decided: DecideStage<Native, Handler> = freeRetries
-    ? decideOnce(freeRetries, respond)
-    : decide(limiter, respond)
-  const checks = findChecks(requestChecks, { forbid, leave, respond: refuse, next: decided })
+  let decided: DecideStage<Native, Handler>
+  if (observation.isObserved) decided = decideTimed(observation, setup, respond)
+  else decided = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
+  const uncounted = lists ? leave : observation.skipping('no-key', pass)
+  const checks = findChecks(requestChecks, {
+    forbid,
+    leave: uncounted,
+    respond: refuse,
+    next: decided,
+  })
   let stage: Stage<Native, Handler> = checks
   if (shedder) stage = shedSome(shedder, { report, respond: refuse }, stage)
   if (lists) stage = askLists(lists, { forbid, leave, checks, next: stage })
-  if (skip) stage = skipSome(skip, leave, stage)
+  if (skip) stage = skipSome(skip, observation.skipping('skip', pass), stage)
   if (preflights === 'count') return stage
   const watch = new PreflightWatch<Native>({
     isAlwaysPassed: preflights === 'pass',
     windowsMs: setup.policies.map(({ policy }) => policy.windowMs),
     charge: (context) => chargeUnasked({ skip, lists, requestChecks, limiter }, context),
   })
-  return passPreflights(watch, stage)
+  const passed = observation.skipping('preflight', (context) => watch.pass(context))
+  return passPreflights(watch, passed, stage)
 }

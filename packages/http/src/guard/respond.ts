@@ -1,10 +1,4 @@
-import {
-  andThen,
-  type Decision,
-  divideChecks,
-  type MaybePromise,
-  notifyDecided,
-} from '@sluice/core'
+import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { ResponseField } from '../adapter/response.ts'
 import { type Decided, giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
@@ -26,8 +20,8 @@ import {
   refusalStatus,
   turnedAway,
 } from '../responses/refusal.ts'
-import { matchedRoute } from '../routes/scope.ts'
 import { isOnTrial, type PolicyCheck } from './bound-policy.ts'
+import type { Observation } from './observation.ts'
 import type { PolicyGuardOptions } from './options.ts'
 import { type Passage, type RequestDecision, untouched } from './passage.ts'
 import { strikeDue } from './penalty.ts'
@@ -41,7 +35,7 @@ export class Responder<Native extends object, Handler> {
   readonly #leases: LeaseRenewer | undefined
   readonly #hasTrials: boolean
   readonly #hasRefunds: boolean
-  readonly #isObserved: boolean
+  readonly #observation: Observation<Native>
 
   constructor(
     setup: GuardSetup<Native>,
@@ -55,13 +49,13 @@ export class Responder<Native extends object, Handler> {
     this.#leases = LeaseRenewer.of(setup.limiter, policies)
     this.#hasTrials = setup.policies.some(isOnTrial)
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
-    this.#isObserved = options.onDecision !== undefined || options.onShadow !== undefined
+    this.#observation = setup.observation
   }
 
   /** Tells observers of a decision, and answers it. */
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     if (this.#isTurnedAway(decided)) return this.#turnAway(decided, 'observed')
-    if (this.#isObserved) this.observe(decided)
+    this.observe(decided)
     return this.#answer(decided)
   }
 
@@ -71,11 +65,8 @@ export class Responder<Native extends object, Handler> {
   }
 
   /** Tells observers of a decision: once for each request. */
-  observe({ context, decision, checks }: Decided<Native>): void {
-    if (!this.#isObserved) return
-    const { native, request } = context
-    const route = matchedRoute(request)
-    notifyDecided(this.#options, { decision, checks, request: native, route })
+  observe(decided: Decided<Native>, isQueued = false): void {
+    this.#observation.decided(decided, isQueued)
   }
 
   /** Refuses a request that a list blocks. */

@@ -1,6 +1,7 @@
 import {
   checkTogether,
   createLimiter,
+  joinObservers,
   knownFields,
   type Limiter,
   type LimiterOptions,
@@ -26,6 +27,7 @@ import {
   corePolicy,
   shorthandFields,
 } from './bound-policy.ts'
+import { Observation } from './observation.ts'
 import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
 import type { HttpPolicyOptions, PolicyGuardOptions } from './options.ts'
 import { bindPenalty, corePenalty } from './penalty.ts'
@@ -73,6 +75,7 @@ interface Inherited<Native extends object> {
 /** The checked options of a guard, with the defaults filled in. */
 export interface GuardSetup<Native extends object> extends Settings {
   readonly limiter: Limiter
+  readonly observation: Observation<Native>
   /** Tells whether a denial is a strike only once the request is refused. */
   readonly strikesLater: boolean
   /** All policies; the penalty is the last one. */
@@ -110,11 +113,13 @@ export function setUpGuard<Native extends object, Handler>(
   warnIfUnverified([...addedTo, ...own])
   const { admission } = options
   if (checksAdmission) admission?.checkPolicies?.(policies.map(({ policy }) => policy))
+  const observers = joinObservers(options)
   const retryKey = idempotencyKeyOf(options)
   const idempotency = retryKey && { key: retryKey, retries: settings.idempotentRetries }
   return {
     ...settings,
     limiter,
+    observation: new Observation(observers, limiter),
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,
@@ -122,7 +127,7 @@ export function setUpGuard<Native extends object, Handler>(
       idempotency &&
       new FreeRetries({ idempotency, limiter, policies, options: limiterFieldsOf(options) }),
     lists: accessLists(settings),
-    report: reporter(options),
+    report: reporter(observers),
   }
 }
 

@@ -7,9 +7,11 @@ import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
 import type { PolicyCheck } from './bound-policy.ts'
 import type { RequestChecks } from './checks.ts'
+import type { Observation } from './observation.ts'
 import type { Passage } from './passage.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
 import type { FreeRetries } from './retries.ts'
+import type { GuardSetup } from './setup.ts'
 
 // A guard is a chain of stages, put together once: bypass, access, shed, checks, decide, respond.
 // Each stage answers a request, or hands it to the next one. A stage that no option asks for is
@@ -40,12 +42,13 @@ export type RespondStage<Native extends object, Handler> = (
 /** Answers CORS preflights, which pass uncounted. */
 export function passPreflights<Native extends object, Handler>(
   watch: PreflightWatch<Native>,
+  pass: Stage<Native, Handler>,
   next: Stage<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) => {
     const { request } = context
     if (!isPreflight(request) || watch.counts(request)) return next(context)
-    return watch.pass(context)
+    return pass(context)
   }
 }
 
@@ -138,6 +141,28 @@ export function decideOnce<Native extends object, Handler>(
   respond: RespondStage<Native, Handler>,
 ): DecideStage<Native, Handler> {
   return (context, checks) => andThen(freeRetries.decide(context, checks), respond)
+}
+
+/** Asks as another stage does, and notes how long that takes. */
+export function decideTimed<Native extends object, Handler>(
+  observation: Observation<Native>,
+  { limiter, freeRetries }: Pick<GuardSetup<Native>, 'limiter' | 'freeRetries'>,
+  respond: RespondStage<Native, Handler>,
+): DecideStage<Native, Handler> {
+  function asked(
+    context: RequestContext<Native>,
+    checks: readonly PolicyCheck<Native>[],
+  ): MaybePromise<Decided<Native>> {
+    if (freeRetries) return freeRetries.decide(context, checks)
+    const decision = limiter.decide(checks, context.native)
+    return andThen(decision, (known) => ({ context, decision: known, checks }))
+  }
+
+  return (context, checks) =>
+    andThen(
+      observation.timed(() => asked(context, checks)),
+      respond,
+    )
 }
 
 interface Unasked<Native extends object> {

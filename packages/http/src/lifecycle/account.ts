@@ -1,6 +1,7 @@
 import {
   andThen,
   type Decision,
+  type DecisionTiming,
   invalid,
   isPromise,
   type Limiter,
@@ -32,6 +33,8 @@ export interface Decided<Native extends object> {
   readonly checks: readonly PolicyCheck<Native>[]
   /** Asked once, before anything of it is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+  /** How the decision came about, where somebody observes it. */
+  readonly timing?: DecisionTiming | undefined
 }
 
 /**

@@ -13,10 +13,10 @@ import {
   windowMsOf,
 } from '@sluice/core'
 import { type Broker, brokerOf } from '../broker.ts'
-import type { QueueObserver } from '../event.ts'
+import { checkObservers, type QueueObserverOptions } from '../event.ts'
 import type { Backoff, JobHandler, RunSetup } from './run.ts'
 
-interface WorkerSettings<Payload, Result> {
+interface WorkerSettings<Payload, Result> extends QueueObserverOptions {
   /** Broker that the worker takes jobs from. */
   broker: Broker
   /** Does a job. */
@@ -33,8 +33,6 @@ interface WorkerSettings<Payload, Result> {
   lease?: Duration
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
   maxResultBytes?: number
-  /** Told of what happens to jobs. */
-  onEvent?: QueueObserver
 }
 
 interface RateOptions {
@@ -77,19 +75,18 @@ const workerFields: readonly (keyof WorkerOptions)[] = [
   'lease',
   'maxResultBytes',
   'onEvent',
+  'observers',
 ]
 
 const minLeaseMs = 1_000
 
 export function setUpWorker<Payload, Result>(options: WorkerOptions<Payload, Result>): WorkerSetup {
   knownFields(options, 'createWorker', workerFields)
-  const { handler, onEvent } = options
+  const { handler } = options
   if (typeof handler !== 'function') {
     throw invalid({ option: 'handler' }, handler, 'a function of the job')
   }
-  if (onEvent !== undefined && typeof onEvent !== 'function') {
-    throw invalid({ option: 'onEvent' }, onEvent, 'a function')
-  }
+  checkObservers(options)
   const broker = brokerOf(options.broker)
   return {
     broker,

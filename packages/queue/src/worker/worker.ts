@@ -46,7 +46,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
 ): Worker {
   const setup = setUpWorker(options)
   const { broker, rate, concurrency, leaseMs } = setup
-  const emit = emitterOf(broker.name, options.onEvent)
+  const emit = emitterOf(broker, options)
   const runSetup: RunSetup = { ...setup, emit }
   const startRate = new StartRate(rate && limiterOf(broker, rate))
   /** Controllers that stop the runs when the worker cannot wait any longer. */

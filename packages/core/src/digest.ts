@@ -1,0 +1,31 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import type { Store } from './store.ts'
+
+const digestBytes = 16
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** What stands for a key in logs and metrics: as the store calls it, so that the keys of Redis agree. */
+export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
+  return store.digestOf?.(key) ?? plainDigest(key)
+}
+
+/** 128 bits of the SHA-256 of a key in UTF-16, little-endian, as base64url: what the Redis store makes of it without a secret. */
+function plainDigest(key: string): string {
+  const utf16 = new Uint8Array(key.length * 2)
+  for (let i = 0; i < key.length; i += 1) {
+    const code = key.charCodeAt(i)
+    utf16[2 * i] = code & 0xff
+    utf16[2 * i + 1] = code >> 8
+  }
+  return base64Url(sha256(utf16).subarray(0, digestBytes))
+}
+
+/** Written out: not every runtime can write base64url. */
+function base64Url(bytes: Uint8Array): string {
+  let text = ''
+  for (let bit = 0; bit < bytes.length * 8; bit += 6) {
+    const pair = ((bytes[bit >> 3] ?? 0) << 8) | (bytes[(bit >> 3) + 1] ?? 0)
+    text += alphabet[(pair >> (10 - (bit % 8))) & 63]
+  }
+  return text
+}

@@ -1,0 +1,140 @@
+/** A key that was seen often, with how far its count may be off. */
+export interface HotKey {
+  readonly key: string
+  /** Never below the true count. */
+  readonly count: number
+  /** How far the count may lie above the true one. */
+  readonly error: number
+}
+
+/** What a sketch has seen: keys that it does not list were seen `floor` times at most. */
+export interface HotKeys {
+  /** By count, the highest first. */
+  readonly keys: readonly HotKey[]
+  readonly floor: number
+  /** All counts together, exactly. */
+  readonly total: number
+}
+
+/**
+ * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts the most frequent keys of a stream in `size` counters. A count is never
+ * below the true one, and above it by total / size at most; so every key with more than that is in it.
+ */
+export class SpaceSaving {
+  readonly #size: number
+  readonly #places = new Map<string, number>()
+  /** A heap: the counter with the lowest count is the first. */
+  readonly #keys: string[] = []
+  readonly #counts: Float64Array
+  readonly #errors: Float64Array
+  #total = 0
+
+  constructor(size: number) {
+    this.#size = size
+    this.#counts = new Float64Array(size)
+    this.#errors = new Float64Array(size)
+  }
+
+  /** @param by a number above 0 */
+  add(key: string, by = 1): void {
+    this.#total += by
+    const place = this.#places.get(key)
+    if (place !== undefined) {
+      this.#counts[place] = this.#count(place) + by
+      this.#sink(place)
+      return
+    }
+    const used = this.#keys.length
+    if (used < this.#size) {
+      this.#put(used, key, by, 0)
+      this.#rise(used)
+      return
+    }
+    const lowest = this.#count(0)
+    this.#places.delete(this.#keys[0] ?? '')
+    this.#put(0, key, lowest + by, lowest)
+    this.#sink(0)
+  }
+
+  /** The keys with the highest counts. */
+  top(most: number): HotKeys {
+    const all = this.#keys.map((key, place) => ({
+      key,
+      count: this.#count(place),
+      error: this.#errors[place] ?? 0,
+    }))
+    all.sort((one, other) => other.count - one.count)
+    const lowest = this.#keys.length < this.#size ? 0 : this.#count(0)
+    const floor = all[most]?.count ?? lowest
+    return { keys: all.slice(0, most), floor, total: this.#total }
+  }
+
+  clear(): void {
+    this.#places.clear()
+    this.#keys.length = 0
+    this.#total = 0
+  }
+
+  #count(place: number): number {
+    return this.#counts[place] ?? 0
+  }
+
+  #put(place: number, key: string, count: number, error: number): void {
+    this.#keys[place] = key
+    this.#counts[place] = count
+    this.#errors[place] = error
+    this.#places.set(key, place)
+  }
+
+  #sink(from: number): void {
+    let place = from
+    for (;;) {
+      const left = 2 * place + 1
+      if (left >= this.#keys.length) return
+      const right = left + 1
+      const isRight = right < this.#keys.length && this.#count(right) < this.#count(left)
+      const lower = isRight ? right : left
+      if (this.#count(place) <= this.#count(lower)) return
+      this.#swap(place, lower)
+      place = lower
+    }
+  }
+
+  #rise(from: number): void {
+    let place = from
+    while (place > 0) {
+      const parent = (place - 1) >> 1
+      if (this.#count(parent) <= this.#count(place)) return
+      this.#swap(parent, place)
+      place = parent
+    }
+  }
+
+  #swap(one: number, other: number): void {
+    const key = this.#keys[one] ?? ''
+    const count = this.#count(one)
+    const error = this.#errors[one] ?? 0
+    this.#put(one, this.#keys[other] ?? '', this.#count(other), this.#errors[other] ?? 0)
+    this.#put(other, key, count, error)
+  }
+}
+
+/** Joins what several sketches have seen: counts stay at or above the true ones, and errors say by how much they may be. */
+export function mergeHotKeys(parts: readonly HotKeys[], most: number): HotKeys {
+  const floor = parts.reduce((sum, part) => sum + part.floor, 0)
+  const total = parts.reduce((sum, part) => sum + part.total, 0)
+  const merged = new Map<string, HotKey>()
+  for (const part of parts) {
+    for (const { key, count, error } of part.keys) {
+      // A part that does not list the key may have seen it as often as its floor says.
+      const known = merged.get(key) ?? { count: floor, error: floor }
+      merged.set(key, {
+        key,
+        count: known.count - part.floor + count,
+        error: known.error - part.floor + error,
+      })
+    }
+  }
+  const keys = [...merged.values()].sort((one, other) => other.count - one.count)
+  return { keys: keys.slice(0, most), floor: Math.max(floor, keys[most]?.count ?? 0), total }
+}

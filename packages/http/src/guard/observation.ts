@@ -1,0 +1,63 @@
+import {
+  andThen,
+  isPromise,
+  type JoinedObservers,
+  type Limiter,
+  type MaybePromise,
+  notify,
+  notifyDecided,
+  type SkipEvent,
+} from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import type { Decided } from '../lifecycle/account.ts'
+import { matchedRoute } from '../routes/scope.ts'
+
+/** Lets a request pass. */
+type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
+
+/** Tells the observers of a guard what becomes of its requests. Costs nothing where nobody observes. */
+export class Observation<Native extends object> {
+  readonly #observers: JoinedObservers<Native>
+  readonly #limiter: Limiter
+  /** Whether somebody is told of decisions. */
+  readonly isObserved: boolean
+
+  constructor(observers: JoinedObservers<Native>, limiter: Limiter) {
+    this.#observers = observers
+    this.#limiter = limiter
+    this.isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
+  }
+
+  /** Decides, and notes how long that takes. */
+  timed(decide: () => MaybePromise<Decided<Native>>): MaybePromise<Decided<Native>> {
+    const startedAt = performance.now()
+    const decided = decide()
+    const isImmediate = !isPromise(decided)
+    return andThen(decided, (known) => ({
+      ...known,
+      timing: { durationMs: performance.now() - startedAt, isImmediate },
+    }))
+  }
+
+  /** Tells of a decision: once for each request. */
+  decided({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
+    if (!this.isObserved) return
+    const { store } = this.#limiter
+    const told = { decision, checks, store, timing, isQueued }
+    notifyDecided(this.#observers, { ...sourceOf(context), ...told })
+  }
+
+  /** Tells of each request that passes uncounted in some way. */
+  skipping<Passed>(reason: SkipEvent['reason'], pass: Pass<Native, Passed>): Pass<Native, Passed> {
+    const { onSkip } = this.#observers
+    if (!onSkip) return pass
+    return (context) => {
+      notify(onSkip, { ...sourceOf(context), reason })
+      return pass(context)
+    }
+  }
+}
+
+function sourceOf<Native extends object>({ native, request }: RequestContext<Native>) {
+  return { request: native, route: matchedRoute(request), method: request.method }
+}

@@ -1,0 +1,240 @@
+import {
+  type DecisionEvent,
+  digestOf,
+  type HotKey,
+  invalid,
+  isPromise,
+  knownFields,
+  type LimiterEvent,
+  oneOf,
+  type ResilienceEvent,
+  type ShadowEvent,
+  type SkipEvent,
+  type Store,
+  type StoreCall,
+  type StoreHealth,
+  wholeNumber,
+} from '@sluice/core'
+import type { InstrumentName } from './instruments.ts'
+import { PolicyCounts } from './policies.ts'
+import { RequestCounts, resultOf } from './requests.ts'
+import { type Family, SeriesTable, type Tap } from './series.ts'
+import type { TopKeysBy, TopKeysWindow } from './top-keys.ts'
+import { type WatchedOutbound, type WatchedQueue, WorkCounts, type WorkEvent } from './work.ts'
+
+export interface MetricsOptions {
+  /** The store of the limiters, so that digests of keys agree with its own. @default none: digests without a secret */
+  store?: Pick<Store, 'digestOf'>
+  /** What is shown of an identity among the top keys, such as a name of a customer. @default nothing but its digest */
+  reveal?: (key: string) => string | undefined
+}
+
+export interface TopKeysOptions {
+  /** The label of the policy, as in the metrics. */
+  policy: string
+  /** @default 'asked' */
+  by?: TopKeysBy
+  /** @default '1m' */
+  window?: TopKeysWindow
+  /** How many: 1 to 100. @default 10 */
+  most?: number
+}
+
+export interface TopKey {
+  readonly digest: string
+  /** What `reveal` says; `undefined` without it. */
+  readonly name: string | undefined
+  /** Never below the true count. */
+  readonly count: number
+  /** How far the count may lie above the true one. */
+  readonly error: number
+}
+
+export interface TopKeysAnswer {
+  /** This process alone: requests that other processes decided are not in it. */
+  readonly scope: 'process'
+  /** The highest count first. */
+  readonly keys: readonly TopKey[]
+  /** How often a key that is not in the list may have been counted at most. */
+  readonly floor: number
+  /** All counts together, exactly. */
+  readonly total: number
+  /** From when on it was counted, in milliseconds since 1970. */
+  readonly sinceMs: number
+}
+
+/** Counts what limiters, queues, outbounds and clients tell. It is an observer: put it into their option `observers`. */
+export interface Metrics {
+  /** The busiest keys of one policy, as this process saw them. `undefined` for a policy that is not known. */
+  topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
+  /** All metrics as they stand. Queues are asked how full they are. */
+  read(): Promise<readonly Family[]>
+  /** Has each further value of a histogram told to somebody who keeps a histogram too. */
+  tap(name: InstrumentName, tap: Tap): void
+  onDecision(event: DecisionEvent): void
+  onShadow(event: ShadowEvent): void
+  onSkip(event: SkipEvent): void
+  onResilience(event: ResilienceEvent): void
+  onStoreCall(call: StoreCall): void
+  onLimiter(limiter: LimiterEvent): void
+  onEvent(event: WorkEvent): void
+  onQueue(queue: WatchedQueue): void
+  onOutbound(outbound: WatchedOutbound): void
+  onWait(event: { readonly reason: string; readonly waitMs: number }): void
+  onGiveUp(event: { readonly reason: string }): void
+}
+
+/**
+ * Makes the metrics of a process. They are bounded, and no identity is a label.
+ * @example
+ * const metrics = collectMetrics({ store })
+ * app.use('/metrics', mount(metricsPage(metrics)))
+ * app.use(rateLimit({ limit: 100, window: '1m', store, observers: [metrics] }))
+ * @throws SluiceError when an option is unknown or of another form
+ */
+export function collectMetrics(options: MetricsOptions = {}): Metrics {
+  knownFields(options, 'collectMetrics', ['store', 'reveal'])
+  const { store = {}, reveal } = options
+  if (typeof store !== 'object' || store === null) {
+    throw invalid({ option: 'store' }, store, 'a store, such as redisStore(client)')
+  }
+  if (reveal !== undefined && typeof reveal !== 'function') {
+    throw invalid({ option: 'reveal' }, reveal, 'a function of the identity')
+  }
+  const table = new SeriesTable()
+  const requests = new RequestCounts(table)
+  const policies = new PolicyCounts(table)
+  const work = new WorkCounts(table)
+  const stores = new StoreReadings(table)
+  const decisionSeconds = table.of('sluice_decision_seconds')
+  const answerers = new Map<string, number>()
+
+  function answererSlot(name: string): number {
+    const known = answerers.get(name)
+    if (known !== undefined) return known
+    const slot = decisionSeconds.slot(name)
+    // Names come from stores that users write.
+    if (answerers.size < 100) answerers.set(name, slot)
+    return slot
+  }
+
+  function countRequest({ decision, route, method, isQueued }: DecisionEvent): void {
+    const result = resultOf(decision, isQueued)
+    const shadows = decision.shadow?.decisions
+    if (result !== 'allowed' || shadows === undefined) {
+      requests.add(route, method, result)
+    } else if (isPromise(shadows)) {
+      void shadows.then((known) => requests.add(route, method, shadowResult(known)))
+    } else requests.add(route, method, shadowResult(shadows))
+  }
+
+  function keyOf({ key, count, error }: HotKey): TopKey {
+    return { digest: digestOf(key, store), name: reveal?.(key), count, error }
+  }
+
+  return {
+    onDecision(event) {
+      countRequest(event)
+      const { decision, checks, policy, durationMs, answeredBy } = event
+      policies.decided(decision, checks)
+      decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
+      if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
+    },
+    onShadow: ({ outcomes }) => policies.shadowed(outcomes),
+    onSkip: ({ route, method }) => requests.add(route, method, 'skipped'),
+    onResilience: (event) => stores.note(event),
+    onStoreCall: (call) => stores.noteCall(call),
+    onLimiter(limiter) {
+      stores.watch(limiter)
+      for (const policy of limiter.policies) {
+        if (policy.limit !== Number.POSITIVE_INFINITY) policies.introduce(policy)
+      }
+    },
+    onEvent: (event) => work.note(event),
+    onQueue: (queue) => work.watchQueue(queue),
+    onOutbound: (outbound) => work.watchOutbound(outbound),
+    onWait: ({ reason, waitMs }) => work.noteWait(reason, waitMs),
+    onGiveUp: ({ reason }) => work.noteGiveUp(reason),
+
+    tap: (name, tap) => table.of(name).tap(tap),
+
+    async read() {
+      stores.read()
+      const shares = table.of('sluice_hot_key_share')
+      for (const [label, topKeys] of policies.followed) {
+        const { keys, total } = topKeys.top('asked', '1m', 1)
+        const sure = (keys[0]?.count ?? 0) - (keys[0]?.error ?? 0)
+        shares.set(shares.slot(label), total === 0 ? 0 : sure / total)
+      }
+      await work.read()
+      return table.read()
+    },
+
+    topKeys(asked) {
+      knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
+      const by = oneOf(asked.by ?? 'asked', { option: 'by' }, ['asked', 'denied', 'cost'])
+      const window = oneOf(asked.window ?? '1m', { option: 'window' }, ['1m', '10m', '1h'])
+      const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
+      const found = policies.followed.get(asked.policy)?.top(by, window, most)
+      return found && { ...found, scope: 'process', keys: found.keys.map(keyOf) }
+    },
+  }
+}
+
+function shadowResult(
+  decisions: readonly { readonly allowed: boolean }[],
+): 'shadow_denied' | 'allowed' {
+  return decisions.some(({ allowed }) => !allowed) ? 'shadow_denied' : 'allowed'
+}
+
+/** What is read of stores. Where a process has several, the worst of them counts. */
+class StoreReadings {
+  readonly #table: SeriesTable
+  readonly #health = new Map<object, () => StoreHealth>()
+  #reconciled = 0
+  #missed = 0
+
+  constructor(table: SeriesTable) {
+    this.#table = table
+  }
+
+  watch({ space, storeHealth }: LimiterEvent): void {
+    this.#health.set(space, storeHealth)
+  }
+
+  note(event: ResilienceEvent): void {
+    if (event.type === 'deadline-missed') this.#missed += event.checks
+    if (event.type === 'reconciled') this.#reconciled += event.units
+    if (event.type === 'clock-skew') this.#set('sluice_clock_skew_seconds', event.skewMs / 1_000)
+  }
+
+  noteCall({ durationMs, checks, failed }: StoreCall): void {
+    const [seconds, sizes] = [
+      this.#table.of('sluice_store_call_seconds'),
+      this.#table.of('sluice_store_call_checks'),
+    ]
+    seconds.observe(seconds.slot(), durationMs / 1_000)
+    sizes.observe(sizes.slot(), checks)
+    const failures = this.#table.of('sluice_store_call_failures_total')
+    failures.add(failures.slot(), failed ? 1 : 0)
+  }
+
+  read(): void {
+    const all = [...this.#health.values()].map((health) => health())
+    const states = all.map(({ breaker }) => ['closed', 'half-open', 'open'].indexOf(breaker))
+    this.#set('sluice_breaker_state', Math.max(0, ...states))
+    this.#set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
+    this.#set(
+      'sluice_keys_owed',
+      all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
+    )
+    this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
+    this.#set('sluice_deadlines_missed_total', this.#missed)
+    this.#set('sluice_reconciled_units_total', this.#reconciled)
+  }
+
+  #set(name: InstrumentName, value: number): void {
+    const series = this.#table.of(name)
+    series.set(series.slot(), value)
+  }
+}

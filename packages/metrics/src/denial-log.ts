@@ -1,0 +1,203 @@
+import { type DecisionEvent, invalid, knownFields, notify, wholeNumber } from '@sluice/core'
+
+/** One denied request, or so many like it. */
+export interface DenialRecord {
+  readonly type: 'denial'
+  /** ISO 8601, in UTC. */
+  readonly time: string
+  readonly route: string | undefined
+  readonly method: string | undefined
+  readonly policy: string | undefined
+  readonly limit: number | undefined
+  readonly used: number | undefined
+  readonly resetMs: number | undefined
+  /** `undefined` where waiting cannot help. */
+  readonly retryAfterMs: number | undefined
+  /** Stands for the identity. */
+  readonly digest: string | undefined
+  readonly answeredBy: string
+  readonly traceId: string | undefined
+  /** The record stands for so many denials: 1 until there are too many. */
+  readonly factor: number
+  /** What `fields` added, as JSON can carry it. */
+  readonly fields?: unknown
+  /** Why there are no fields: what `fields` threw, or that they were too long. */
+  readonly fieldsError?: string
+}
+
+/** What was denied in a minute in which not each denial got a record. */
+export interface DenialSummary {
+  readonly type: 'denial-summary'
+  readonly time: string
+  /** How long the summary reaches back, in ms. */
+  readonly forMs: number
+  readonly policies: readonly PolicyDenials[]
+}
+
+export interface PolicyDenials {
+  readonly policy: string
+  readonly denials: number
+  readonly records: number
+}
+
+export interface DenialLogOptions<Request = unknown> {
+  /** Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts no request. */
+  sink: (record: DenialRecord | DenialSummary) => void
+  /** Adds what you know of the request: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
+  fields?: (request: Request | undefined) => unknown
+  /** Finds the id of the trace of the request. @default none */
+  traceId?: (request: Request | undefined) => string | undefined
+  /** Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer and fewer do. @default 5 */
+  perSecond?: number
+}
+
+/** An observer that writes denials to a log. */
+export interface DenialLog<Request = unknown> {
+  onDecision(event: DecisionEvent<Request>): void
+  /** Writes the summary that is due, for the end of a process. */
+  flush(): void
+}
+
+const secondMs = 1_000
+const minuteMs = 60_000
+const maxFieldsLength = 4_000
+/** Policies that are told apart; all further ones share the bound of one. */
+const maxPolicies = 200
+
+/** Counts of one policy. */
+interface Tally {
+  secondAt: number
+  inSecond: number
+  denials: number
+  records: number
+}
+
+/**
+ * Writes one record for each denial, and bounds itself: of each policy the first `perSecond` denials of a second get a record. Then one in
+ * 10 does, one in 100 once there are ten times as many, and so on, and the record says for how many it stands. Where denials had no record, a
+ * summary follows each minute.
+ * @example
+ * rateLimit({ limit: 100, window: '1m', observers: [denialLog({ sink: (record) => log.warn(record) })] })
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function denialLog<Request = unknown>(
+  options: DenialLogOptions<Request>,
+): DenialLog<Request> {
+  knownFields(options, 'denialLog', ['sink', 'fields', 'traceId', 'perSecond'])
+  const { sink, fields, traceId } = options
+  if (typeof sink !== 'function') throw invalid({ option: 'sink' }, sink, 'a function of a record')
+  for (const [option, value] of Object.entries({ fields, traceId })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw invalid({ option }, value, 'a function of the request')
+    }
+  }
+  const perSecond = wholeNumber(
+    options.perSecond ?? 5,
+    { option: 'perSecond' },
+    { min: 1, max: 1_000 },
+  )
+  const tallies = new Map<string, Tally>()
+  let summary: { readonly timer: NodeJS.Timeout; readonly since: number } | undefined
+
+  function tallyOf(policy: string): Tally {
+    const name = tallies.has(policy) || tallies.size < maxPolicies ? policy : 'other'
+    const known = tallies.get(name)
+    if (known) return known
+    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0 }
+    tallies.set(name, tally)
+    return tally
+  }
+
+  function flush(): void {
+    if (!summary) return
+    clearTimeout(summary.timer)
+    const policies = [...tallies]
+      .filter(([, { denials, records }]) => denials > records)
+      .map(([policy, { denials, records }]) => ({ policy, denials, records }))
+    const forMs = Math.max(0, Date.now() - summary.since)
+    summary = undefined
+    tallies.clear()
+    const time = new Date().toISOString()
+    notify(sink, { type: 'denial-summary', time, forMs, policies })
+  }
+
+  function recordOf(event: DecisionEvent<Request>, factor: number): DenialRecord {
+    const { decision, policy, request, route, method, digest, answeredBy } = event
+    const outcome = decision.outcomes.find((each) => each.policy === policy)
+    const { limit, remaining, resetMs } = outcome ?? {}
+    const waits = Number.isFinite(decision.retryAfterMs)
+    return {
+      type: 'denial',
+      time: new Date().toISOString(),
+      route,
+      method,
+      policy: policy?.name,
+      limit,
+      used: limit === undefined || remaining === undefined ? undefined : limit - remaining,
+      resetMs,
+      retryAfterMs: waits ? decision.retryAfterMs : undefined,
+      digest,
+      answeredBy,
+      traceId: safely(() => traceId?.(request)),
+      factor,
+      ...(fields && written(() => fields(request))),
+    }
+  }
+
+  return {
+    onDecision(event) {
+      if (event.decision.allowed) return
+      const tally = tallyOf(event.policy?.name ?? event.answeredBy)
+      const factor = factorOf(tally, perSecond, Date.now())
+      if (factor === 0) {
+        const since = Date.now()
+        summary ??= { since, timer: unrefed(setTimeout(flush, minuteMs)) }
+        return
+      }
+      tally.records += 1
+      notify(sink, recordOf(event, factor))
+    },
+    flush,
+  }
+}
+
+/** For how many denials the next one stands: 0 where it gets no record. */
+function factorOf(tally: Tally, perSecond: number, nowMs: number): number {
+  const second = Math.floor(nowMs / secondMs)
+  if (tally.secondAt !== second) {
+    tally.secondAt = second
+    tally.inSecond = 0
+  }
+  tally.denials += 1
+  tally.inSecond += 1
+  const over = tally.inSecond - perSecond
+  if (over <= 0) return 1
+  // One in 10 up to 100 more, one in 100 up to 1,000 more, and so on.
+  const factor = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
+  return over % factor === 0 ? factor : 0
+}
+
+/** What a function of the user's adds, as JSON has it: bounded, without cycles, and never an error of a request. */
+function written(find: () => unknown): Pick<DenialRecord, 'fields' | 'fieldsError'> {
+  try {
+    const text = JSON.stringify(find()) ?? 'null'
+    if (text.length <= maxFieldsLength) return { fields: JSON.parse(text) }
+    return { fieldsError: `fields are ${text.length} characters long: ${maxFieldsLength} at most` }
+  } catch (error) {
+    return { fieldsError: error instanceof Error ? error.message.slice(0, 200) : 'no Error' }
+  }
+}
+
+function safely<T>(find: () => T): T | undefined {
+  try {
+    return find()
+  } catch {
+    // A record without the id of a trace is better than none.
+    return undefined
+  }
+}
+
+function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {
+  timer.unref()
+  return timer
+}

@@ -1,0 +1,279 @@
+/** What is known of a metric, whoever reads it. */
+export interface Instrument {
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  /** In the notation of UCUM, for OpenTelemetry. @default seconds */
+  readonly unit?: string
+  readonly labels: readonly string[]
+  /** Upper bounds of the buckets of a histogram. */
+  readonly buckets?: readonly number[]
+  /** What it tells, in one sentence. */
+  readonly help: string
+}
+
+const decisionBuckets = [0.00001, 0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
+const callBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+const workBuckets = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800]
+
+/** The names of all metrics for Prometheus, in base units. */
+export type InstrumentName =
+  | 'sluice_requests_total'
+  | 'sluice_checks_total'
+  | 'sluice_denials_total'
+  | 'sluice_penalties_total'
+  | 'sluice_used_ratio'
+  | 'sluice_decision_seconds'
+  | 'sluice_policy_limit'
+  | 'sluice_policy_window_seconds'
+  | 'sluice_policy_info'
+  | 'sluice_hot_key_share'
+  | 'sluice_store_call_seconds'
+  | 'sluice_store_call_checks'
+  | 'sluice_store_call_failures_total'
+  | 'sluice_deadlines_missed_total'
+  | 'sluice_reconciled_units_total'
+  | 'sluice_breaker_state'
+  | 'sluice_fallback_active'
+  | 'sluice_keys_owed'
+  | 'sluice_clock_skew_seconds'
+  | 'sluice_fleet_instances'
+  | 'sluice_jobs_total'
+  | 'sluice_job_wait_seconds'
+  | 'sluice_job_run_seconds'
+  | 'sluice_queue_depth'
+  | 'sluice_queue_dead_letters'
+  | 'sluice_queue_oldest_seconds'
+  | 'sluice_outbound_calls_total'
+  | 'sluice_outbound_refusals_total'
+  | 'sluice_outbound_pause_seconds_total'
+  | 'sluice_outbound_wait_seconds'
+  | 'sluice_outbound_run_seconds'
+  | 'sluice_outbound_waiting'
+  | 'sluice_client_wait_seconds'
+  | 'sluice_client_give_ups_total'
+  | 'sluice_series_overflow_total'
+
+/** All metrics. docs/metrics.md is written from this table. */
+export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
+  sluice_requests_total: {
+    kind: 'counter',
+    unit: '{request}',
+    labels: ['route', 'method_class', 'result'],
+    help: 'HTTP requests by route pattern, method class and result',
+  },
+  sluice_checks_total: {
+    kind: 'counter',
+    unit: '{check}',
+    labels: ['policy', 'result'],
+    help: 'Checks of one policy for one request',
+  },
+  sluice_denials_total: {
+    kind: 'counter',
+    unit: '{request}',
+    labels: ['policy', 'route'],
+    help: 'Denied requests by the policy that denies for the longest, and by route',
+  },
+  sluice_penalties_total: {
+    kind: 'counter',
+    unit: '{request}',
+    labels: ['policy'],
+    help: 'Requests that a penalty denied, since their identity is blocked',
+  },
+  sluice_used_ratio: {
+    kind: 'histogram',
+    unit: '1',
+    labels: ['policy'],
+    buckets: [0.5, 0.8, 0.9, 0.95, 0.99, 1],
+    help: 'Share of the limit that an allowed request leaves used: near misses',
+  },
+  sluice_decision_seconds: {
+    kind: 'histogram',
+    labels: ['answered_by'],
+    buckets: decisionBuckets,
+    help: 'Time from the question to the decision, by who answered',
+  },
+  sluice_policy_limit: {
+    kind: 'gauge',
+    unit: '{unit}',
+    labels: ['policy'],
+    help: 'Limit that the policy declares',
+  },
+  sluice_policy_window_seconds: {
+    kind: 'gauge',
+    labels: ['policy'],
+    help: 'Window of the policy',
+  },
+  sluice_policy_info: {
+    kind: 'gauge',
+    unit: '1',
+    labels: ['policy', 'mode', 'algorithm'],
+    help: 'Always 1; the labels describe the policy',
+  },
+  sluice_hot_key_share: {
+    kind: 'gauge',
+    unit: '1',
+    labels: ['policy'],
+    help: 'Share of the requests of one or two minutes that the busiest identity made, in this process',
+  },
+  sluice_store_call_seconds: {
+    kind: 'histogram',
+    labels: [],
+    buckets: callBuckets,
+    help: 'Time of a call to the store; one call carries the checks of many requests',
+  },
+  sluice_store_call_checks: {
+    kind: 'histogram',
+    unit: '{check}',
+    labels: [],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024],
+    help: 'Checks that one call to the store carries',
+  },
+  sluice_store_call_failures_total: {
+    kind: 'counter',
+    unit: '{call}',
+    labels: [],
+    help: 'Calls to the store that failed',
+  },
+  sluice_deadlines_missed_total: {
+    kind: 'counter',
+    unit: '{check}',
+    labels: [],
+    help: 'Checks that the store did not answer in time',
+  },
+  sluice_reconciled_units_total: {
+    kind: 'counter',
+    unit: '{unit}',
+    labels: [],
+    help: 'Units that were admitted without the store, and that it was told of later',
+  },
+  sluice_breaker_state: {
+    kind: 'gauge',
+    unit: '1',
+    labels: [],
+    help: 'Circuit breaker of the store: 0 closed, 1 half-open, 2 open',
+  },
+  sluice_fallback_active: {
+    kind: 'gauge',
+    unit: '1',
+    labels: [],
+    help: '1 while failure modes decide some requests at least, else 0',
+  },
+  sluice_keys_owed: {
+    kind: 'gauge',
+    unit: '{key}',
+    labels: [],
+    help: 'Keys of which the store has to be told what was admitted without it',
+  },
+  sluice_clock_skew_seconds: {
+    kind: 'gauge',
+    labels: [],
+    help: 'How far the clock of the store was ahead of the one of this process, as last noticed',
+  },
+  sluice_fleet_instances: {
+    kind: 'gauge',
+    unit: '{instance}',
+    labels: [],
+    help: 'Processes that share the store, as last seen',
+  },
+  sluice_jobs_total: {
+    kind: 'counter',
+    unit: '{job}',
+    labels: ['queue', 'event'],
+    help: 'What happened to jobs of queues',
+  },
+  sluice_job_wait_seconds: {
+    kind: 'histogram',
+    labels: ['queue'],
+    buckets: workBuckets,
+    help: 'Time from the arrival of a job to each of its runs',
+  },
+  sluice_job_run_seconds: {
+    kind: 'histogram',
+    labels: ['queue'],
+    buckets: workBuckets,
+    help: 'Time that a run of a job took',
+  },
+  sluice_queue_depth: {
+    kind: 'gauge',
+    unit: '{job}',
+    labels: ['queue'],
+    help: 'Jobs that wait or run',
+  },
+  sluice_queue_dead_letters: {
+    kind: 'gauge',
+    unit: '{job}',
+    labels: ['queue'],
+    help: 'Jobs that failed for good and are kept',
+  },
+  sluice_queue_oldest_seconds: {
+    kind: 'gauge',
+    labels: ['queue'],
+    help: 'Age of the oldest job that has not ended',
+  },
+  sluice_outbound_calls_total: {
+    kind: 'counter',
+    unit: '{call}',
+    labels: ['outbound', 'answer'],
+    help: 'Calls to third parties by the class of the answer',
+  },
+  sluice_outbound_refusals_total: {
+    kind: 'counter',
+    unit: '{call}',
+    labels: ['outbound', 'reason'],
+    help: 'Calls to third parties that were not made',
+  },
+  sluice_outbound_pause_seconds_total: {
+    kind: 'counter',
+    labels: ['outbound'],
+    help: 'Time for which third parties asked for no calls',
+  },
+  sluice_outbound_wait_seconds: {
+    kind: 'histogram',
+    labels: ['outbound'],
+    buckets: workBuckets,
+    help: 'Time that a call to a third party waited for its quota',
+  },
+  sluice_outbound_run_seconds: {
+    kind: 'histogram',
+    labels: ['outbound'],
+    buckets: workBuckets,
+    help: 'Time that a call to a third party took',
+  },
+  sluice_outbound_waiting: {
+    kind: 'gauge',
+    unit: '{call}',
+    labels: ['outbound'],
+    help: 'Calls that wait for the quota of a third party in this process',
+  },
+  sluice_client_wait_seconds: {
+    kind: 'histogram',
+    labels: ['reason'],
+    buckets: workBuckets,
+    help: 'Waits of calls of the client, by reason',
+  },
+  sluice_client_give_ups_total: {
+    kind: 'counter',
+    unit: '{call}',
+    labels: ['reason'],
+    help: 'Calls of the client that were not sent again although their answer suggested it',
+  },
+  sluice_series_overflow_total: {
+    kind: 'counter',
+    unit: '{series}',
+    labels: ['metric'],
+    help: 'Times that a label found no room and became other',
+  },
+}
+
+/** The name of a metric for OpenTelemetry: `sluice.policy_window.duration`. */
+export function otelName(name: InstrumentName): string {
+  return name
+    .replace(/_total$/, '')
+    .replace(/_seconds$/, '.duration')
+    .replace(/^sluice_/, 'sluice.')
+}
+
+export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(isName)
+
+function isName(name: string): name is InstrumentName {
+  return name in instruments
+}

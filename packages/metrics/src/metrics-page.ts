@@ -1,0 +1,87 @@
+import type { Handler } from '@sluice/http'
+import type { Metrics } from './collect-metrics.ts'
+import type { Family, Sample } from './series.ts'
+
+/** The text formats that Prometheus reads. */
+type ExpositionFormat = 'prometheus' | 'openmetrics'
+
+const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/**
+ * A page that Prometheus reads, for `mount` of an adapter. Put it in front of the limiter, or the limiter limits its own observers.
+ * @example
+ * app.use('/metrics', mount(metricsPage(metrics)))
+ */
+export function metricsPage(metrics: Pick<Metrics, 'read'>): Handler {
+  return async ({ method, path, header }) => {
+    if (path !== '/') return undefined
+    if (method !== 'GET' && method !== 'HEAD')
+      return { status: 405, headers: { Allow: 'GET, HEAD' } }
+    const wantsOpenMetrics = header('accept')?.includes('application/openmetrics-text')
+    const format = wantsOpenMetrics ? 'openmetrics' : 'prometheus'
+    const headers = {
+      'Content-Type': contentTypes[format],
+      'Cache-Control': 'no-store',
+      Vary: 'Accept',
+    }
+    return { status: 200, headers, body: exposition(await metrics.read(), format) }
+  }
+}
+
+/** Writes metrics as text: the format 0.0.4 of Prometheus, or OpenMetrics 1.0. */
+function exposition(families: readonly Family[], format: ExpositionFormat): string {
+  const lines = families
+    .filter(({ samples }) => samples.length > 0)
+    .flatMap((family) => [...head(family, format), ...family.samples.flatMap(linesOf(family))])
+  if (format === 'openmetrics') lines.push('# EOF')
+  return `${lines.join('\n')}\n`
+}
+
+function head({ name, instrument }: Family, format: ExpositionFormat): readonly string[] {
+  const { kind, help } = instrument
+  // A counter of OpenMetrics is called without the end that its samples have.
+  const title = format === 'openmetrics' && kind === 'counter' ? name.replace(/_total$/, '') : name
+  return [`# HELP ${title} ${escapeHelp(help)}`, `# TYPE ${title} ${kind}`]
+}
+
+function linesOf({ name, instrument }: Family): (sample: Sample) => readonly string[] {
+  const { labels: names, buckets: bounds = [] } = instrument
+  return ({ labels, value, buckets }) => {
+    const pairs = labels.map((label, index) => `${names[index]}="${escapeLabel(label)}"`)
+    if (!buckets) return [`${name}${braced(pairs)} ${numberText(value)}`]
+    let count = 0
+    const lines = buckets.map((inBucket, index) => {
+      count += inBucket
+      const bound = bounds[index]
+      const le = bound === undefined ? '+Inf' : floatText(bound)
+      return `${name}_bucket${braced([...pairs, `le="${le}"`])} ${count}`
+    })
+    const rest = braced(pairs)
+    return [...lines, `${name}_sum${rest} ${numberText(value)}`, `${name}_count${rest} ${count}`]
+  }
+}
+
+function braced(pairs: readonly string[]): string {
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+/** The same bucket is the same series in both formats, so bounds are written as OpenMetrics has them. */
+export function floatText(bound: number): string {
+  return Number.isInteger(bound) ? bound.toFixed(1) : numberText(bound)
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf'
+  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))
+}
+
+function escapeHelp(text: string): string {
+  return text.replace(/[\\\n]/g, (char) => (char === '\n' ? '\\n' : '\\\\'))
+}

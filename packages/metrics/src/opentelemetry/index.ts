@@ -1,0 +1,2 @@
+export { type OpenTelemetryOptions, openTelemetry } from './meter.ts'
+export { type Traces, type TracesOptions, traces } from './traces.ts'

@@ -1,0 +1,59 @@
+import type { Attributes, TraceAPI } from '@opentelemetry/api'
+import { type DecisionEvent, invalid, knownFields, type StoreCall } from '@sluice/core'
+
+export interface TracesOptions {
+  /** `trace` of @opentelemetry/api. */
+  trace: Pick<TraceAPI, 'getActiveSpan' | 'getTracer'>
+}
+
+/** An observer that tells traces what limiters decide. */
+export interface Traces {
+  onDecision(event: DecisionEvent): void
+  onStoreCall(call: StoreCall): void
+}
+
+/**
+ * Adds what was decided to the active span, as attributes and one event; each call to the store is a span. Identities are not in it.
+ * Where no SDK of OpenTelemetry runs, nothing happens.
+ * @example
+ * import { trace } from '@opentelemetry/api'
+ * app.use(rateLimit({ limit: 100, window: '1m', observers: [traces({ trace })] }))
+ * @throws SluiceError when `trace` is not that of @opentelemetry/api
+ */
+export function traces(options: TracesOptions): Traces {
+  knownFields(options, 'traces', ['trace'])
+  const { trace } = options
+  if (typeof trace?.getActiveSpan !== 'function' || typeof trace.getTracer !== 'function') {
+    throw invalid({ option: 'trace' }, trace, 'trace of @opentelemetry/api')
+  }
+  return {
+    onDecision(event) {
+      const span = trace.getActiveSpan()
+      if (!span?.isRecording()) return
+      const attributes = attributesOf(event)
+      span.setAttributes(attributes)
+      span.addEvent('sluice.decision', attributes)
+    },
+    onStoreCall({ requests, checks, startedAt, durationMs, failed }) {
+      const tracer = trace.getTracer('@sluice/metrics')
+      const attributes = { 'sluice.requests': requests, 'sluice.checks': checks }
+      const span = tracer.startSpan('sluice.store.call', { startTime: startedAt, attributes })
+      // 2: an error, as OpenTelemetry numbers it. Its constants would be an import at run time.
+      if (failed) span.setStatus({ code: 2 })
+      span.end(startedAt + durationMs)
+    },
+  }
+}
+
+function attributesOf({ decision, policy, answeredBy }: DecisionEvent): Attributes {
+  const binding = decision.outcomes.find((outcome) => outcome.policy === policy)
+  return {
+    'sluice.allowed': decision.allowed,
+    'sluice.answered_by': answeredBy,
+    ...(policy === undefined ? {} : { 'sluice.policy': policy.name }),
+    ...(binding?.remaining === undefined ? {} : { 'sluice.remaining': binding.remaining }),
+    ...(decision.allowed || !Number.isFinite(decision.retryAfterMs)
+      ? {}
+      : { 'sluice.retry_after_ms': decision.retryAfterMs }),
+  }
+}

@@ -1,0 +1,155 @@
+import type { Check, Decision, Outcome, Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
+import type { Series, SeriesTable } from './series.ts'
+import { TopKeys } from './top-keys.ts'
+
+/** The most policies whose keys are followed one by one. */
+const maxFollowed = 100
+
+/** What is counted of one policy, with the slots of its series. */
+interface PolicyCount {
+  readonly label: string
+  readonly isPenalty: boolean
+  /** Slots of `checks` by result. */
+  readonly results: Partial<Record<CheckResult, number>>
+  /** Slots of `denials` by route. */
+  readonly denials: Map<string, number>
+  readonly usedRatio: number
+  readonly topKeys: TopKeys | undefined
+}
+
+type CheckResult =
+  | 'allowed'
+  | 'denied'
+  | 'unreached'
+  | 'fallback_allowed'
+  | 'fallback_denied'
+  | 'shadow_allowed'
+  | 'shadow_denied'
+
+/** Counts what policies come to. */
+export class PolicyCounts {
+  readonly #table: SeriesTable
+  readonly #checks: Series
+  readonly #denials: Series
+  readonly #usedRatio: Series
+  /** By the policy itself, so that its label is put together once. */
+  readonly #counts = new WeakMap<Policy, PolicyCount>()
+  readonly #byLabel = new Map<string, PolicyCount>()
+
+  constructor(table: SeriesTable) {
+    this.#table = table
+    this.#checks = table.of('sluice_checks_total')
+    this.#denials = table.of('sluice_denials_total')
+    this.#usedRatio = table.of('sluice_used_ratio')
+  }
+
+  /** Shows a policy although no request has met it. */
+  introduce(policy: Policy): void {
+    this.#countOf(policy)
+  }
+
+  /** Counts the checks of a request that were enforced. */
+  decided(decision: Decision, checks: readonly Check[]): void {
+    const isFallback = decision.source === 'fallback'
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i]
+      const outcome = decision.outcomes[i]
+      if (check === undefined || outcome === undefined) continue
+      const count = this.#countOf(check.policy)
+      this.#checks.add(this.#resultSlot(count, resultOf(outcome, decision, isFallback)))
+      count.topKeys?.note(check.key, check.cost, !outcome.allowed)
+      if (decision.allowed) this.#noteUse(count, outcome)
+    }
+  }
+
+  /** Counts a denied request for the policy that denies for the longest. */
+  denied(policy: Policy, route: string): void {
+    const count = this.#countOf(policy)
+    const known = count.denials.get(route)
+    const slot = known ?? this.#denials.slot(count.label, route)
+    if (known === undefined) count.denials.set(route, slot)
+    this.#denials.add(slot)
+    if (!count.isPenalty) return
+    const penalties = this.#table.of('sluice_penalties_total')
+    penalties.add(penalties.slot(count.label))
+  }
+
+  /** Counts what the policies in shadow would have done. */
+  shadowed(outcomes: readonly Outcome[]): void {
+    for (const { policy, allowed } of outcomes) {
+      const result = allowed ? 'shadow_allowed' : 'shadow_denied'
+      this.#checks.add(this.#resultSlot(this.#countOf(policy), result))
+    }
+  }
+
+  /** Of the policies whose keys are followed, by their labels. */
+  get followed(): ReadonlyMap<string, TopKeys> {
+    const followed = new Map<string, TopKeys>()
+    for (const [label, { topKeys }] of this.#byLabel) if (topKeys) followed.set(label, topKeys)
+    return followed
+  }
+
+  #noteUse(count: PolicyCount, { limit, remaining }: Outcome): void {
+    if (remaining === undefined || limit === 0 || limit === Number.POSITIVE_INFINITY) return
+    this.#usedRatio.observe(count.usedRatio, (limit - remaining) / limit)
+  }
+
+  #resultSlot(count: PolicyCount, result: CheckResult): number {
+    const known = count.results[result]
+    if (known !== undefined) return known
+    const slot = this.#checks.slot(count.label, result)
+    count.results[result] = slot
+    return slot
+  }
+
+  #countOf(policy: Policy): PolicyCount {
+    const known = this.#counts.get(policy)
+    if (known) return known
+    const label = labelOf(policy)
+    const count = this.#byLabel.get(label) ?? this.#begin(policy, label)
+    this.#counts.set(policy, count)
+    return count
+  }
+
+  #begin(policy: Policy, label: string): PolicyCount {
+    const isFollowed = this.#byLabel.size < maxFollowed
+    const count = {
+      label,
+      isPenalty: algorithmOf(policy).counts === 'strikes',
+      results: {},
+      denials: new Map<string, number>(),
+      usedRatio: this.#usedRatio.slot(label),
+      topKeys: isFollowed ? new TopKeys() : undefined,
+    }
+    if (!isFollowed) return count
+    this.#byLabel.set(label, count)
+    this.#describe(policy, label)
+    return count
+  }
+
+  #describe(policy: Policy, label: string): void {
+    const { limit, windowMs, algorithm, enforcedShare } = policy
+    const [limits, windows, infos] = [
+      this.#table.of('sluice_policy_limit'),
+      this.#table.of('sluice_policy_window_seconds'),
+      this.#table.of('sluice_policy_info'),
+    ]
+    limits.set(limits.slot(label), limit)
+    windows.set(windows.slot(label), windowMs / 1_000)
+    const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
+    infos.set(infos.slot(label, mode, algorithm), 1)
+  }
+}
+
+/** A policy without a name is called by its shape, so that two of them are told apart. */
+function labelOf({ named, name, limit, windowMs }: Policy): string {
+  return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
+}
+
+function resultOf(outcome: Outcome, decision: Decision, isFallback: boolean): CheckResult {
+  if (isFallback) return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
+  if (!outcome.allowed) return 'denied'
+  // Where counts are spread over shards, one that denies keeps the others from being asked.
+  return outcome.remaining === undefined && !decision.allowed ? 'unreached' : 'allowed'
+}

@@ -1,0 +1,1 @@
+export { type PrometheusOptions, type PrometheusRegistry, prometheus } from './registry.ts'

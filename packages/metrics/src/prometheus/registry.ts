@@ -1,0 +1,125 @@
+import { invalid, knownFields, SluiceError } from '@sluice/core'
+import type { Metrics } from '../collect-metrics.ts'
+import {
+  type Instrument,
+  type InstrumentName,
+  instrumentNames,
+  instruments,
+} from '../instruments.ts'
+import { floatText } from '../metrics-page.ts'
+import type { Family, Sample } from '../series.ts'
+
+/** What is used of a registry of prom-client 15 or @prometheus-io/client. */
+export interface PrometheusRegistry {
+  getSingleMetric(name: string): unknown
+  registerMetric(metric: never): void
+}
+
+export interface PrometheusOptions {
+  /** The registry that your application shows already, such as `register` of prom-client. */
+  registry: PrometheusRegistry
+}
+
+/** By the registry that they stand in: the same metrics twice are fine. */
+const registered = new WeakMap<PrometheusRegistry, Pick<Metrics, 'read'>>()
+
+/**
+ * Adds the metrics to a registry. They are read when the registry is.
+ * @example
+ * import { register } from 'prom-client'
+ * prometheus(metrics, { registry: register })
+ * @throws SluiceError when the registry is none, or has metrics of these names from elsewhere
+ */
+export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOptions): void {
+  knownFields(options, 'prometheus', ['registry'])
+  const { registry } = options
+  if (!isRegistry(registry)) {
+    throw invalid(
+      { option: 'registry' },
+      registry,
+      'a Registry of prom-client 15 or @prometheus-io/client',
+    )
+  }
+  if (registered.get(registry) === metrics) return
+  const taken = instrumentNames.find((name) => registry.getSingleMetric(name) !== undefined)
+  if (taken) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `registry: it has a metric ${taken} already, from other metrics; call prometheus() once for each registry`,
+    )
+  }
+  registered.set(registry, metrics)
+  const reading = readOnce(metrics)
+  for (const name of instrumentNames) {
+    const metric = new ReadMetric(name, reading)
+    Reflect.apply(registry.registerMetric, registry, [metric])
+  }
+}
+
+function isRegistry(registry: unknown): registry is PrometheusRegistry {
+  if (typeof registry !== 'object' || registry === null) return false
+  return ['getSingleMetric', 'registerMetric'].every(
+    (method) => typeof Reflect.get(registry, method) === 'function',
+  )
+}
+
+/** The metrics of one scrape: a registry asks its metrics one after the other in one tick. */
+function readOnce(metrics: Pick<Metrics, 'read'>): () => Promise<readonly Family[]> {
+  let reading: Promise<readonly Family[]> | undefined
+  return () => {
+    reading ??= metrics.read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+}
+
+/** A metric as registries know it: they ask for its values, and write them. */
+class ReadMetric {
+  readonly name: InstrumentName
+  readonly help: string
+  readonly type: Instrument['kind']
+  readonly aggregator = 'sum'
+  readonly #instrument: Instrument
+  readonly #read: () => Promise<readonly Family[]>
+
+  constructor(name: InstrumentName, read: () => Promise<readonly Family[]>) {
+    const instrument = instruments[name]
+    this.name = name
+    this.help = instrument.help
+    this.type = instrument.kind
+    this.#instrument = instrument
+    this.#read = read
+  }
+
+  async get() {
+    const { name, help, type, aggregator } = this
+    const families = await this.#read()
+    const family = families.find((each) => each.name === name)
+    const samples = family?.samples ?? []
+    return { name, help, type, aggregator, values: samples.flatMap((each) => this.#values(each)) }
+  }
+
+  /** Does nothing: a counter that only grows is what Prometheus expects. */
+  reset(): undefined {
+    return undefined
+  }
+
+  #values({ labels: texts, value, buckets }: Sample) {
+    const { labels: names, buckets: bounds = [] } = this.#instrument
+    const labels = Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']))
+    if (!buckets) return [{ value, labels, metricName: this.name, exemplar: undefined }]
+    let count = 0
+    const values = buckets.map((inBucket, index) => {
+      count += inBucket
+      const bound = bounds[index]
+      const le = bound === undefined ? '+Inf' : floatText(bound)
+      return this.#part('bucket', count, { le, ...labels })
+    })
+    return [...values, this.#part('sum', value, labels), this.#part('count', count, labels)]
+  }
+
+  #part(part: string, value: number, labels: Readonly<Record<string, string>>) {
+    return { value, labels, metricName: `${this.name}_${part}`, exemplar: undefined }
+  }
+}

@@ -1,0 +1,84 @@
+import type { Decision } from '@sluice/core'
+import { maxRoutes, other, type Series, type SeriesTable } from './series.ts'
+
+const results = [
+  'allowed',
+  'denied',
+  'shadow_denied',
+  'queued',
+  'skipped',
+  'shed',
+  'failed_open',
+  'failed_closed',
+] as const
+
+/** What became of a request. */
+export type RequestResult = (typeof results)[number]
+
+const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'])
+const classes = ['read', 'write', 'none'] as const
+
+interface RouteCount {
+  readonly label: string
+  /** Slots by method class and result; -1 for those that are not known yet. */
+  readonly slots: Int32Array
+}
+
+/** Counts requests by route, method class and result. */
+export class RequestCounts {
+  readonly #requests: Series
+  readonly #overflow: Series
+  readonly #routes = new Map<string | undefined, RouteCount>()
+  readonly #others = routeCount(other)
+
+  constructor(table: SeriesTable) {
+    this.#requests = table.of('sluice_requests_total')
+    this.#overflow = table.of('sluice_series_overflow_total')
+  }
+
+  /** The label of a route: its pattern, `unmatched`, or `other` where there are too many. */
+  labelOf(route: string | undefined): string {
+    return this.#countOf(route).label
+  }
+
+  add(route: string | undefined, method: string | undefined, result: RequestResult): void {
+    const count = this.#countOf(route)
+    const place = classOf(method) * results.length + results.indexOf(result)
+    let slot = count.slots[place] ?? -1
+    if (slot === -1) {
+      slot = this.#requests.slot(count.label, classes[classOf(method)] ?? 'none', result)
+      count.slots[place] = slot
+    }
+    this.#requests.add(slot)
+  }
+
+  #countOf(route: string | undefined): RouteCount {
+    const known = this.#routes.get(route)
+    if (known) return known
+    if (this.#routes.size >= maxRoutes) {
+      this.#overflow.add(this.#overflow.slot('route'))
+      return this.#others
+    }
+    const count = routeCount(route ?? 'unmatched')
+    this.#routes.set(route, count)
+    return count
+  }
+}
+
+/** What a decision alone says of its request. */
+export function resultOf(decision: Decision, isQueued: boolean): RequestResult {
+  if (isQueued) return 'queued'
+  if (decision.source === 'open') return 'failed_open'
+  if (decision.source === 'closed') return 'failed_closed'
+  if (decision.source === 'shed') return 'shed'
+  return decision.allowed ? 'allowed' : 'denied'
+}
+
+function routeCount(label: string): RouteCount {
+  return { label, slots: new Int32Array(classes.length * results.length).fill(-1) }
+}
+
+function classOf(method: string | undefined): number {
+  if (method === undefined) return classes.indexOf('none')
+  return readingMethods.has(method) ? 0 : 1
+}

@@ -1,0 +1,148 @@
+import {
+  type Instrument,
+  type InstrumentName,
+  instrumentNames,
+  instruments,
+} from './instruments.ts'
+
+/** The most values of one label that grows with the application, such as routes. */
+export const maxRoutes = 200
+/** The most series of one metric. */
+const maxSeries = 2_000
+/** The label of all that finds no room. */
+export const other = 'other'
+
+/** One series as it is read. */
+export interface Sample {
+  readonly labels: readonly string[]
+  readonly value: number
+  /** Of a histogram: how many values lay in each bucket, the last one without a bound. Then `value` is their sum. */
+  readonly buckets?: readonly number[]
+}
+
+/** All series of one metric as they are read. */
+export interface Family {
+  readonly name: InstrumentName
+  readonly instrument: Instrument
+  readonly samples: readonly Sample[]
+}
+
+/** Hears of each value of a histogram, for a library that keeps its own. */
+export type Tap = (value: number, labels: readonly string[]) => void
+
+/**
+ * The series of one metric, as numbers in arrays: labels are looked up once, and give a slot; what is counted is one addition to it.
+ */
+export class Series {
+  readonly name: InstrumentName
+  readonly #instrument: Instrument
+  readonly #slots = new Map<string, number>()
+  readonly #labels: (readonly string[])[] = []
+  readonly #values: number[] = []
+  readonly #bounds: readonly number[]
+  readonly #buckets: number[] = []
+  readonly #onOverflow: (name: InstrumentName) => void
+  #tap: Tap | undefined
+
+  constructor(name: InstrumentName, onOverflow: (name: InstrumentName) => void) {
+    this.name = name
+    this.#instrument = instruments[name]
+    this.#bounds = this.#instrument.buckets ?? []
+    this.#onOverflow = onOverflow
+  }
+
+  /** The slot of a series. When there is no room for another series, that of all others. */
+  slot(...labels: readonly string[]): number {
+    const key = labels.join('\u0000')
+    const known = this.#slots.get(key)
+    if (known !== undefined) return known
+    const others = labels.map(() => other)
+    // One place is kept for the others.
+    if (this.#slots.size < maxSeries - 1 || key === others.join('\u0000')) {
+      return this.#make(key, labels)
+    }
+    this.#onOverflow(this.name)
+    return this.slot(...others)
+  }
+
+  add(slot: number, by = 1): void {
+    this.#values[slot] = (this.#values[slot] ?? 0) + by
+  }
+
+  set(slot: number, value: number): void {
+    this.#values[slot] = value
+  }
+
+  /** Counts one value of a histogram. */
+  observe(slot: number, value: number): void {
+    const bounds = this.#bounds
+    let bucket = 0
+    while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket += 1
+    const place = slot * (bounds.length + 1) + bucket
+    this.#buckets[place] = (this.#buckets[place] ?? 0) + 1
+    this.#values[slot] = (this.#values[slot] ?? 0) + value
+    if (this.#tap) this.#tap(value, this.#labels[slot] ?? [])
+  }
+
+  /** Has every further value of a histogram told to somebody. */
+  tap(tap: Tap): void {
+    const before = this.#tap
+    this.#tap = before
+      ? (value, labels) => {
+          before(value, labels)
+          tap(value, labels)
+        }
+      : tap
+  }
+
+  /** Forgets all series: for gauges, which are read anew. */
+  clear(): void {
+    this.#slots.clear()
+    this.#labels.length = 0
+    this.#values.length = 0
+  }
+
+  read(): Family {
+    const width = this.#bounds.length + 1
+    const samples = this.#labels.map((labels, slot) => {
+      const value = this.#values[slot] ?? 0
+      if (this.#instrument.kind !== 'histogram') return { labels, value }
+      return { labels, value, buckets: this.#buckets.slice(slot * width, (slot + 1) * width) }
+    })
+    return { name: this.name, instrument: this.#instrument, samples }
+  }
+
+  #make(key: string, labels: readonly string[]): number {
+    const slot = this.#labels.length
+    this.#slots.set(key, slot)
+    this.#labels.push(labels)
+    this.#values.push(0)
+    if (this.#instrument.kind === 'histogram') {
+      for (let i = 0; i <= this.#bounds.length; i += 1) this.#buckets.push(0)
+    }
+    return slot
+  }
+}
+
+/** All series of all metrics. */
+export class SeriesTable {
+  readonly #series: ReadonlyMap<InstrumentName, Series>
+
+  constructor() {
+    const note = (name: InstrumentName): void => {
+      const overflow = this.of('sluice_series_overflow_total')
+      overflow.add(overflow.slot(name))
+    }
+    this.#series = new Map(instrumentNames.map((name) => [name, new Series(name, note)]))
+  }
+
+  of(name: InstrumentName): Series {
+    const series = this.#series.get(name)
+    if (!series) throw new Error(`there is no metric ${name}`)
+    return series
+  }
+
+  read(): readonly Family[] {
+    return [...this.#series.values()].map((series) => series.read())
+  }
+}

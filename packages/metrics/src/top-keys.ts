@@ -1,0 +1,115 @@
+import { type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
+
+/** What keys are ordered by: how often they were asked for, how often they were denied, or the units that they asked for. */
+export type TopKeysBy = 'asked' | 'denied' | 'cost'
+
+/** How far back the order looks. */
+export type TopKeysWindow = '1m' | '10m' | '1h'
+
+const minuteMs = 60_000
+const counters = 1_000
+/** Of a minute that is over, and of ten of them, fewer are kept. */
+const keptCounters = 100
+const minutesOfBlock = 10
+const keptBlocks = 6
+
+/** The busiest keys of one policy in this process, over rolling windows: bounded, whatever clients send. */
+export class TopKeys {
+  readonly #asked = new RollingSketch()
+  readonly #denied = new RollingSketch()
+  readonly #cost = new RollingSketch()
+  /** Most policies never meet another cost than 1: then what was asked for is the cost. */
+  #hasCosts = false
+
+  note(key: string, cost: number, isDenied: boolean): void {
+    const nowMs = Date.now()
+    this.#asked.add(key, 1, nowMs)
+    if (isDenied) this.#denied.add(key, 1, nowMs)
+    if (cost === 1 && !this.#hasCosts) return
+    if (!this.#hasCosts) this.#cost.copy(this.#asked, key)
+    this.#hasCosts = true
+    if (cost > 0) this.#cost.add(key, cost, nowMs)
+  }
+
+  top(by: TopKeysBy, window: TopKeysWindow, most: number): HotKeys & { readonly sinceMs: number } {
+    return this.#sketchOf(by).top(window, most, Date.now())
+  }
+
+  #sketchOf(by: TopKeysBy): RollingSketch {
+    if (by === 'denied') return this.#denied
+    return by === 'cost' && this.#hasCosts ? this.#cost : this.#asked
+  }
+}
+
+interface Period extends HotKeys {
+  readonly fromMs: number
+}
+
+/** A sketch of the minute that runs, and what is kept of those before. */
+class RollingSketch {
+  readonly #sketch = new SpaceSaving(counters)
+  #fromMs: number | undefined
+  #minutes: readonly Period[] = []
+  #blocks: readonly Period[] = []
+  #closed = 0
+
+  add(key: string, by: number, nowMs: number): void {
+    this.#roll(nowMs)
+    this.#sketch.add(key, by)
+  }
+
+  /** Takes over what another sketch has seen, but the last request of a key. */
+  copy(from: RollingSketch, last: string): void {
+    this.#fromMs = from.#fromMs
+    this.#minutes = from.#minutes
+    this.#blocks = from.#blocks
+    this.#closed = from.#closed
+    for (const { key, count } of from.#sketch.top(counters).keys) {
+      const before = key === last ? count - 1 : count
+      if (before > 0) this.#sketch.add(key, before)
+    }
+  }
+
+  /** Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more. */
+  top(window: TopKeysWindow, most: number, nowMs: number): HotKeys & { readonly sinceMs: number } {
+    this.#roll(nowMs)
+    const now = { ...this.#sketch.top(counters), fromMs: this.#fromMs ?? nowMs }
+    const minutes = this.#minutes
+    const running = this.#closed % minutesOfBlock
+    const before: Readonly<Record<TopKeysWindow, readonly Period[]>> = {
+      '1m': minutes.slice(-1),
+      '10m': minutes,
+      '1h': [...this.#blocks, ...minutes.slice(minutes.length - running)],
+    }
+    const periods = [...before[window], now]
+    const sinceMs = Math.min(...periods.map(({ fromMs }) => fromMs))
+    return { ...mergeHotKeys(periods, most), sinceMs }
+  }
+
+  /** A clock that steps back begins its minute anew; one that steps far ahead leaves nothing behind. */
+  #roll(nowMs: number): void {
+    const fromMs = this.#fromMs ?? nowMs
+    if (this.#fromMs === undefined || nowMs < fromMs) this.#fromMs = nowMs
+    const passed = Math.floor((nowMs - fromMs) / minuteMs)
+    if (passed < 1) return
+    const most = (keptBlocks + 1) * minutesOfBlock
+    for (let minute = 0; minute < Math.min(passed, most); minute += 1) {
+      this.#close({ ...this.#sketch.top(keptCounters), fromMs: fromMs + minute * minuteMs })
+      this.#sketch.clear()
+    }
+    this.#fromMs = fromMs + passed * minuteMs
+  }
+
+  #close(minute: Period): void {
+    if (this.#minutes.length === minutesOfBlock) this.#minutes = this.#minutes.slice(1)
+    this.#minutes = [...this.#minutes, minute]
+    this.#closed += 1
+    if (this.#closed % minutesOfBlock !== 0) return
+    const block = { ...mergeHotKeys(this.#minutes, keptCounters), fromMs: this.#firstMs }
+    this.#blocks = [...this.#blocks, block].slice(-keptBlocks)
+  }
+
+  get #firstMs(): number {
+    return this.#minutes[0]?.fromMs ?? 0
+  }
+}

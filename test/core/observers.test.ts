@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import {
+  createLimiter,
+  type DecisionEvent,
+  digestOf,
+  type LimiterEvent,
+  memoryStore,
+  type Observers,
+} from '@sluice/core'
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+
+describe('the option observers', () => {
+  it('tells each observer of the list, and the shorthand, of each decision', async () => {
+    const [first, second, shorthand] = [vi.fn(), vi.fn(), vi.fn()]
+    const limiter = createLimiter({
+      limit: 1,
+      window: '1m',
+      onDecision: shorthand,
+      observers: [{ onDecision: first }, { onDecision: second }],
+    })
+    await limiter.consume('a')
+    await limiter.consume('a')
+    for (const observer of [first, second, shorthand]) {
+      expect(observer.mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, false])
+    }
+  })
+
+  it('calls methods on their object, so that an instance of a class is an observer', async () => {
+    class Counting implements Observers {
+      count = 0
+      onDecision(): void {
+        this.count += 1
+      }
+    }
+    const observer = new Counting()
+    const limiter = createLimiter({ limit: 1, window: '1m', observers: [observer] })
+    await limiter.consume('a')
+    expect(observer.count).toBe(1)
+  })
+
+  it('tells the others although one throws or rejects, and answers as before', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    const told = vi.fn()
+    const limiter = createLimiter({
+      limit: 1,
+      window: '1m',
+      observers: [
+        { onDecision: () => Promise.reject(new Error('late')) },
+        {
+          onDecision: () => {
+            throw new Error('broken')
+          },
+        },
+        { onDecision: told },
+      ],
+    })
+    expect((await limiter.consume('a')).allowed).toBe(true)
+    expect(told).toHaveBeenCalledOnce()
+    warn.mockRestore()
+  })
+
+  it.each([
+    [{ onDecision: vi.fn() }, /observers must be a list of observers/],
+    [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
+    [[{}, {}], /observers\[0\] must be/],
+    [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
+  ])('refuses %j', (observers, message) => {
+    const options = { limit: 1, window: '1m', observers } as const
+    expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)
+  })
+
+  it('tells an observer of several limiters on one store once of what the store does', async () => {
+    const onResilience = vi.fn()
+    const observer = { onResilience }
+    const store = {
+      apply: () => Promise.reject(new Error('gone')),
+    }
+    const options = { store, observers: [observer], onStoreError: () => undefined }
+    const limiters = [1, 2].map((limit) => patientLimiter({ ...options, limit, window: '1m' }))
+    for (let i = 0; i < 3; i += 1) await limiters[0]?.consume('a')
+    const entered = onResilience.mock.calls.filter(([{ type }]) => type === 'fallback-entered')
+    expect(entered).toHaveLength(1)
+  })
+
+  it('hands over each limiter, with its policies and the health of its store', () => {
+    const told: LimiterEvent[] = []
+    const store = memoryStore()
+    createLimiter({
+      policies: [{ name: 'burst', limit: 1, window: '1s' }],
+      penalty: { after: 'never' },
+      store,
+      observers: [{ onLimiter: (event) => told.push(event) }],
+    })
+    expect(told).toHaveLength(1)
+    expect(told[0]?.policies.map(({ algorithm }) => algorithm)).toEqual(['sliding-log', 'penalty'])
+    expect(told[0]?.space).toBe(store)
+    expect(told[0]?.storeHealth()).toMatchObject({ breaker: 'closed', keysOwed: 0 })
+  })
+})
+
+describe('the event of a decision', () => {
+  it('says who answered, how long it took, and what stands for the key', async () => {
+    const events: DecisionEvent[] = []
+    const observers = [{ onDecision: (event: DecisionEvent) => events.push(event) }]
+    const limiter = createLimiter({ limit: 1, window: '1m', observers })
+    await limiter.consume('user:42')
+    const [event] = events
+    expect(event).toMatchObject({ answeredBy: 'memory', isQueued: false, key: 'user:42' })
+    expect(event?.durationMs).toBeGreaterThanOrEqual(0)
+    expect(event?.digest).toBe(digestOf('user:42', {}))
+  })
+
+  it('names the store that the user wrote, or the failure mode that answered in its stead', async () => {
+    const names: string[] = []
+    const observers = [
+      { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) },
+    ]
+    const shop = { ...memoryStore(), name: 'shop' }
+    const broken = { apply: () => Promise.reject(new Error('gone')) }
+    for (const store of [shop, broken]) {
+      const options = { store, observers, onStoreError: () => undefined }
+      await createLimiter({ ...options, limit: 1, window: '1m' }).consume('a')
+    }
+    expect(names).toEqual(['shop', 'fallback'])
+  })
+})
+
+describe('digestOf', () => {
+  it('is the start of the SHA-256 of the key in UTF-16, for any text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (key) => {
+        const hash = createHash('sha256').update(Buffer.from(key, 'utf16le')).digest()
+        expect(digestOf(key, {})).toBe(hash.toString('base64url', 0, 16))
+      }),
+    )
+  })
+
+  it('is what the store says, where it says something', () => {
+    expect(digestOf('a', { digestOf: (key) => `digest of ${key}` })).toBe('digest of a')
+  })
+})

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLimiter } from '@sluice/core'
+import { collectMetrics, metricsPage } from '@sluice/metrics'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { findOnPath, installPackage, isExecutable } from '../support/system-package.ts'
+import { root } from '../support/workspace.ts'
+import { alerts } from './alerts.ts'
+
+const rules = `${root}packages/metrics/alerts/sluice.rules.yml`
+let folder = ''
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-alerts-'))
+}, 300_000)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** `PROMTOOL_BIN`, else one on the PATH, else that of Debian's package. */
+function promtool(): string {
+  const declared = process.env.PROMTOOL_BIN
+  if (declared && isExecutable(declared)) return declared
+  const found = findOnPath(['promtool'])
+  if (found) return found
+  const note = installPackage({ what: 'Prometheus', apt: ['prometheus'] })
+  const installed = findOnPath(['promtool'])
+  if (!installed) throw new Error(`there is no promtool: ${note}; set PROMTOOL_BIN`)
+  return installed
+}
+
+function run(args: readonly string[], input = ''): string {
+  return execFileSync(promtool(), args, { input, encoding: 'utf8', timeout: 60_000 })
+}
+
+it('promtool accepts the rules', () => {
+  expect(run(['check', 'rules', rules])).toContain(`${alerts.length} rules found`)
+})
+
+it.each(alerts)('$name fires when it should, and is silent when it should', async (alert) => {
+  const cases = (['firing', 'silent'] as const).map((kind) => ({
+    interval: '1m',
+    input_series: Object.entries(alert[kind]).map(([series, values]) => ({ series, values })),
+    promql_expr_test: [
+      {
+        // The labels that the alert has are those of its series: here only whether it fires is judged.
+        expr: `count(ALERTS{alertname="${alert.name}",alertstate="firing"}) or vector(0)`,
+        eval_time: alert.at,
+        exp_samples: [{ labels: '{}', value: kind === 'firing' ? 1 : 0 }],
+      },
+    ],
+  }))
+  const file = join(folder, `${alert.name}.yml`)
+  const content = { rule_files: [rules], evaluation_interval: '1m', tests: cases }
+  await writeFile(file, stringify(content))
+  expect(run(['test', 'rules', file])).toContain('SUCCESS')
+})
+
+it('promtool accepts the page', async () => {
+  const metrics = collectMetrics()
+  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+  for (let i = 0; i < 3; i += 1) await limiter.consume('a')
+  metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })
+  const request = { method: 'GET', path: '/', route: undefined, ip: undefined, native: {} }
+  const query = new URLSearchParams()
+  const page = await metricsPage(metrics)({ ...request, query, header: () => undefined })
+  expect(run(['check', 'metrics'], String(page?.body))).toBe('')
+})

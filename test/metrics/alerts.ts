@@ -1,0 +1,206 @@
+/** Series as promtool's unit tests write them: `0+10x20` begins at 0 and grows by 10 a minute. */
+type Series = Readonly<Record<string, string>>
+
+export interface Alert {
+  readonly name: string
+  readonly expr: string
+  readonly for: string
+  readonly severity: 'info' | 'warning' | 'critical'
+  readonly summary: string
+  /** When the cases are judged. */
+  readonly at: string
+  /** Series for which the alert fires, and for which it does not. */
+  readonly firing: Series
+  readonly silent: Series
+}
+
+const requests = (result: string) =>
+  `sluice_requests_total{job="api",instance="a",result="${result}"}`
+const checks = (result: string) => `sluice_checks_total{job="api",policy="p",result="${result}"}`
+const ratio = (le: string) => `sluice_used_ratio_bucket{job="api",policy="p",le="${le}"}`
+const limit = (instance: string) =>
+  `sluice_policy_limit{job="api",instance="${instance}",policy="p"}`
+const on = (name: string) => `${name}{job="api",instance="a"}`
+
+/** The alerts that the package ships. The name of each is the heading of its section in the docs. */
+export const alerts: readonly Alert[] = [
+  {
+    name: 'SluiceManyDenials',
+    expr: 'sum by (job) (rate(sluice_requests_total{result="denied"}[5m])) / sum by (job) (rate(sluice_requests_total[5m])) > 0.05',
+    for: '10m',
+    severity: 'warning',
+    summary: 'More than 5 % of the requests of {{ $labels.job }} are denied',
+    at: '20m',
+    firing: { [requests('denied')]: '0+10x30', [requests('allowed')]: '0+90x30' },
+    silent: { [requests('denied')]: '0+2x30', [requests('allowed')]: '0+98x30' },
+  },
+  {
+    name: 'SluiceLimitWithoutEffect',
+    expr: '(sum by (job, policy) (increase(sluice_checks_total{result="denied"}[1d])) or 0 * sum by (job, policy) (increase(sluice_checks_total[1d]))) / sum by (job, policy) (increase(sluice_checks_total[1d])) < 0.001',
+    for: '1d',
+    severity: 'info',
+    summary:
+      'Policy {{ $labels.policy }} of {{ $labels.job }} denies less than 0.1 % of its checks',
+    at: '2d',
+    firing: { [checks('allowed')]: '0+100x3000' },
+    silent: { [checks('allowed')]: '0+100x3000', [checks('denied')]: '0+1x3000' },
+  },
+  {
+    name: 'SluiceFallbackActive',
+    expr: 'max by (job, instance) (sluice_fallback_active) == 1',
+    for: '1m',
+    severity: 'critical',
+    summary: '{{ $labels.instance }} decides without its store',
+    at: '5m',
+    firing: { [on('sluice_fallback_active')]: '1x10' },
+    silent: { [on('sluice_fallback_active')]: '0x10' },
+  },
+  {
+    name: 'SluiceBreakerOpen',
+    expr: 'max by (job, instance) (sluice_breaker_state) == 2',
+    for: '2m',
+    severity: 'critical',
+    summary: 'The circuit breaker of {{ $labels.instance }} is open',
+    at: '5m',
+    firing: { [on('sluice_breaker_state')]: '2x10' },
+    silent: { [on('sluice_breaker_state')]: '1x10' },
+  },
+  {
+    name: 'SluiceFailedOpen',
+    expr: 'sum by (job) (rate(sluice_requests_total{result="failed_open"}[5m])) > 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'Requests of {{ $labels.job }} pass uncounted, since the store does not answer',
+    at: '5m',
+    firing: { [requests('failed_open')]: '0+1x10' },
+    silent: { [requests('failed_open')]: '5x10' },
+  },
+  {
+    name: 'SluiceDeadlinesMissed',
+    expr: 'sum by (job) (rate(sluice_deadlines_missed_total[5m])) > 1',
+    for: '5m',
+    severity: 'warning',
+    summary: 'The store of {{ $labels.job }} answers more than one check a second too late',
+    at: '15m',
+    firing: { [on('sluice_deadlines_missed_total')]: '0+120x20' },
+    silent: { [on('sluice_deadlines_missed_total')]: '0+30x20' },
+  },
+  {
+    name: 'SluiceClockSkew',
+    expr: 'max by (job, instance) (abs(sluice_clock_skew_seconds)) > 1',
+    for: '5m',
+    severity: 'warning',
+    summary: 'The clocks of {{ $labels.instance }} and of its store differ by {{ $value }} s',
+    at: '10m',
+    firing: { [on('sluice_clock_skew_seconds')]: '-3x15' },
+    silent: { [on('sluice_clock_skew_seconds')]: '0.5x15' },
+  },
+  {
+    name: 'SluiceNearMisses',
+    expr: '1 - sum by (job, policy) (rate(sluice_used_ratio_bucket{le="0.9"}[10m])) / sum by (job, policy) (rate(sluice_used_ratio_bucket{le="+Inf"}[10m])) > 0.8',
+    for: '15m',
+    severity: 'warning',
+    summary:
+      'More than 80 % of the requests under policy {{ $labels.policy }} leave over 90 % of the limit used',
+    at: '30m',
+    firing: { [ratio('0.9')]: '0+1x40', [ratio('+Inf')]: '0+10x40' },
+    silent: { [ratio('0.9')]: '0+5x40', [ratio('+Inf')]: '0+10x40' },
+  },
+  {
+    name: 'SluiceHotKey',
+    expr: 'max by (job, policy) (sluice_hot_key_share) > 0.5 and on (job, policy) sum by (job, policy) (rate(sluice_checks_total[5m])) > 1',
+    for: '10m',
+    severity: 'warning',
+    summary: 'One identity makes more than half of the requests under policy {{ $labels.policy }}',
+    at: '20m',
+    firing: {
+      'sluice_hot_key_share{job="api",instance="a",policy="p"}': '0.7x30',
+      [checks('allowed')]: '0+120x30',
+    },
+    silent: {
+      'sluice_hot_key_share{job="api",instance="a",policy="p"}': '0.7x30',
+      [checks('allowed')]: '0+1x30',
+    },
+  },
+  {
+    name: 'SluiceKeysOwed',
+    expr: 'min_over_time(sluice_keys_owed[10m]) > 0 and on (job, instance) delta(sluice_keys_owed[10m]) >= 0 and on (job, instance) sluice_fallback_active == 0',
+    for: '5m',
+    severity: 'warning',
+    summary:
+      '{{ $labels.instance }} has its store back, and does not tell it what was admitted meanwhile',
+    at: '25m',
+    firing: { [on('sluice_keys_owed')]: '50x30', [on('sluice_fallback_active')]: '0x30' },
+    silent: { [on('sluice_keys_owed')]: '50-1x30', [on('sluice_fallback_active')]: '0x30' },
+  },
+  {
+    name: 'SluiceLimitsDisagree',
+    expr: 'max by (job, policy) (sluice_policy_limit) != min by (job, policy) (sluice_policy_limit)',
+    for: '10m',
+    severity: 'warning',
+    summary:
+      'Instances of {{ $labels.job }} declare different limits for policy {{ $labels.policy }}',
+    at: '15m',
+    firing: { [limit('a')]: '100x20', [limit('b')]: '200x20' },
+    silent: { [limit('a')]: '100x20', [limit('b')]: '100x20' },
+  },
+  {
+    name: 'SluiceDeadLetters',
+    expr: 'sum by (job, queue) (increase(sluice_jobs_total{event="dead"}[10m])) > 0',
+    for: '0m',
+    severity: 'warning',
+    summary: 'Jobs of queue {{ $labels.queue }} fail for good',
+    at: '10m',
+    firing: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '0x5 1x10' },
+    silent: { 'sluice_jobs_total{job="api",queue="q",event="dead"}': '3x20' },
+  },
+  {
+    name: 'SluiceQueueOld',
+    expr: 'max by (job, queue) (sluice_queue_oldest_seconds) > 300',
+    for: '5m',
+    severity: 'warning',
+    summary: 'The oldest job of queue {{ $labels.queue }} waits for more than five minutes',
+    at: '10m',
+    firing: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '400x15' },
+    silent: { 'sluice_queue_oldest_seconds{job="api",queue="q"}': '200x15' },
+  },
+  {
+    name: 'SluiceSeriesOverflow',
+    expr: 'sum by (job, metric) (increase(sluice_series_overflow_total[1h])) > 0',
+    for: '0m',
+    severity: 'info',
+    summary: 'Labels of {{ $labels.metric }} find no room, and are counted as other',
+    at: '30m',
+    firing: { 'sluice_series_overflow_total{job="api",metric="route"}': '0+5x40' },
+    silent: { 'sluice_series_overflow_total{job="api",metric="route"}': '5x40' },
+  },
+  {
+    name: 'SluiceMetricsMissing',
+    expr: 'absent(sluice_fleet_instances)',
+    for: '5m',
+    severity: 'critical',
+    summary: 'No process shows metrics of Sluice',
+    at: '10m',
+    firing: { 'up{job="api"}': '1x15' },
+    silent: { [on('sluice_fleet_instances')]: '1x15' },
+  },
+]
+
+/** The file of rules, as an object. */
+export const rulesFile = {
+  groups: [
+    {
+      name: 'sluice',
+      rules: alerts.map(({ name, expr, for: wait, severity, summary }) => ({
+        alert: name,
+        expr,
+        for: wait,
+        labels: { severity },
+        annotations: {
+          summary,
+          runbook: `docs/observability.md#${name.toLowerCase()}`,
+        },
+      })),
+    },
+  ],
+}

@@ -1,0 +1,291 @@
+/** One panel: what it shows, as queries with the names of their lines. */
+interface Panel {
+  readonly title: string
+  readonly unit?: 'reqps' | 's' | 'percentunit' | 'short' | 'ops'
+  readonly queries: readonly (readonly [expr: string, legend: string])[]
+}
+
+export interface Dashboard {
+  readonly uid: string
+  readonly title: string
+  readonly panels: readonly Panel[]
+}
+
+const job = 'job=~"$job"'
+const policy = `${job},policy=~"$policy"`
+const rate = (name: string, labels: string) => `rate(${name}{${labels}}[$__rate_interval])`
+const quantile = (name: string, by: string, labels = job) =>
+  `histogram_quantile(0.99, sum by (${by}le) (${rate(`${name}_bucket`, labels)}))`
+
+export const dashboards: readonly Dashboard[] = [
+  {
+    uid: 'sluice-overview',
+    title: 'Sluice: overview',
+    panels: [
+      {
+        title: 'Requests by result',
+        unit: 'reqps',
+        queries: [
+          [
+            `sum by (result) (${rate('sluice_requests_total', `${job},route=~"$route"`)})`,
+            '{{result}}',
+          ],
+        ],
+      },
+      {
+        title: 'Share of requests that is denied',
+        unit: 'percentunit',
+        queries: [
+          [
+            `sum(${rate('sluice_requests_total', `${job},result="denied"`)}) / sum(${rate('sluice_requests_total', job)})`,
+            'denied',
+          ],
+        ],
+      },
+      {
+        title: 'Policies with the most denials',
+        unit: 'reqps',
+        queries: [
+          [`topk(10, sum by (policy) (${rate('sluice_denials_total', job)}))`, '{{policy}}'],
+        ],
+      },
+      {
+        title: 'Routes with the most denials',
+        unit: 'reqps',
+        queries: [[`topk(10, sum by (route) (${rate('sluice_denials_total', job)}))`, '{{route}}']],
+      },
+      {
+        title: 'Latency of the backend (99 %), from its own http_server_request_duration_seconds',
+        unit: 's',
+        queries: [[quantile('http_server_request_duration_seconds', ''), 'backend']],
+      },
+      {
+        title: 'Time to decide (99 %), by who answered',
+        unit: 's',
+        queries: [[quantile('sluice_decision_seconds', 'answered_by, '), '{{answered_by}}']],
+      },
+      {
+        title: 'Requests that a penalty denies',
+        unit: 'reqps',
+        queries: [[`sum by (policy) (${rate('sluice_penalties_total', job)})`, '{{policy}}']],
+      },
+    ],
+  },
+  {
+    uid: 'sluice-policies',
+    title: 'Sluice: policies',
+    panels: [
+      {
+        title: 'Checks by result, shadow beside enforced',
+        unit: 'ops',
+        queries: [
+          [
+            `sum by (policy, result) (${rate('sluice_checks_total', policy)})`,
+            '{{policy}} {{result}}',
+          ],
+        ],
+      },
+      {
+        title: 'Near misses: share of allowed requests that leave over 90 % used',
+        unit: 'percentunit',
+        queries: [
+          [
+            `1 - sum by (policy) (${rate('sluice_used_ratio_bucket', `${policy},le="0.9"`)}) / sum by (policy) (${rate('sluice_used_ratio_bucket', `${policy},le="+Inf"`)})`,
+            '{{policy}}',
+          ],
+        ],
+      },
+      {
+        title: 'Share of the busiest identity',
+        unit: 'percentunit',
+        queries: [[`max by (policy) (sluice_hot_key_share{${policy}})`, '{{policy}}']],
+      },
+      {
+        title: 'Limits',
+        unit: 'short',
+        queries: [[`max by (policy) (sluice_policy_limit{${policy}})`, '{{policy}}']],
+      },
+      {
+        title: 'Windows',
+        unit: 's',
+        queries: [[`max by (policy) (sluice_policy_window_seconds{${policy}})`, '{{policy}}']],
+      },
+      {
+        title: 'Modes and algorithms',
+        unit: 'short',
+        queries: [
+          [
+            `max by (policy, mode, algorithm) (sluice_policy_info{${policy}})`,
+            '{{policy}} {{mode}} {{algorithm}}',
+          ],
+        ],
+      },
+    ],
+  },
+  {
+    uid: 'sluice-store',
+    title: 'Sluice: store and fallback',
+    panels: [
+      {
+        title: 'Calls to the store (99 %)',
+        unit: 's',
+        queries: [[quantile('sluice_store_call_seconds', ''), 'call']],
+      },
+      {
+        title: 'Checks in one call',
+        unit: 'short',
+        queries: [
+          [
+            `sum(${rate('sluice_store_call_checks_sum', job)}) / sum(${rate('sluice_store_call_checks_count', job)})`,
+            'checks',
+          ],
+        ],
+      },
+      {
+        title: 'Calls that fail, and checks that are answered too late',
+        unit: 'ops',
+        queries: [
+          [`sum(${rate('sluice_store_call_failures_total', job)})`, 'failed calls'],
+          [`sum(${rate('sluice_deadlines_missed_total', job)})`, 'late checks'],
+        ],
+      },
+      {
+        title: 'Breaker (2: open) and fallback (1: in use)',
+        unit: 'short',
+        queries: [
+          [`max by (instance) (sluice_breaker_state{${job}})`, 'breaker {{instance}}'],
+          [`max by (instance) (sluice_fallback_active{${job}})`, 'fallback {{instance}}'],
+        ],
+      },
+      {
+        title: 'Keys owed to the store, and units that it was told of',
+        unit: 'short',
+        queries: [
+          [`sum(sluice_keys_owed{${job}})`, 'keys owed'],
+          [`sum(increase(sluice_reconciled_units_total{${job}}[$__rate_interval]))`, 'units told'],
+        ],
+      },
+      {
+        title: 'Processes and clock skew',
+        unit: 'short',
+        queries: [
+          [`max(sluice_fleet_instances{${job}})`, 'processes'],
+          [`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew in s'],
+        ],
+      },
+    ],
+  },
+  {
+    uid: 'sluice-queues',
+    title: 'Sluice: queues, third parties and clients',
+    panels: [
+      {
+        title: 'Jobs',
+        unit: 'ops',
+        queries: [
+          [`sum by (queue, event) (${rate('sluice_jobs_total', job)})`, '{{queue}} {{event}}'],
+        ],
+      },
+      {
+        title: 'Jobs that wait or run, and dead letters',
+        unit: 'short',
+        queries: [
+          [`max by (queue) (sluice_queue_depth{${job}})`, '{{queue}} depth'],
+          [`max by (queue) (sluice_queue_dead_letters{${job}})`, '{{queue}} dead'],
+        ],
+      },
+      {
+        title: 'Age of the oldest job',
+        unit: 's',
+        queries: [[`max by (queue) (sluice_queue_oldest_seconds{${job}})`, '{{queue}}']],
+      },
+      {
+        title: 'Waits and runs of jobs (99 %)',
+        unit: 's',
+        queries: [
+          [quantile('sluice_job_wait_seconds', 'queue, '), '{{queue}} wait'],
+          [quantile('sluice_job_run_seconds', 'queue, '), '{{queue}} run'],
+        ],
+      },
+      {
+        title: 'Calls to third parties',
+        unit: 'ops',
+        queries: [
+          [
+            `sum by (outbound, answer) (${rate('sluice_outbound_calls_total', job)})`,
+            '{{outbound}} {{answer}}',
+          ],
+          [
+            `sum by (outbound, reason) (${rate('sluice_outbound_refusals_total', job)})`,
+            '{{outbound}} {{reason}}',
+          ],
+        ],
+      },
+      {
+        title: 'Third parties: waits, runs (99 %), calls that wait, and pauses',
+        unit: 's',
+        queries: [
+          [quantile('sluice_outbound_wait_seconds', 'outbound, '), '{{outbound}} wait'],
+          [quantile('sluice_outbound_run_seconds', 'outbound, '), '{{outbound}} run'],
+          [`sum by (outbound) (sluice_outbound_waiting{${job}})`, '{{outbound}} waiting calls'],
+          [
+            `sum by (outbound) (${rate('sluice_outbound_pause_seconds_total', job)})`,
+            '{{outbound}} paused',
+          ],
+        ],
+      },
+      {
+        title: 'Clients: waits (99 %) and calls given up',
+        unit: 'short',
+        queries: [
+          [quantile('sluice_client_wait_seconds', 'reason, '), 'wait {{reason}}'],
+          [`sum by (reason) (${rate('sluice_client_give_ups_total', job)})`, 'given up {{reason}}'],
+        ],
+      },
+    ],
+  },
+]
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
+const datasource = { type: 'prometheus', uid: '${datasource}' }
+
+function variable(name: string, metric: string) {
+  const query = `label_values(${metric}, ${name})`
+  return {
+    ...{ name, label: name, type: 'query', datasource, query, definition: query, refresh: 2 },
+    ...{ includeAll: true, multi: true, allValue: '.*', current: { text: 'All', value: '$__all' } },
+  }
+}
+
+/** A dashboard as Grafana imports it: panels in two columns. */
+export function grafanaJson({ uid, title, panels }: Dashboard): string {
+  const dashboard = {
+    ...{
+      uid,
+      title,
+      tags: ['sluice'],
+      schemaVersion: 39,
+      version: 1,
+      editable: true,
+      refresh: '30s',
+    },
+    time: { from: 'now-1h', to: 'now' },
+    templating: {
+      list: [
+        { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+        variable('job', 'sluice_requests_total'),
+        variable('policy', 'sluice_checks_total'),
+        variable('route', 'sluice_requests_total'),
+      ],
+    },
+    panels: panels.map(({ title: panelTitle, unit = 'short', queries }, index) => ({
+      ...{ id: index + 1, title: panelTitle, type: 'timeseries', datasource },
+      gridPos: { h: 8, w: 12, x: (index % 2) * 12, y: Math.floor(index / 2) * 8 },
+      fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+      targets: queries.map(([expr, legendFormat], place) => ({
+        ...{ refId: String.fromCharCode(65 + place), datasource, expr, legendFormat },
+      })),
+    })),
+  }
+  return `${JSON.stringify(dashboard, undefined, 2)}\n`
+}

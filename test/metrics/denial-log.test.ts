@@ -1,0 +1,128 @@
+import { createLimiter } from '@sluice/core'
+import {
+  type DenialLogOptions,
+  type DenialRecord,
+  type DenialSummary,
+  denialLog,
+} from '@sluice/metrics'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { exchange, guardOf } from '../http/exchange.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_795_195_800_000 })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function logged(options: Partial<DenialLogOptions> = {}) {
+  const records: (DenialRecord | DenialSummary)[] = []
+  const log = denialLog({ sink: (record) => void records.push(record), ...options })
+  return { records, log }
+}
+
+/** A guard that denies all requests but the first. */
+function denying(options: Partial<DenialLogOptions> = {}) {
+  const { records, log } = logged(options)
+  const guard = guardOf({ name: 'api', limit: 1, window: '1m', observers: [log] })
+  const ask = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i += 1) await guard.check(exchange({ route: '/items/:id' }))
+  }
+  return { records, log, ask }
+}
+
+describe('denialLog', () => {
+  it('writes an object for each denial, with a digest in place of the identity', async () => {
+    const { records, ask } = denying({ fields: () => ({ plan: 'free' }), traceId: () => 'abc' })
+    await ask(2)
+    expect(records).toEqual([
+      {
+        type: 'denial',
+        time: '2026-11-20T17:30:00.000Z',
+        route: 'GET /items/:id',
+        method: 'GET',
+        policy: 'api',
+        limit: 1,
+        used: 1,
+        resetMs: 60_000,
+        retryAfterMs: 60_000,
+        digest: expect.stringMatching(/^[\w-]{22}$/),
+        answeredBy: 'memory',
+        traceId: 'abc',
+        factor: 1,
+        fields: { plan: 'free' },
+      },
+    ])
+    expect(JSON.stringify(records)).not.toContain('203.0.113.9')
+  })
+
+  it('writes tens of records a second, whatever the flood, which stand for about all denials', async () => {
+    const { records, log } = logged()
+    const limiter = createLimiter({ name: 'api', limit: 0, window: '1m' })
+    const decision = await limiter.consume('a')
+    const [policy] = limiter.policies
+    const event = { decision, checks: [], request: undefined, route: undefined, policy, key: 'a' }
+    const rest = { digest: 'd', answeredBy: 'memory', durationMs: 0, isQueued: false }
+    for (let i = 0; i < 500_000; i += 1) log.onDecision({ ...event, ...rest })
+    expect(records.length).toBeLessThan(100)
+    const stoodFor = records.reduce((sum, each) => sum + ('factor' in each ? each.factor : 0), 0)
+    expect(stoodFor / 500_000).toBeGreaterThan(0.8)
+    expect(stoodFor).toBeLessThanOrEqual(500_000)
+
+    const before = records.length
+    vi.advanceTimersByTime(60_000)
+    expect(records.at(-1)).toMatchObject({
+      type: 'denial-summary',
+      forMs: 60_000,
+      policies: [{ policy: 'api', denials: 500_000, records: before }],
+    })
+  })
+
+  it('begins anew each second, and writes no summary where each denial had its record', async () => {
+    const { records, log, ask } = denying({ perSecond: 2 })
+    await ask(3)
+    vi.advanceTimersByTime(1_000)
+    await ask(2)
+    vi.advanceTimersByTime(120_000)
+    log.flush()
+    expect(records.map(({ type }) => type)).toEqual(['denial', 'denial', 'denial', 'denial'])
+  })
+
+  const cyclic: { self?: unknown } = {}
+  cyclic.self = cyclic
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['are cyclic', () => cyclic, /circular/i],
+    ['are long', () => 'x'.repeat(1_000_000), /fields are 1000002 characters long: 4000 at most/],
+    ['throw', () => Promise.reject.call(undefined), /./],
+    ['are no JSON', () => 1n, /BigInt/],
+  ])('goes on where fields %s', async (_, fields, reason) => {
+    const { records, ask } = denying({ fields })
+    await ask(2)
+    expect(records).toMatchObject([{ fieldsError: expect.stringMatching(reason) }])
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('disk full')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('disk full'))],
+  ])('hurts no request where the sink %s', async (_, sink) => {
+    const guard = guardOf({ limit: 1, window: '1m', observers: [denialLog({ sink })] })
+    await guard.check(exchange())
+    expect((await guard.check(exchange())).verdict.action).toBe('reject')
+  })
+
+  it.each([
+    [{}, /sink must be a function/],
+    [{ sink: 'log' }, /sink must be a function/],
+    [{ sink: vi.fn(), fields: {} }, /fields must be a function/],
+    [{ sink: vi.fn(), perSecond: 0 }, /perSecond must be/],
+    [{ sink: vi.fn(), sample: 1 }, /sample/],
+  ])('refuses %j', (options, message) => {
+    expect(() => Reflect.apply(denialLog, undefined, [options])).toThrow(message)
+  })
+})

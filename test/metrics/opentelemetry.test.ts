@@ -1,0 +1,118 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import { createLimiter } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
+import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+describe('openTelemetry() with the SDK', () => {
+  it('exports counters, gauges and histograms with units and attributes', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
+    const provider = new MeterProvider({ readers: [reader] })
+    const metrics = collectMetrics()
+    openTelemetry(metrics, { meter: provider.getMeter('test') })
+    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+    for (let i = 0; i < 3; i += 1) await limiter.consume('canary')
+    await provider.forceFlush()
+
+    const all = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
+    const exported = all.flatMap((scope) => scope.metrics)
+    const find = (name: string) => exported.find(({ descriptor }) => descriptor.name === name)
+    const denied = { 'sluice.policy': 'api', 'sluice.result': 'denied' }
+    expect(find('sluice.checks')?.descriptor).toMatchObject({ unit: '{check}' })
+    expect(find('sluice.checks')?.dataPoints).toContainEqual(
+      expect.objectContaining({ attributes: denied, value: 2 }),
+    )
+    expect(find('sluice.policy_limit')?.dataPoints).toMatchObject([{ value: 1 }])
+    expect(find('sluice.policy_window.duration')?.descriptor).toMatchObject({ unit: 's' })
+    expect(find('sluice.used_ratio')?.dataPoints).toMatchObject([
+      { value: { count: 1, sum: 1, buckets: { boundaries: [0.5, 0.8, 0.9, 0.95, 0.99, 1] } } },
+    ])
+    expect(JSON.stringify(exported)).not.toContain('canary')
+    await provider.shutdown()
+  })
+
+  it.each([[{}], [{ meter: {} }]])('refuses %j', (options) => {
+    expect(() => Reflect.apply(openTelemetry, undefined, [collectMetrics(), options])).toThrow(
+      /meter must be a meter/,
+    )
+  })
+})
+
+describe('traces() with the SDK', () => {
+  const exporter = new InMemorySpanExporter()
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+
+  beforeEach(() => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+    trace.setGlobalTracerProvider(provider)
+  })
+  afterEach(() => {
+    trace.disable()
+    context.disable()
+    exporter.reset()
+  })
+
+  it('adds the decision to the span of the request, without its identity', async () => {
+    const limiter = createLimiter({
+      ...{ name: 'api', limit: 1, window: '1m' },
+      observers: [traces({ trace })],
+    })
+    await limiter.consume('canary')
+    await trace.getTracer('test').startActiveSpan('request', async (span) => {
+      await limiter.consume('canary')
+      span.end()
+    })
+    const [span] = exporter.getFinishedSpans()
+    expect(span?.attributes).toMatchObject({
+      'sluice.allowed': false,
+      'sluice.policy': 'api',
+      'sluice.answered_by': 'memory',
+      'sluice.remaining': 0,
+    })
+    expect(span?.attributes['sluice.retry_after_ms']).toBeGreaterThan(0)
+    expect(span?.events.map(({ name }) => name)).toEqual(['sluice.decision'])
+    expect(JSON.stringify([span?.attributes, span?.events])).not.toContain('canary')
+  })
+
+  it('makes a span of each call to the store', () => {
+    const startedAt = Date.now()
+    traces({ trace }).onStoreCall({
+      requests: 3,
+      checks: 6,
+      startedAt,
+      durationMs: 5,
+      failed: true,
+    })
+    const [span] = exporter.getFinishedSpans()
+    expect(span).toMatchObject({
+      name: 'sluice.store.call',
+      attributes: { 'sluice.requests': 3, 'sluice.checks': 6 },
+      status: { code: 2 },
+      duration: [0, 5_000_000],
+    })
+  })
+
+  it('does nothing without an SDK', async () => {
+    trace.disable()
+    const limiter = createLimiter({ limit: 1, window: '1m', observers: [traces({ trace })] })
+    expect((await limiter.consume('a')).allowed).toBe(true)
+    expect(exporter.getFinishedSpans()).toEqual([])
+  })
+
+  it.each([[{}], [{ trace: {} }]])('refuses %j', (options) => {
+    expect(() => Reflect.apply(traces, undefined, [options])).toThrow(/trace must be trace of/)
+  })
+})

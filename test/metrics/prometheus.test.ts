@@ -1,0 +1,63 @@
+import { createLimiter } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
+import { prometheus } from '@sluice/metrics/prometheus'
+import { Counter, Registry } from 'prom-client'
+import { describe, expect, it } from 'vitest'
+
+async function denials() {
+  const metrics = collectMetrics()
+  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
+  for (let i = 0; i < 3; i += 1) await limiter.consume('a')
+  return metrics
+}
+
+describe('prometheus() with prom-client 15', () => {
+  it('writes counters, gauges and histograms as the registry does', async () => {
+    const registry = new Registry()
+    prometheus(await denials(), { registry })
+    const text = await registry.metrics()
+    expect(text).toContain('# TYPE sluice_checks_total counter\n')
+    expect(text).toContain('sluice_checks_total{policy="api",result="denied"} 2\n')
+    expect(text).toContain(
+      '# TYPE sluice_policy_limit gauge\nsluice_policy_limit{policy="api"} 1\n',
+    )
+    expect(text).toContain('sluice_used_ratio_bucket{le="0.99",policy="api"} 0\n')
+    expect(text).toContain('sluice_used_ratio_bucket{le="+Inf",policy="api"} 1\n')
+    expect(text).toContain('sluice_used_ratio_count{policy="api"} 1\n')
+  })
+
+  it('reads anew at each scrape, beside metrics of the application', async () => {
+    const registry = new Registry()
+    new Counter({ name: 'own_total', help: 'own', registers: [registry] }).inc()
+    const metrics = collectMetrics()
+    prometheus(metrics, { registry })
+    await registry.metrics()
+    const limiter = createLimiter({ name: 'late', limit: 1, window: '1m', observers: [metrics] })
+    await limiter.consume('a')
+    const text = await registry.metrics()
+    expect(text).toContain('own_total 1')
+    expect(text).toContain('sluice_checks_total{policy="late",result="allowed"} 1')
+  })
+
+  it('may be called twice for the same metrics, and not for others', async () => {
+    const registry = new Registry()
+    const metrics = await denials()
+    prometheus(metrics, { registry })
+    prometheus(metrics, { registry })
+    expect(() => prometheus(collectMetrics(), { registry })).toThrow(
+      /registry: it has a metric sluice_requests_total already/,
+    )
+  })
+
+  it('refuses a registry that has one of the names', () => {
+    const registry = new Registry()
+    new Counter({ name: 'sluice_jobs_total', help: 'mine', registers: [registry] }).inc()
+    expect(() => prometheus(collectMetrics(), { registry })).toThrow(/sluice_jobs_total already/)
+  })
+
+  it.each([[{}], [{ registry: {} }], [{ registry: undefined }]])('refuses %j', (options) => {
+    expect(() => Reflect.apply(prometheus, undefined, [collectMetrics(), options])).toThrow(
+      /registry must be a Registry of prom-client 15/,
+    )
+  })
+})

@@ -1,0 +1,50 @@
+import { instrumentNames } from '@sluice/metrics'
+import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { readText } from '../support/workspace.ts'
+import { alerts, rulesFile } from './alerts.ts'
+import { dashboards, grafanaJson } from './dashboards.ts'
+
+const queries = dashboards.flatMap(({ panels }) =>
+  panels.flatMap((panel) => panel.queries.map(([expr]) => expr)),
+)
+
+describe('the alerts', () => {
+  it('are written to the file that ships', async () => {
+    const head =
+      '# Written from test/metrics/alerts.ts of Sluice. Runbooks: docs/observability.md.\n'
+    const text = head + stringify(rulesFile, { lineWidth: 0 })
+    await expect(text).toMatchFileSnapshot('../../packages/metrics/alerts/sluice.rules.yml')
+  })
+
+  it.each(alerts)('$name has a runbook in the docs', ({ name }) => {
+    expect(readText('docs/observability.md')).toContain(`\n### ${name}\n`)
+  })
+})
+
+describe('the dashboards', () => {
+  it.each(dashboards)('$uid is written to the file that ships', async (dashboard) => {
+    const file = `../../packages/metrics/dashboards/${dashboard.uid}.json`
+    await expect(grafanaJson(dashboard)).toMatchFileSnapshot(file)
+  })
+
+  it('ask for no fixed interval, and for one data source that the reader chooses', () => {
+    for (const query of queries) expect(query).not.toMatch(/\[\d/)
+    for (const dashboard of dashboards) {
+      expect(grafanaJson(dashboard)).not.toMatch(/"uid": "(?!sluice-|\$\{datasource\})/)
+    }
+  })
+})
+
+it('every metric is on a panel or in an alert', () => {
+  const text = [...queries, ...alerts.map(({ expr }) => expr)].join('\n')
+  expect(instrumentNames.filter((name) => !text.includes(name))).toEqual([])
+})
+
+it('panels and alerts ask for metrics that exist', () => {
+  const asked = [...queries, ...alerts.map(({ expr }) => expr)]
+    .flatMap((expr) => expr.match(/sluice_[a-z_]+/g) ?? [])
+    .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
+  const known: readonly string[] = instrumentNames
+  expect([...new Set(asked)].filter((name) => !known.includes(name))).toEqual([])
+})
