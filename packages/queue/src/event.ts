@@ -93,11 +93,11 @@ export interface QueueObservers {
 
 export interface ObservedQueue {
   readonly queue: string
-  /** How full the queue is, and how fast it fills and drains. */
+  /** Asks how full the queue is, and how fast it fills and drains. */
   depth(): Promise<Depth>
 }
 
-/** An event without its queue, which is the same for all of one emitterOf. */
+/** An event without its queue, which is the same for all events of one emitter. */
 type WithoutQueue<E> = E extends QueueEvent ? Omit<E, 'queue'> : never
 
 export type Emit = (event: WithoutQueue<QueueEvent>) => void
