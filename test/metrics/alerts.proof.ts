@@ -31,31 +31,35 @@ function promtool(): string {
 }
 
 function run(args: readonly string[], input = ''): string {
-  return execFileSync(promtool(), args, { input, encoding: 'utf8', timeout: 60_000 })
+  return execFileSync(promtool(), args, { input, encoding: 'utf8', timeout: 100_000 })
 }
 
 it('promtool accepts the rules', () => {
   expect(run(['check', 'rules', rules])).toContain(`${alerts.length} rules found`)
 })
 
-it.each(alerts)('$name fires when it should, and is silent when it should', async (alert) => {
-  const cases = (['firing', 'silent'] as const).map((kind) => ({
-    interval: '1m',
-    input_series: Object.entries(alert[kind]).map(([series, values]) => ({ series, values })),
-    promql_expr_test: [
-      {
-        // The labels that the alert has are those of its series: here only whether it fires is judged.
-        expr: `count(ALERTS{alertname="${alert.name}",alertstate="firing"}) or vector(0)`,
-        eval_time: alert.at,
-        exp_samples: [{ labels: '{}', value: kind === 'firing' ? 1 : 0 }],
-      },
-    ],
-  }))
-  const file = join(folder, `${alert.name}.yml`)
-  const content = { rule_files: [rules], evaluation_interval: '1m', tests: cases }
-  await writeFile(file, stringify(content))
-  expect(run(['test', 'rules', file])).toContain('SUCCESS')
-})
+it.each(alerts)(
+  '$name fires when it should, and is silent when it should',
+  async (alert) => {
+    const cases = (['firing', 'silent'] as const).map((kind) => ({
+      interval: '1m',
+      input_series: Object.entries(alert[kind]).map(([series, values]) => ({ series, values })),
+      promql_expr_test: [
+        {
+          // The labels that the alert has are those of its series: here only whether it fires is judged.
+          expr: `count(ALERTS{alertname="${alert.name}",alertstate="firing"}) or vector(0)`,
+          eval_time: alert.at,
+          exp_samples: [{ labels: '{}', value: kind === 'firing' ? 1 : 0 }],
+        },
+      ],
+    }))
+    const file = join(folder, `${alert.name}.yml`)
+    const content = { rule_files: [rules], evaluation_interval: '1m', tests: cases }
+    await writeFile(file, stringify(content))
+    expect(run(['test', 'rules', file])).toContain('SUCCESS')
+  },
+  120_000,
+)
 
 it('promtool accepts the page', async () => {
   const metrics = collectMetrics()

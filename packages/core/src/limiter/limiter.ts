@@ -127,11 +127,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
-  listenToStore(options, {
-    policies: penalty ? [...policies, penalty] : policies,
-    store,
-    access,
-  })
+  const all = penalty ? [...policies, penalty] : policies
+  listenToStore(options, { policies: all, store, access })
 
   function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
     // To a penalty a charge would be so many denials.

@@ -19,7 +19,7 @@ type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => 
 export class Observation<Native extends object> {
   readonly #observers: JoinedObservers<Native>
   readonly #limiter: Limiter
-  /** Whether somebody is told of decisions. */
+  /** Tells whether somebody observes decisions. */
   readonly isObserved: boolean
 
   constructor(observers: JoinedObservers<Native>, limiter: Limiter) {

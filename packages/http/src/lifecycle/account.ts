@@ -33,7 +33,7 @@ export interface Decided<Native extends object> {
   readonly checks: readonly PolicyCheck<Native>[]
   /** Asked once, before anything of it is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** How the decision came about, where somebody observes it. */
+  /** The time that the decision took, if somebody observes it. */
   readonly timing?: DecisionTiming | undefined
 }
 
