@@ -61,7 +61,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
   })
   const pkgroll = join(root, 'node_modules/.bin/pkgroll')
   await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work })
-  await requireInsteadOfImport(join(work, 'dist'))
+  await finishScripts(join(work, 'dist'))
   await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
   await writeJson(join(work, 'package.json'), published)
   for (const part of ['src', 'tsconfig.json']) await rm(join(work, part), { recursive: true })
@@ -87,16 +87,20 @@ async function inlineLua(folder: string, work: string): Promise<void> {
   )
 }
 
-/** In CommonJS, since Jest cannot do `import()` without a flag of Node. */
-async function requireInsteadOfImport(dist: string): Promise<void> {
+/**
+ * Leaves docstrings to the types, and has CommonJS require what it would import: Jest cannot do `import()` without a flag
+ * of Node.
+ */
+async function finishScripts(dist: string): Promise<void> {
   for (const file of await readdir(dist, { recursive: true })) {
-    if (!file.endsWith('.cjs')) continue
+    if (!/\.c?js$/.test(file)) continue
     const text = await readFile(join(dist, file), 'utf8')
-    const asked = text.replace(
+    const bare = text.replace(/^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm, '')
+    const asked = bare.replace(
       /\bimport\(('[^']+')\)/g,
       'Promise.resolve().then(() => require($1))',
     )
-    await writeFile(join(dist, file), asked)
+    await writeFile(join(dist, file), file.endsWith('.cjs') ? asked : bare)
   }
 }
 

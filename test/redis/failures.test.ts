@@ -131,6 +131,14 @@ it('knows an error that has a code and no message', () => {
   })
 })
 
+it('names an error that says by its class alone what happened', () => {
+  class TimeoutError extends Error {}
+  expect(storeFailure(new TimeoutError())).toMatchObject({
+    code: 'SLUICE_REDIS_CONNECTION',
+    message: expect.stringContaining('TimeoutError'),
+  })
+})
+
 it('lets no client that nobody listens to end the process', async () => {
   const server = await start()
   const client = createClient({ url: server.url })

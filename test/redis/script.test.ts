@@ -137,6 +137,33 @@ describe('the script', () => {
     expect(await calls('time')).toBe(1)
   })
 
+  it.each([
+    ['alone', {}],
+    ['beside another policy', { penalty: { after: 1_000, within: '1m', for: '1m' } }],
+  ])('tells the largest levels to the last unit, %s', async (_, more) => {
+    const limiter = patientLimiter({
+      store: redisStore(client, { heartbeatMs: 0 }),
+      policies: [
+        {
+          name: 'largest',
+          algorithm: 'leaky-bucket',
+          limit: 2 ** 40,
+          window: '1ms',
+          maxDelay: '1h',
+        },
+      ],
+      ...more,
+    })
+    // Clients misread these numbers where Redis tells them as integers.
+    for (const left of [62, 49, 48, 47, 30, 7, 1, 0]) {
+      const { outcomes, source } = await limiter.consume(`k${left}`, {
+        cost: Number.MAX_SAFE_INTEGER - left,
+      })
+      expect(outcomes[0]?.remaining).toBe(left)
+      expect(source).toBe('store')
+    }
+  })
+
   it('writes a bounded number of members to a sorted set, whatever is asked', async () => {
     const store = redisStore(client, { encoding: 'sorted-set', heartbeatMs: 0 })
     const limiter = patientLimiter({ store, limit: 10_000, window: '1h' })

@@ -19,7 +19,7 @@ export async function until(
   isSo: () => boolean | Promise<boolean>,
   { timeoutMs = 20_000 }: UntilOptions = {},
 ): Promise<void> {
-  const deadline = monotonicNs() + BigInt(timeoutMs) * 1_000_000n
+  const deadline = monotonicNs() + BigInt(Math.ceil(timeoutMs)) * 1_000_000n
   let reason = ''
   for (;;) {
     try {

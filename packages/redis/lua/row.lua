@@ -47,7 +47,7 @@ end
 local function answer(cell, policy, allowed, more)
   local x, y = policy.algorithm.report(cell, policy)
   if cell.incarnation == 0 and not more then reply[#reply + 1] = report_of(allowed, x, y)
-  else reply[#reply + 1] = { allowed and 1 or 0, x, y, cell.incarnation, more or 0 } end
+  else reply[#reply + 1] = { allowed and 1 or 0, exact(x), y, cell.incarnation, more or 0 } end
 end
 
 local function consume(shape, costs, at, may_take)

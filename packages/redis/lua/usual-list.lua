@@ -55,7 +55,8 @@ for at = 0, #KEYS - width, width do
       local x, y, write, where, data, ttl, drops = unpack(found, 7 * i - 6, 7 * i)
       local key = KEYS[at + i]
       -- include usual/write
-      if x >= 67108864 or y >= 134217728 then reply[size + i] = { 1, x, y, 0 } else reply[size + i] = x * 134217728 + y end
+      if x >= 67108863 or y >= 134217728 then reply[size + i] = { 1, x > 9007199254740900 and string.format('%.0f', x) or x, y, 0 }
+      else reply[size + i] = x * 134217728 + y end
     end
   end
   size = size + width

@@ -21,7 +21,10 @@ if not ARGV[7] then
   -- DECIDE
   if x then
     -- include usual/write
-    if x >= 67108864 or y >= 134217728 then return { { denied and 0 or 1, x, y, 0 }, now } end
+    -- As in names.lua, which is not there yet.
+    if x >= 67108863 or y >= 134217728 then
+      return { { denied and 0 or 1, x > 9007199254740900 and string.format('%.0f', x) or x, y, 0 }, now }
+    end
     if denied then return { -1 - (x * 134217728 + y), now } end
     return { x * 134217728 + y, now }
   end
@@ -55,7 +58,7 @@ for number = 1, size do
     -- include usual/unusual
   else
     -- include usual/write
-    if x >= 67108864 or y >= 134217728 then reply[number + 2] = { denied and 0 or 1, x, y, 0 }
+    if x >= 67108863 or y >= 134217728 then reply[number + 2] = { denied and 0 or 1, x > 9007199254740900 and string.format('%.0f', x) or x, y, 0 }
     elseif denied then reply[number + 2] = -1 - (x * 134217728 + y)
     else reply[number + 2] = x * 134217728 + y end
   end

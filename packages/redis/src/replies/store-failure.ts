@@ -81,7 +81,9 @@ function reasonOf(error: unknown): string {
   // A Cluster of ioredis tells apart that it found no node, and why.
   const inner = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
   if (error.message !== '') return withoutSecrets(error.message) + inner
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  if ('code' in error && typeof error.code === 'string') return error.code
+  // Errors of node-redis say by their class alone that a command was not answered in time.
+  return error.name === 'Error' ? error.constructor.name : error.name
 }
 
 /** Leaves out what Redis repeats of a command that it does not know, which may be identities, and passwords of URLs. */
