@@ -1,4 +1,4 @@
-import type { StoreErrorEvent } from '@sluice/core'
+import type { LimiterOptions, StoreErrorEvent } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -137,7 +137,7 @@ describe('the script', () => {
     expect(await calls('time')).toBe(1)
   })
 
-  it.each([
+  it.each<[string, Pick<LimiterOptions, 'penalty'>]>([
     ['alone', {}],
     ['beside another policy', { penalty: { after: 1_000, within: '1m', for: '1m' } }],
   ])('tells the largest levels to the last unit, %s', async (_, more) => {
