@@ -31,6 +31,8 @@ it.runIf(isProof)(
     try {
       const ended = async (): Promise<boolean> => (await broker.depth()).depth === 0
       await until('all have ended', ended, { timeoutMs: 90_000 })
+      // The worker tells of it a little later.
+      await until('the dead letter is told of', async () => (await redis.cli('LLEN', 'dead')) !== 0)
     } finally {
       isOver = true
       child.worker.kill('SIGKILL')
