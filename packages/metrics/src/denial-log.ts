@@ -1,4 +1,11 @@
-import { type DecisionEvent, invalid, knownFields, notify, wholeNumber } from '@sluice/core'
+import {
+  type DecisionEvent,
+  invalid,
+  isPromise,
+  knownFields,
+  notify,
+  wholeNumber,
+} from '@sluice/core'
 
 /** One denied request, or so many like it. */
 export interface DenialRecord {
@@ -17,7 +24,7 @@ export interface DenialRecord {
   readonly digest: string | undefined
   readonly answeredBy: string
   readonly traceId: string | undefined
-  /** The record stands for so many denials: 1 until there are too many. */
+  /** Denials since the last record of this policy, with this one: 1 until there are too many. */
   readonly factor: number
   /** What `fields` added, as JSON can carry it. */
   readonly fields?: unknown
@@ -38,6 +45,8 @@ export interface PolicyDenials {
   readonly policy: string
   readonly denials: number
   readonly records: number
+  /** Denials since the last record: the factors of the records and these add up to `denials`. */
+  readonly unrecorded: number
 }
 
 export interface DenialLogOptions<Request = unknown> {
@@ -70,11 +79,13 @@ interface Tally {
   inSecond: number
   denials: number
   records: number
+  /** Denials since the last record. */
+  unrecorded: number
 }
 
 /**
  * Writes one record for each denial, and bounds itself: of each policy the first `perSecond` denials of a second get a record. Then one in
- * 10 does, one in 100 once there are ten times as many, and so on, and the record says for how many it stands. Where denials had no record, a
+ * 10 does, one in 100 once there are ten times as many, and so on. Each record says for how many denials it stands. Where denials had no record, a
  * summary follows each minute.
  * @example
  * rateLimit({ limit: 100, window: '1m', observers: [denialLog({ sink: (record) => log.warn(record) })] })
@@ -103,7 +114,7 @@ export function denialLog<Request = unknown>(
     const name = tallies.has(policy) || tallies.size < maxPolicies ? policy : 'other'
     const known = tallies.get(name)
     if (known) return known
-    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0 }
+    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0, unrecorded: 0 }
     tallies.set(name, tally)
     return tally
   }
@@ -113,7 +124,12 @@ export function denialLog<Request = unknown>(
     clearTimeout(summary.timer)
     const policies = [...tallies]
       .filter(([, { denials, records }]) => denials > records)
-      .map(([policy, { denials, records }]) => ({ policy, denials, records }))
+      .map(([policy, { denials, records, unrecorded }]) => ({
+        policy,
+        denials,
+        records,
+        unrecorded,
+      }))
     const forMs = Math.max(0, Date.now() - summary.since)
     summary = undefined
     tallies.clear()
@@ -148,33 +164,36 @@ export function denialLog<Request = unknown>(
     onDecision(event) {
       if (event.decision.allowed) return
       const tally = tallyOf(event.policy?.name ?? event.answeredBy)
-      const factor = factorOf(tally, perSecond, Date.now())
-      if (factor === 0) {
+      const isRecorded = hasRecord(tally, perSecond, Date.now())
+      tally.denials += 1
+      tally.unrecorded += 1
+      if (!isRecorded) {
         const since = Date.now()
         summary ??= { since, timer: unrefed(setTimeout(flush, minuteMs)) }
         return
       }
+      const factor = tally.unrecorded
       tally.records += 1
+      tally.unrecorded = 0
       notify(sink, recordOf(event, factor))
     },
     flush,
   }
 }
 
-/** For how many denials the next one stands: 0 where it gets no record. */
-function factorOf(tally: Tally, perSecond: number, nowMs: number): number {
+/** Whether the next denial gets a record. */
+function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   const second = Math.floor(nowMs / secondMs)
   if (tally.secondAt !== second) {
     tally.secondAt = second
     tally.inSecond = 0
   }
-  tally.denials += 1
   tally.inSecond += 1
   const over = tally.inSecond - perSecond
-  if (over <= 0) return 1
+  if (over <= 0) return true
   // One in 10 up to 100 more, one in 100 up to 1,000 more, and so on.
-  const factor = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
-  return over % factor === 0 ? factor : 0
+  const step = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
+  return over % step === 0
 }
 
 /** What a function of the user's adds, as JSON has it: bounded, without cycles, and never an error of a request. */
