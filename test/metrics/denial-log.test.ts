@@ -57,7 +57,8 @@ describe('denialLog', () => {
   })
 
   it('writes tens of records a second, whatever the flood, which stand for all denials', async () => {
-    const { records, log } = logged()
+    const perSecond = 5
+    const { records, log } = logged({ perSecond })
     const limiter = createLimiter({ name: 'api', limit: 0, window: '1m' })
     const decision = await limiter.consume('a')
     const [policy] = limiter.policies
@@ -73,7 +74,12 @@ describe('denialLog', () => {
       type: 'denial-summary',
       forMs: 60_000,
       policies: [
-        { policy: 'api', denials: 500_000, records: before, unrecorded: 500_000 - stoodFor },
+        {
+          policy: 'api',
+          denials: 500_000 - perSecond,
+          records: before - perSecond,
+          unrecorded: 500_000 - stoodFor,
+        },
       ],
     })
   })
@@ -93,7 +99,7 @@ describe('denialLog', () => {
     log.flush()
     expect(factors()).toBe(117)
     expect(records.at(-1)).toMatchObject({
-      policies: [{ policy: 'api', denials: 120, unrecorded: 3 }],
+      policies: [{ policy: 'api', denials: 115, unrecorded: 3 }],
     })
   })
 
@@ -105,6 +111,20 @@ describe('denialLog', () => {
     vi.advanceTimersByTime(120_000)
     log.flush()
     expect(records.map(({ type }) => type)).toEqual(['denial', 'denial', 'denial', 'denial'])
+  })
+
+  it('sums up the denials of its time alone', async () => {
+    const { records, ask } = denying({ perSecond: 2 })
+    await ask(1 + 2)
+    vi.advanceTimersByTime(3_600_000)
+    await ask(1 + 2 + 12)
+    vi.advanceTimersByTime(60_000)
+    expect(records.at(-1)).toMatchObject({
+      type: 'denial-summary',
+      time: '2026-11-20T18:31:00.000Z',
+      forMs: 60_000,
+      policies: [{ denials: 12, records: 1, unrecorded: 2 }],
+    })
   })
 
   const cyclic: { self?: unknown } = {}

@@ -119,6 +119,15 @@ export function denialLog<Request = unknown>(
     return tally
   }
 
+  /** Counts from this denial on: each one before it had its record. */
+  function beginSummary(first: Tally): void {
+    for (const tally of tallies.values()) {
+      tally.denials = tally === first ? 1 : 0
+      tally.records = 0
+    }
+    summary = { since: Date.now(), timer: unrefed(setTimeout(flush, minuteMs)) }
+  }
+
   function flush(): void {
     if (!summary) return
     clearTimeout(summary.timer)
@@ -168,8 +177,7 @@ export function denialLog<Request = unknown>(
       tally.denials += 1
       tally.unrecorded += 1
       if (!isRecorded) {
-        const since = Date.now()
-        summary ??= { since, timer: unrefed(setTimeout(flush, minuteMs)) }
+        if (!summary) beginSummary(tally)
         return
       }
       const factor = tally.unrecorded
