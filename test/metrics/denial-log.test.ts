@@ -134,11 +134,23 @@ describe('denialLog', () => {
     ['are cyclic', () => cyclic, /circular/i],
     ['are long', () => 'x'.repeat(1_000_000), /fields are 1000002 characters long: 4000 at most/],
     ['throw', () => Promise.reject.call(undefined), /./],
+    ['reject', () => Promise.reject(new Error('gone')), /^fields has a promise/],
+    ['have a promise within', () => ({ a: [Promise.reject(1)] }), /^fields has a promise/],
+    ['resolve', async () => ({ plan: 'free' }), /^fields has a promise/],
     ['are no JSON', () => 1n, /BigInt/],
   ])('goes on where fields %s', async (_, fields, reason) => {
     const { records, ask } = denying({ fields })
     await ask(2)
     expect(records).toMatchObject([{ fieldsError: expect.stringMatching(reason) }])
+  })
+
+  it.each([
+    ['throws', () => Promise.reject.call(undefined)],
+    ['rejects', () => Promise.reject(new Error('gone'))],
+  ])('writes a record without the id of a trace where traceId %s', async (_, find) => {
+    const { records, ask } = denying({ traceId: Reflect.get({ find }, 'find') })
+    await ask(2)
+    expect(records).toMatchObject([{ traceId: undefined, fieldsError: expect.any(String) }])
   })
 
   it.each([

@@ -28,7 +28,7 @@ export interface DenialRecord {
   readonly factor: number
   /** What `fields` added, as JSON can carry it. */
   readonly fields?: unknown
-  /** Why there are no fields: what `fields` threw, or that they were too long. */
+  /** Why there are no fields, or no `traceId`: what the function threw, that it returned a promise, or that the fields were too long. */
   readonly fieldsError?: string
 }
 
@@ -52,9 +52,9 @@ export interface PolicyDenials {
 export interface DenialLogOptions<Request = unknown> {
   /** Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts no request. */
   sink: (record: DenialRecord | DenialSummary) => void
-  /** Adds what you know of the request: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
+  /** Adds what you know of the request at once, without promises: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
   fields?: (request: Request | undefined) => unknown
-  /** Finds the id of the trace of the request. @default none */
+  /** Finds the id of the trace of the request at once, without a promise. @default none */
   traceId?: (request: Request | undefined) => string | undefined
   /** Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer and fewer do. @default 5 */
   perSecond?: number
@@ -163,8 +163,9 @@ export function denialLog<Request = unknown>(
       retryAfterMs: waits ? decision.retryAfterMs : undefined,
       digest,
       answeredBy,
-      traceId: safely(() => traceId?.(request)),
+      traceId: undefined,
       factor,
+      ...(traceId && traced(() => traceId(request))),
       ...(fields && written(() => fields(request))),
     }
   }
@@ -206,22 +207,45 @@ function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
 
 /** What a function of the user's adds, as JSON has it: bounded, without cycles, and never an error of a request. */
 function written(find: () => unknown): Pick<DenialRecord, 'fields' | 'fieldsError'> {
+  let hasPromise = false
+  function withoutPromises(_: string, value: unknown): unknown {
+    if (!isPromise(value)) return value
+    hasPromise = true
+    leaveAlone(value)
+    return undefined
+  }
   try {
-    const text = JSON.stringify(find()) ?? 'null'
+    const text = JSON.stringify(find(), withoutPromises) ?? 'null'
+    if (hasPromise) return { fieldsError: 'fields has a promise: return what is known at once' }
     if (text.length <= maxFieldsLength) return { fields: JSON.parse(text) }
     return { fieldsError: `fields are ${text.length} characters long: ${maxFieldsLength} at most` }
   } catch (error) {
-    return { fieldsError: error instanceof Error ? error.message.slice(0, 200) : 'no Error' }
+    return { fieldsError: reasonOf(error) }
   }
 }
 
-function safely<T>(find: () => T): T | undefined {
+/** The id of a trace; a record without it is better than none. */
+function traced(find: () => unknown): Partial<Pick<DenialRecord, 'traceId' | 'fieldsError'>> {
   try {
-    return find()
-  } catch {
-    // A record without the id of a trace is better than none.
-    return undefined
+    const id = find()
+    if (typeof id === 'string') return { traceId: id }
+    if (!isPromise(id)) return {}
+    leaveAlone(id)
+    return { fieldsError: 'traceId returned a promise: return the id at once' }
+  } catch (error) {
+    return { fieldsError: reasonOf(error) }
   }
+}
+
+/** Has nobody wait for a promise: where it rejects, that is no error of the process. */
+function leaveAlone(promise: Promise<unknown>): void {
+  Promise.resolve(promise).catch(() => {
+    // The record says already that a promise cannot be used.
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : 'no Error'
 }
 
 function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {
