@@ -61,6 +61,19 @@ describe('the option observers', () => {
     warn.mockRestore()
   })
 
+  it.each(['open', 'closed'] as const)(
+    'blames no policy where the failure mode %s answers',
+    async (failureMode) => {
+      const told: DecisionEvent[] = []
+      const store = { apply: () => Promise.reject(new Error('gone')) }
+      const observers = [{ onDecision: (event: DecisionEvent) => void told.push(event) }]
+      const options = { failureMode, store, observers, onStoreError: () => undefined }
+      const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', ...options })
+      await limiter.consume('a')
+      expect(told).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
+    },
+  )
+
   it.each([
     [{ onDecision: vi.fn() }, /observers must be a list of observers/],
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],

@@ -66,6 +66,21 @@ describe('observers of a guard', () => {
     expect(decisions).toEqual([])
   })
 
+  it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
+    const { decisions, observers } = listening()
+    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const options = {
+      failureMode: 'closed',
+      store,
+      observers,
+      onStoreError: () => undefined,
+    } as const
+    const guard = guardOf({ name: 'api', limit: 1, window: '1m', ...options })
+    const { decision } = await guard.check(exchange())
+    expect(decision).toMatchObject({ allowed: false, policy: undefined, key: undefined })
+    expect(decisions).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
+  })
+
   it('may throw without hurting the request', async () => {
     const broken = {
       onSkip: () => {
