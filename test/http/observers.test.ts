@@ -52,12 +52,19 @@ describe('observers of a guard', () => {
       ({ origin: 'https://a.example', 'access-control-request-method': 'PUT' })[name],
   }
 
+  const keyless = { key: () => undefined, onMissingKey: 'skip' } as const
+  const allow = { ips: ['203.0.113.0/24'] }
+
   it.each([
     ['skip', { skip: () => true }, {}],
-    ['allow', { allow: { ips: ['203.0.113.0/24'] } }, {}],
+    ['allow', { allow }, {}],
+    ['allow', { key: () => 'a', allow: { keys: ['a'] } }, {}],
+    ['allow', { ...keyless, allow, block: { keys: ['bad'] } }, {}],
     ['preflight', { preflights: 'pass' }, preflight],
     ['route', { routes: { '/health': false } }, { path: '/health' }],
-    ['no-key', { key: () => undefined, onMissingKey: 'skip' }, {}],
+    ['no-key', keyless, {}],
+    ['no-key', { ...keyless, allow: { ips: ['10.0.0.0/8'] } }, {}],
+    ['no-key', { ...keyless, block: { keys: ['bad'] } }, {}],
   ] as const)('are told of a request that passes uncounted: %s', async (reason, options, view) => {
     const { decisions, skips, observers } = listening()
     const guard = guardOf({ limit: 1, window: '1m', observers, ...options })
