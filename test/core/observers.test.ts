@@ -79,6 +79,8 @@ describe('the option observers', () => {
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
     [[{}, {}], /observers\[0\] must be/],
     [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
+    [[{ onDecision: 5, onSkip: vi.fn() }], /observers\[0\]\.onDecision must be a function/],
+    [[{ onDecision: vi.fn(), onSkip: null }], /observers\[0\]\.onSkip must be a function/],
   ])('refuses %j', (observers, message) => {
     const options = { limit: 1, window: '1m', observers } as const
     expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)
