@@ -229,6 +229,16 @@ describe('topKeys', () => {
     expect([total('1m'), total('10m'), total('1h')]).toEqual([0, 0, 0])
   })
 
+  it('says how far counts may be off, also once requests have costs', async () => {
+    const metrics = collectMetrics()
+    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    for (let i = 0; i < 1_500; i += 1) await limiter.consume(`user-${i}`)
+    await limiter.consume('dear', { cost: 5 })
+    const [dear, next] = metrics.topKeys({ policy: 'api', by: 'cost', most: 100 })?.keys ?? []
+    expect(dear).toMatchObject({ count: 6, error: 1 })
+    expect(next).toMatchObject({ count: 2, error: 1 })
+  })
+
   it.each([
     [{ policy: 'api', by: 'name' }, /by must be/],
     [{ policy: 'api', window: '2m' }, /window must be/],
@@ -266,6 +276,12 @@ describe('metrics of queues and outbounds', () => {
   it('leave a queue out that does not say how full it is', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'away', depth: () => Promise.reject(new Error('gone')) })
+    metrics.onQueue({
+      queue: 'broken',
+      depth: () => {
+        throw new Error('gone')
+      },
+    })
     metrics.onQueue({ queue: 'hangs', depth: () => new Promise(() => undefined) })
     const page = scraped(metrics)
     await vi.advanceTimersByTimeAsync(1_000)
