@@ -52,13 +52,13 @@ describe('observers of a guard', () => {
       ({ origin: 'https://a.example', 'access-control-request-method': 'PUT' })[name],
   }
 
-  const keyless = { key: () => undefined, onMissingKey: 'skip' } as const
+  const keyless = { key: (): undefined => undefined, onMissingKey: 'skip' } as const
   const allow = { ips: ['203.0.113.0/24'] }
 
   it.each([
     ['skip', { skip: () => true }, {}],
     ['allow', { allow }, {}],
-    ['allow', { key: () => 'a', allow: { keys: ['a'] } }, {}],
+    ['allow', { key: (): string => 'a', allow: { keys: ['a'] } }, {}],
     ['allow', { ...keyless, allow, block: { keys: ['bad'] } }, {}],
     ['preflight', { preflights: 'pass' }, preflight],
     ['route', { routes: { '/health': false } }, { path: '/health' }],
