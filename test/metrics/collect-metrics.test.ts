@@ -128,6 +128,11 @@ describe('metrics of a limiter', () => {
     await limiter.block('a', '1m')
     await limiter.consume('a')
     expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(1)
+    const page = await scraped(metrics)
+    expect(page).toContain('sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty"} 1')
+    expect(page).not.toContain('sluice_used_ratio_count{policy="ban"}')
+    expect(page).not.toContain('sluice_hot_key_share{policy="ban"}')
+    expect(metrics.topKeys({ policy: 'ban', by: 'denied' })?.total).toBe(1)
   })
 
   it('call a policy without a name by its shape', async () => {
@@ -273,6 +278,16 @@ describe('metrics of queues and outbounds', () => {
     expect(await read('sluice_job_wait_seconds_count')).toBe(2)
   })
 
+  it('show what alerts wait for at 0 before it happens, so that its first event is an increase', async () => {
+    const metrics = collectMetrics()
+    metrics.onQueue({ queue: 'mail', depth: async () => ({ depth: 0, dead: 0, oldestMs: 0 }) })
+    expect(await seriesValue(metrics, 'sluice_jobs_total{queue="mail",event="dead"}')).toBe(0)
+    for (const metric of ['route', 'sluice_jobs_total', 'sluice_checks_total']) {
+      const series = `sluice_series_overflow_total{metric="${metric}"}`
+      expect(await seriesValue(metrics, series)).toBe(0)
+    }
+  })
+
   it('leave a queue out that does not say how full it is', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'away', depth: () => Promise.reject(new Error('gone')) })
@@ -285,7 +300,7 @@ describe('metrics of queues and outbounds', () => {
     metrics.onQueue({ queue: 'hangs', depth: () => new Promise(() => undefined) })
     const page = scraped(metrics)
     await vi.advanceTimersByTimeAsync(1_000)
-    expect(await page).not.toContain('sluice_queue_depth')
+    expect(await page).not.toContain('sluice_queue_depth{')
   })
 })
 

@@ -175,7 +175,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
       const by = oneOf(asked.by ?? 'asked', { option: 'by' }, ['asked', 'denied', 'cost'])
       const window = oneOf(asked.window ?? '1m', { option: 'window' }, ['1m', '10m', '1h'])
       const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
-      const found = policies.followed.get(asked.policy)?.top(by, window, most)
+      const found = policies.topKeysOf(asked.policy)?.top(by, window, most)
       return found && { ...found, scope: 'process', keys: found.keys.map(keyOf) }
     },
   }

@@ -41,6 +41,8 @@ export class WorkCounts {
 
   watchQueue(queue: WatchedQueue): void {
     this.#queues.set(queue.queue, queue)
+    // Prometheus sees an increase of a series only when it has seen the series before.
+    this.#table.of('sluice_jobs_total').slot(queue.queue, 'dead')
   }
 
   watchOutbound(outbound: WatchedOutbound): void {
