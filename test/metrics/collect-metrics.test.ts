@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createLimiter, digestOf, memoryStore } from '@sluice/core'
 import { collectMetrics, type Metrics, metricsPage } from '@sluice/metrics'
 import { createOutbound } from '@sluice/outbound'
@@ -162,6 +164,25 @@ describe('the bounds of metrics', () => {
     expect(
       await seriesValue(metrics, 'sluice_series_overflow_total{metric="sluice_jobs_total"}'),
     ).toBe(3_001)
+  })
+
+  it('let limiters go that nobody uses any more', async () => {
+    vi.useRealTimers()
+    setFlagsFromString('--expose-gc')
+    const collectGarbage: () => void = runInNewContext('gc')
+    const metrics = collectMetrics()
+    const kept = createLimiter({ name: 'kept', limit: 1, window: '1m', observers: [metrics] })
+    const refs = Array.from({ length: 20 }, () => {
+      const options = { name: 'tenant', limit: 1, window: '1m', observers: [metrics] } as const
+      return new WeakRef(createLimiter(options).store)
+    })
+    for (let i = 0; i < 5; i += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      collectGarbage()
+    }
+    expect(refs.filter((ref) => ref.deref() !== undefined)).toEqual([])
+    expect(kept.store).toBeDefined()
+    expect(await seriesValue(metrics, 'sluice_fallback_active')).toBe(0)
   })
 
   it('leave no identity in what is read', async () => {
