@@ -44,6 +44,10 @@ describe('an option that is wrong', () => {
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
     [{ onWait: 'log' }, "onWait must be a function, but is 'log'"],
     [{ observers: [{}] }, 'observers[0] must be one of the objects with onWait or onGiveUp'],
+    [
+      { observers: [{ onWait: 5, onGiveUp: () => undefined }] },
+      'observers[0] must be one of the objects with onWait or onGiveUp, which are functions',
+    ],
     [{ key: 'me' }, "key must be a function, but is 'me'"],
   ])('is refused when the client is made: %j', (options, message) => {
     expect(() => createFetch(options as ClientOptions)).toThrow(TypeError)

@@ -61,11 +61,26 @@ describe('the option observers', () => {
     warn.mockRestore()
   })
 
+  it.each(['open', 'closed'] as const)(
+    'blames no policy where the failure mode %s answers',
+    async (failureMode) => {
+      const told: DecisionEvent[] = []
+      const store = { apply: () => Promise.reject(new Error('gone')) }
+      const observers = [{ onDecision: (event: DecisionEvent) => void told.push(event) }]
+      const options = { failureMode, store, observers, onStoreError: () => undefined }
+      const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', ...options })
+      await limiter.consume('a')
+      expect(told).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
+    },
+  )
+
   it.each([
     [{ onDecision: vi.fn() }, /observers must be a list of observers/],
     [[undefined], /observers\[0\] must be an object with at least one of the methods onDecision/],
     [[{}, {}], /observers\[0\] must be/],
     [[{ onDecision: vi.fn() }, { onDecison: vi.fn() }], /observers\[1\] must be/],
+    [[{ onDecision: 5, onSkip: vi.fn() }], /observers\[0\]\.onDecision must be a function/],
+    [[{ onDecision: vi.fn(), onSkip: null }], /observers\[0\]\.onSkip must be a function/],
   ])('refuses %j', (observers, message) => {
     const options = { limit: 1, window: '1m', observers } as const
     expect(() => Reflect.apply(createLimiter, undefined, [options])).toThrow(message)

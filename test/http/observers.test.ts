@@ -52,18 +52,40 @@ describe('observers of a guard', () => {
       ({ origin: 'https://a.example', 'access-control-request-method': 'PUT' })[name],
   }
 
+  const keyless = { key: (): undefined => undefined, onMissingKey: 'skip' } as const
+  const allow = { ips: ['203.0.113.0/24'] }
+
   it.each([
     ['skip', { skip: () => true }, {}],
-    ['allow', { allow: { ips: ['203.0.113.0/24'] } }, {}],
+    ['allow', { allow }, {}],
+    ['allow', { key: (): string => 'a', allow: { keys: ['a'] } }, {}],
+    ['allow', { ...keyless, allow, block: { keys: ['bad'] } }, {}],
     ['preflight', { preflights: 'pass' }, preflight],
     ['route', { routes: { '/health': false } }, { path: '/health' }],
-    ['no-key', { key: () => undefined, onMissingKey: 'skip' }, {}],
+    ['no-key', keyless, {}],
+    ['no-key', { ...keyless, allow: { ips: ['10.0.0.0/8'] } }, {}],
+    ['no-key', { ...keyless, block: { keys: ['bad'] } }, {}],
   ] as const)('are told of a request that passes uncounted: %s', async (reason, options, view) => {
     const { decisions, skips, observers } = listening()
     const guard = guardOf({ limit: 1, window: '1m', observers, ...options })
     await guard.check(exchange(view))
     expect(skips).toMatchObject([{ reason, method: 'method' in view ? view.method : 'GET' }])
     expect(decisions).toEqual([])
+  })
+
+  it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
+    const { decisions, observers } = listening()
+    const store = { apply: () => Promise.reject(new Error('gone')) }
+    const options = {
+      failureMode: 'closed',
+      store,
+      observers,
+      onStoreError: () => undefined,
+    } as const
+    const guard = guardOf({ name: 'api', limit: 1, window: '1m', ...options })
+    const { decision } = await guard.check(exchange())
+    expect(decision).toMatchObject({ allowed: false, policy: undefined, key: undefined })
+    expect(decisions).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
   })
 
   it('may throw without hurting the request', async () => {

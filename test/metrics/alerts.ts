@@ -16,7 +16,8 @@ export interface Alert {
 
 const requests = (result: string) =>
   `sluice_requests_total{job="api",instance="a",result="${result}"}`
-const checks = (result: string) => `sluice_checks_total{job="api",policy="p",result="${result}"}`
+const checks = (result: string, policy = 'p') =>
+  `sluice_checks_total{job="api",policy="${policy}",result="${result}"}`
 const ratio = (le: string) => `sluice_used_ratio_bucket{job="api",policy="p",le="${le}"}`
 const limit = (instance: string) =>
   `sluice_policy_limit{job="api",instance="${instance}",policy="p"}`
@@ -36,14 +37,23 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'SluiceLimitWithoutEffect',
-    expr: '(sum by (job, policy) (increase(sluice_checks_total{result="denied"}[1d])) or 0 * sum by (job, policy) (increase(sluice_checks_total[1d]))) / sum by (job, policy) (increase(sluice_checks_total[1d])) < 0.001',
+    expr: '(sum by (job, policy) (increase(sluice_checks_total{result=~"denied|shadow_denied|fallback_denied"}[1d])) or 0 * sum by (job, policy) (increase(sluice_checks_total[1d]))) / sum by (job, policy) (increase(sluice_checks_total[1d])) < 0.001 unless on (job, policy) sluice_policy_info{algorithm="penalty"}',
     for: '1d',
     severity: 'info',
     summary:
       'Policy {{ $labels.policy }} of {{ $labels.job }} denies less than 0.1 % of its checks',
     at: '2d',
     firing: { [checks('allowed')]: '0+100x3000' },
-    silent: { [checks('allowed')]: '0+100x3000', [checks('denied')]: '0+1x3000' },
+    silent: {
+      [checks('allowed')]: '0+100x3000',
+      [checks('denied')]: '0+1x3000',
+      [checks('shadow_allowed', 'trial')]: '0+100x3000',
+      [checks('shadow_denied', 'trial')]: '0+1x3000',
+      [checks('fallback_allowed', 'away')]: '0+100x3000',
+      [checks('fallback_denied', 'away')]: '0+1x3000',
+      [checks('allowed', 'ban')]: '0+100x3000',
+      'sluice_policy_info{job="api",policy="ban",mode="enforce",algorithm="penalty"}': '1x3000',
+    },
   },
   {
     name: 'SluiceFallbackActive',
@@ -171,7 +181,7 @@ export const alerts: readonly Alert[] = [
     severity: 'info',
     summary: 'Labels of {{ $labels.metric }} find no room, and are counted as other',
     at: '30m',
-    firing: { 'sluice_series_overflow_total{job="api",metric="route"}': '0+5x40' },
+    firing: { 'sluice_series_overflow_total{job="api",metric="route"}': '0x10 1x40' },
     silent: { 'sluice_series_overflow_total{job="api",metric="route"}': '5x40' },
   },
   {

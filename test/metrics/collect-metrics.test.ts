@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createLimiter, digestOf, memoryStore } from '@sluice/core'
 import { collectMetrics, type Metrics, metricsPage } from '@sluice/metrics'
 import { createOutbound } from '@sluice/outbound'
@@ -128,6 +130,11 @@ describe('metrics of a limiter', () => {
     await limiter.block('a', '1m')
     await limiter.consume('a')
     expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(1)
+    const page = await scraped(metrics)
+    expect(page).toContain('sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty"} 1')
+    expect(page).not.toContain('sluice_used_ratio_count{policy="ban"}')
+    expect(page).not.toContain('sluice_hot_key_share{policy="ban"}')
+    expect(metrics.topKeys({ policy: 'ban', by: 'denied' })?.total).toBe(1)
   })
 
   it('call a policy without a name by its shape', async () => {
@@ -157,6 +164,25 @@ describe('the bounds of metrics', () => {
     expect(
       await seriesValue(metrics, 'sluice_series_overflow_total{metric="sluice_jobs_total"}'),
     ).toBe(3_001)
+  })
+
+  it('let limiters go that nobody uses any more', async () => {
+    vi.useRealTimers()
+    setFlagsFromString('--expose-gc')
+    const collectGarbage: () => void = runInNewContext('gc')
+    const metrics = collectMetrics()
+    const kept = createLimiter({ name: 'kept', limit: 1, window: '1m', observers: [metrics] })
+    const refs = Array.from({ length: 20 }, () => {
+      const options = { name: 'tenant', limit: 1, window: '1m', observers: [metrics] } as const
+      return new WeakRef(createLimiter(options).store)
+    })
+    for (let i = 0; i < 5; i += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      collectGarbage()
+    }
+    expect(refs.filter((ref) => ref.deref() !== undefined)).toEqual([])
+    expect(kept.store).toBeDefined()
+    expect(await seriesValue(metrics, 'sluice_fallback_active')).toBe(0)
   })
 
   it('leave no identity in what is read', async () => {
@@ -229,6 +255,16 @@ describe('topKeys', () => {
     expect([total('1m'), total('10m'), total('1h')]).toEqual([0, 0, 0])
   })
 
+  it('says how far counts may be off, also once requests have costs', async () => {
+    const metrics = collectMetrics()
+    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    for (let i = 0; i < 1_500; i += 1) await limiter.consume(`user-${i}`)
+    await limiter.consume('dear', { cost: 5 })
+    const [dear, next] = metrics.topKeys({ policy: 'api', by: 'cost', most: 100 })?.keys ?? []
+    expect(dear).toMatchObject({ count: 6, error: 1 })
+    expect(next).toMatchObject({ count: 2, error: 1 })
+  })
+
   it.each([
     [{ policy: 'api', by: 'name' }, /by must be/],
     [{ policy: 'api', window: '2m' }, /window must be/],
@@ -263,13 +299,29 @@ describe('metrics of queues and outbounds', () => {
     expect(await read('sluice_job_wait_seconds_count')).toBe(2)
   })
 
+  it('show what alerts wait for at 0 before it happens, so that its first event is an increase', async () => {
+    const metrics = collectMetrics()
+    metrics.onQueue({ queue: 'mail', depth: async () => ({ depth: 0, dead: 0, oldestMs: 0 }) })
+    expect(await seriesValue(metrics, 'sluice_jobs_total{queue="mail",event="dead"}')).toBe(0)
+    for (const metric of ['route', 'sluice_jobs_total', 'sluice_checks_total']) {
+      const series = `sluice_series_overflow_total{metric="${metric}"}`
+      expect(await seriesValue(metrics, series)).toBe(0)
+    }
+  })
+
   it('leave a queue out that does not say how full it is', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'away', depth: () => Promise.reject(new Error('gone')) })
+    metrics.onQueue({
+      queue: 'broken',
+      depth: () => {
+        throw new Error('gone')
+      },
+    })
     metrics.onQueue({ queue: 'hangs', depth: () => new Promise(() => undefined) })
     const page = scraped(metrics)
     await vi.advanceTimersByTimeAsync(1_000)
-    expect(await page).not.toContain('sluice_queue_depth')
+    expect(await page).not.toContain('sluice_queue_depth{')
   })
 })
 

@@ -56,8 +56,9 @@ describe('denialLog', () => {
     expect(JSON.stringify(records)).not.toContain('203.0.113.9')
   })
 
-  it('writes tens of records a second, whatever the flood, which stand for about all denials', async () => {
-    const { records, log } = logged()
+  it('writes tens of records a second, whatever the flood, which stand for all denials', async () => {
+    const perSecond = 5
+    const { records, log } = logged({ perSecond })
     const limiter = createLimiter({ name: 'api', limit: 0, window: '1m' })
     const decision = await limiter.consume('a')
     const [policy] = limiter.policies
@@ -66,15 +67,39 @@ describe('denialLog', () => {
     for (let i = 0; i < 500_000; i += 1) log.onDecision({ ...event, ...rest })
     expect(records.length).toBeLessThan(100)
     const stoodFor = records.reduce((sum, each) => sum + ('factor' in each ? each.factor : 0), 0)
-    expect(stoodFor / 500_000).toBeGreaterThan(0.8)
-    expect(stoodFor).toBeLessThanOrEqual(500_000)
 
     const before = records.length
     vi.advanceTimersByTime(60_000)
     expect(records.at(-1)).toMatchObject({
       type: 'denial-summary',
       forMs: 60_000,
-      policies: [{ policy: 'api', denials: 500_000, records: before }],
+      policies: [
+        {
+          policy: 'api',
+          denials: 500_000 - perSecond,
+          records: before - perSecond,
+          unrecorded: 500_000 - stoodFor,
+        },
+      ],
+    })
+  })
+
+  it('stands for each denial once, in a second and across seconds', async () => {
+    const { records, log, ask } = denying({ perSecond: 5 })
+    const factors = () =>
+      records.reduce((sum, each) => sum + ('factor' in each ? each.factor : 0), 0)
+    await ask(1 + 105)
+    expect(factors()).toBe(105)
+    await ask(7)
+    expect(factors()).toBe(105)
+    vi.advanceTimersByTime(1_000)
+    await ask(1)
+    expect(records.at(-1)).toMatchObject({ factor: 8 })
+    await ask(7)
+    log.flush()
+    expect(factors()).toBe(117)
+    expect(records.at(-1)).toMatchObject({
+      policies: [{ policy: 'api', denials: 115, unrecorded: 3 }],
     })
   })
 
@@ -88,6 +113,20 @@ describe('denialLog', () => {
     expect(records.map(({ type }) => type)).toEqual(['denial', 'denial', 'denial', 'denial'])
   })
 
+  it('sums up the denials of its time alone', async () => {
+    const { records, ask } = denying({ perSecond: 2 })
+    await ask(1 + 2)
+    vi.advanceTimersByTime(3_600_000)
+    await ask(1 + 2 + 12)
+    vi.advanceTimersByTime(60_000)
+    expect(records.at(-1)).toMatchObject({
+      type: 'denial-summary',
+      time: '2026-11-20T18:31:00.000Z',
+      forMs: 60_000,
+      policies: [{ denials: 12, records: 1, unrecorded: 2 }],
+    })
+  })
+
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic
 
@@ -95,11 +134,23 @@ describe('denialLog', () => {
     ['are cyclic', () => cyclic, /circular/i],
     ['are long', () => 'x'.repeat(1_000_000), /fields are 1000002 characters long: 4000 at most/],
     ['throw', () => Promise.reject.call(undefined), /./],
+    ['reject', () => Promise.reject(new Error('gone')), /^fields has a promise/],
+    ['have a promise within', () => ({ a: [Promise.reject(1)] }), /^fields has a promise/],
+    ['resolve', async () => ({ plan: 'free' }), /^fields has a promise/],
     ['are no JSON', () => 1n, /BigInt/],
   ])('goes on where fields %s', async (_, fields, reason) => {
     const { records, ask } = denying({ fields })
     await ask(2)
     expect(records).toMatchObject([{ fieldsError: expect.stringMatching(reason) }])
+  })
+
+  it.each([
+    ['throws', () => Promise.reject.call(undefined)],
+    ['rejects', () => Promise.reject(new Error('gone'))],
+  ])('writes a record without the id of a trace where traceId %s', async (_, find) => {
+    const { records, ask } = Reflect.apply(denying, undefined, [{ traceId: find }])
+    await ask(2)
+    expect(records).toMatchObject([{ traceId: undefined, fieldsError: expect.any(String) }])
   })
 
   it.each([

@@ -22,7 +22,12 @@ describe('openTelemetry() with the SDK', () => {
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
     const provider = new MeterProvider({ readers: [reader] })
     const metrics = collectMetrics()
-    openTelemetry(metrics, { meter: provider.getMeter('test') })
+    const meter = provider.getMeter('test')
+    openTelemetry(metrics, { meter })
+    openTelemetry(metrics, { meter })
+    expect(() => openTelemetry(collectMetrics(), { meter })).toThrow(
+      /meter: it reads other metrics/,
+    )
     const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [metrics] })
     for (let i = 0; i < 3; i += 1) await limiter.consume('canary')
     await provider.forceFlush()

@@ -1,7 +1,7 @@
 import { createLimiter } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { prometheus } from '@sluice/metrics/prometheus'
-import { Counter, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 
 async function denials() {
@@ -47,6 +47,29 @@ describe('prometheus() with prom-client 15', () => {
     expect(() => prometheus(collectMetrics(), { registry })).toThrow(
       /registry: it has a metric sluice_requests_total already/,
     )
+  })
+
+  it('registers again after the registry was cleared', async () => {
+    const registry = new Registry()
+    const metrics = await denials()
+    prometheus(metrics, { registry })
+    registry.clear()
+    prometheus(metrics, { registry })
+    expect(await registry.metrics()).toContain('sluice_policy_limit{policy="api"} 1\n')
+  })
+
+  it('adds up counters of a cluster, and takes the highest of its gauges', async () => {
+    const registry = new Registry()
+    prometheus(await denials(), { registry })
+    const page = await registry.getMetricsAsJSON()
+    const text = await AggregatorRegistry.aggregate([page, page]).metrics()
+    expect(text).toContain('sluice_checks_total{policy="api",result="denied"} 4\n')
+    expect(text).toContain('sluice_policy_limit{policy="api"} 1\n')
+    expect(text).toContain('sluice_fleet_instances 1\n')
+    const summed = page.filter(
+      ({ type, aggregator }) => String(type) === 'gauge' && aggregator === 'sum',
+    )
+    expect(summed.map(({ name }) => name)).toEqual(['sluice_keys_owed', 'sluice_outbound_waiting'])
   })
 
   it('refuses a registry that has one of the names', () => {

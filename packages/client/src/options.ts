@@ -123,13 +123,16 @@ function observersOf({ onWait, onGiveUp, observers }: ClientOptions): readonly C
     onWait: optionalFunction(onWait, 'onWait') ?? (() => undefined),
     onGiveUp: optionalFunction(onGiveUp, 'onGiveUp') ?? (() => undefined),
   }
-  const legal = 'the objects with onWait or onGiveUp'
+  const legal = 'the objects with onWait or onGiveUp, which are functions'
   return [shorthand, ...list(observers, { name: 'observers', legal, isLegal: isObserver }, [])]
 }
 
 function isObserver(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return false
-  return ['onWait', 'onGiveUp'].some((method) => typeof Reflect.get(item, method) === 'function')
+  const present = ['onWait', 'onGiveUp']
+    .map((method): unknown => Reflect.get(item, method))
+    .filter((found) => found !== undefined)
+  return present.length > 0 && present.every((found) => typeof found === 'function')
 }
 
 function isMethod(item: unknown): boolean {

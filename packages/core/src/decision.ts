@@ -51,10 +51,10 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
 
 /**
  * The place of the outcome that decides: of those that deny, the one with the longest wait; else
- * the one with the fewest units left. 0 where there are none.
+ * the one with the fewest units left. -1 where there are none.
  */
 export function bindingIndex(outcomes: readonly Outcome[]): number {
-  let binding = 0
+  let binding = outcomes.length === 0 ? -1 : 0
   for (const [index, outcome] of outcomes.entries()) {
     if (bindsMore(outcome, outcomes[binding])) binding = index
   }

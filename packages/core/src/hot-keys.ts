@@ -35,8 +35,11 @@ export class SpaceSaving {
     this.#errors = new Float64Array(size)
   }
 
-  /** @param by a number above 0 */
-  add(key: string, by = 1): void {
+  /**
+   * @param by a number above 0
+   * @param error how far `by` may lie above the true count, for a key that another sketch counted
+   */
+  add(key: string, by = 1, error = 0): void {
     this.#total += by
     const place = this.#places.get(key)
     if (place !== undefined) {
@@ -46,7 +49,7 @@ export class SpaceSaving {
     }
     const used = this.#keys.length
     if (used < this.#size) {
-      this.#put(used, key, by, 0)
+      this.#put(used, key, by, error)
       this.#rise(used)
       return
     }

@@ -175,7 +175,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
       const by = oneOf(asked.by ?? 'asked', { option: 'by' }, ['asked', 'denied', 'cost'])
       const window = oneOf(asked.window ?? '1m', { option: 'window' }, ['1m', '10m', '1h'])
       const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
-      const found = policies.followed.get(asked.policy)?.top(by, window, most)
+      const found = policies.topKeysOf(asked.policy)?.top(by, window, most)
       return found && { ...found, scope: 'process', keys: found.keys.map(keyOf) }
     },
   }
@@ -190,7 +190,9 @@ function shadowResult(
 /** What is read of stores. Where a process has several, the worst of them counts. */
 class StoreReadings {
   readonly #table: SeriesTable
-  readonly #health = new Map<object, () => StoreHealth>()
+  readonly #spaces = new Set<WeakRef<object>>()
+  /** Held by its space alone, so that the store of a limiter that nobody uses is let go. */
+  readonly #health = new WeakMap<object, () => StoreHealth>()
   #reconciled = 0
   #missed = 0
 
@@ -199,6 +201,7 @@ class StoreReadings {
   }
 
   watch({ space, storeHealth }: LimiterEvent): void {
+    if (!this.#health.has(space)) this.#spaces.add(new WeakRef(space))
     this.#health.set(space, storeHealth)
   }
 
@@ -220,7 +223,7 @@ class StoreReadings {
   }
 
   read(): void {
-    const all = [...this.#health.values()].map((health) => health())
+    const all = this.#healthOfAll()
     const states = all.map(({ breaker }) => ['closed', 'half-open', 'open'].indexOf(breaker))
     this.#set('sluice_breaker_state', Math.max(0, ...states))
     this.#set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
@@ -231,6 +234,17 @@ class StoreReadings {
     this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
     this.#set('sluice_deadlines_missed_total', this.#missed)
     this.#set('sluice_reconciled_units_total', this.#reconciled)
+  }
+
+  #healthOfAll(): readonly StoreHealth[] {
+    const all: StoreHealth[] = []
+    for (const ref of this.#spaces) {
+      const space = ref.deref()
+      const health = space && this.#health.get(space)
+      if (health) all.push(health())
+      else this.#spaces.delete(ref)
+    }
+    return all
   }
 
   #set(name: InstrumentName, value: number): void {

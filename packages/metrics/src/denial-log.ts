@@ -1,4 +1,11 @@
-import { type DecisionEvent, invalid, knownFields, notify, wholeNumber } from '@sluice/core'
+import {
+  type DecisionEvent,
+  invalid,
+  isPromise,
+  knownFields,
+  notify,
+  wholeNumber,
+} from '@sluice/core'
 
 /** One denied request, or so many like it. */
 export interface DenialRecord {
@@ -17,11 +24,11 @@ export interface DenialRecord {
   readonly digest: string | undefined
   readonly answeredBy: string
   readonly traceId: string | undefined
-  /** The record stands for so many denials: 1 until there are too many. */
+  /** Denials since the last record of this policy, with this one: 1 until there are too many. */
   readonly factor: number
   /** What `fields` added, as JSON can carry it. */
   readonly fields?: unknown
-  /** Why there are no fields: what `fields` threw, or that they were too long. */
+  /** Why there are no fields, or no `traceId`: what the function threw, that it returned a promise, or that the fields were too long. */
   readonly fieldsError?: string
 }
 
@@ -38,14 +45,16 @@ export interface PolicyDenials {
   readonly policy: string
   readonly denials: number
   readonly records: number
+  /** Denials since the last record: the factors of the records and these add up to `denials`. */
+  readonly unrecorded: number
 }
 
 export interface DenialLogOptions<Request = unknown> {
   /** Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts no request. */
   sink: (record: DenialRecord | DenialSummary) => void
-  /** Adds what you know of the request: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
+  /** Adds what you know of the request at once, without promises: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
   fields?: (request: Request | undefined) => unknown
-  /** Finds the id of the trace of the request. @default none */
+  /** Finds the id of the trace of the request at once, without a promise. @default none */
   traceId?: (request: Request | undefined) => string | undefined
   /** Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer and fewer do. @default 5 */
   perSecond?: number
@@ -70,11 +79,13 @@ interface Tally {
   inSecond: number
   denials: number
   records: number
+  /** Denials since the last record. */
+  unrecorded: number
 }
 
 /**
  * Writes one record for each denial, and bounds itself: of each policy the first `perSecond` denials of a second get a record. Then one in
- * 10 does, one in 100 once there are ten times as many, and so on, and the record says for how many it stands. Where denials had no record, a
+ * 10 does, one in 100 once there are ten times as many, and so on. Each record says for how many denials it stands. Where denials had no record, a
  * summary follows each minute.
  * @example
  * rateLimit({ limit: 100, window: '1m', observers: [denialLog({ sink: (record) => log.warn(record) })] })
@@ -103,9 +114,18 @@ export function denialLog<Request = unknown>(
     const name = tallies.has(policy) || tallies.size < maxPolicies ? policy : 'other'
     const known = tallies.get(name)
     if (known) return known
-    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0 }
+    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0, unrecorded: 0 }
     tallies.set(name, tally)
     return tally
+  }
+
+  /** Counts from this denial on: each one before it had its record. */
+  function beginSummary(first: Tally): void {
+    for (const tally of tallies.values()) {
+      tally.denials = tally === first ? 1 : 0
+      tally.records = 0
+    }
+    summary = { since: Date.now(), timer: unrefed(setTimeout(flush, minuteMs)) }
   }
 
   function flush(): void {
@@ -113,7 +133,12 @@ export function denialLog<Request = unknown>(
     clearTimeout(summary.timer)
     const policies = [...tallies]
       .filter(([, { denials, records }]) => denials > records)
-      .map(([policy, { denials, records }]) => ({ policy, denials, records }))
+      .map(([policy, { denials, records, unrecorded }]) => ({
+        policy,
+        denials,
+        records,
+        unrecorded,
+      }))
     const forMs = Math.max(0, Date.now() - summary.since)
     summary = undefined
     tallies.clear()
@@ -138,8 +163,9 @@ export function denialLog<Request = unknown>(
       retryAfterMs: waits ? decision.retryAfterMs : undefined,
       digest,
       answeredBy,
-      traceId: safely(() => traceId?.(request)),
+      traceId: undefined,
       factor,
+      ...(traceId && traced(() => traceId(request))),
       ...(fields && written(() => fields(request))),
     }
   }
@@ -148,53 +174,78 @@ export function denialLog<Request = unknown>(
     onDecision(event) {
       if (event.decision.allowed) return
       const tally = tallyOf(event.policy?.name ?? event.answeredBy)
-      const factor = factorOf(tally, perSecond, Date.now())
-      if (factor === 0) {
-        const since = Date.now()
-        summary ??= { since, timer: unrefed(setTimeout(flush, minuteMs)) }
+      const isRecorded = hasRecord(tally, perSecond, Date.now())
+      tally.denials += 1
+      tally.unrecorded += 1
+      if (!isRecorded) {
+        if (!summary) beginSummary(tally)
         return
       }
+      const factor = tally.unrecorded
       tally.records += 1
+      tally.unrecorded = 0
       notify(sink, recordOf(event, factor))
     },
     flush,
   }
 }
 
-/** For how many denials the next one stands: 0 where it gets no record. */
-function factorOf(tally: Tally, perSecond: number, nowMs: number): number {
+/** Whether the next denial gets a record. */
+function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   const second = Math.floor(nowMs / secondMs)
   if (tally.secondAt !== second) {
     tally.secondAt = second
     tally.inSecond = 0
   }
-  tally.denials += 1
   tally.inSecond += 1
   const over = tally.inSecond - perSecond
-  if (over <= 0) return 1
+  if (over <= 0) return true
   // One in 10 up to 100 more, one in 100 up to 1,000 more, and so on.
-  const factor = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
-  return over % factor === 0 ? factor : 0
+  const step = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
+  return over % step === 0
 }
 
 /** What a function of the user's adds, as JSON has it: bounded, without cycles, and never an error of a request. */
 function written(find: () => unknown): Pick<DenialRecord, 'fields' | 'fieldsError'> {
+  let hasPromise = false
+  function withoutPromises(_: string, value: unknown): unknown {
+    if (!isPromise(value)) return value
+    hasPromise = true
+    leaveAlone(value)
+    return undefined
+  }
   try {
-    const text = JSON.stringify(find()) ?? 'null'
+    const text = JSON.stringify(find(), withoutPromises) ?? 'null'
+    if (hasPromise) return { fieldsError: 'fields has a promise: return what is known at once' }
     if (text.length <= maxFieldsLength) return { fields: JSON.parse(text) }
     return { fieldsError: `fields are ${text.length} characters long: ${maxFieldsLength} at most` }
   } catch (error) {
-    return { fieldsError: error instanceof Error ? error.message.slice(0, 200) : 'no Error' }
+    return { fieldsError: reasonOf(error) }
   }
 }
 
-function safely<T>(find: () => T): T | undefined {
+/** The id of a trace; a record without it is better than none. */
+function traced(find: () => unknown): Partial<Pick<DenialRecord, 'traceId' | 'fieldsError'>> {
   try {
-    return find()
-  } catch {
-    // A record without the id of a trace is better than none.
-    return undefined
+    const id = find()
+    if (typeof id === 'string') return { traceId: id }
+    if (!isPromise(id)) return {}
+    leaveAlone(id)
+    return { fieldsError: 'traceId returned a promise: return the id at once' }
+  } catch (error) {
+    return { fieldsError: reasonOf(error) }
   }
+}
+
+/** Has nobody wait for a promise: where it rejects, that is no error of the process. */
+function leaveAlone(promise: Promise<unknown>): void {
+  Promise.resolve(promise).catch(() => {
+    // The record says already that a promise cannot be used.
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : 'no Error'
 }
 
 function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {

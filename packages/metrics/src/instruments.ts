@@ -6,6 +6,8 @@ export interface Instrument {
   readonly labels: readonly string[]
   /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[]
+  /** How the values of several processes of a cluster become one. @default 'max' of a gauge, else 'sum' */
+  readonly aggregator?: 'sum'
   /** What it tells, in one sentence. */
   readonly help: string
 }
@@ -161,6 +163,7 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     kind: 'gauge',
     unit: '{key}',
     labels: [],
+    aggregator: 'sum',
     help: 'Keys of which the store has to be told what was admitted without it',
   },
   sluice_clock_skew_seconds: {
@@ -242,6 +245,7 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     kind: 'gauge',
     unit: '{call}',
     labels: ['outbound'],
+    aggregator: 'sum',
     help: 'Calls that wait for the quota of a third party in this process',
   },
   sluice_client_wait_seconds: {

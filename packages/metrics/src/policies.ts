@@ -14,7 +14,8 @@ interface PolicyCount {
   readonly results: Partial<Record<CheckResult, number>>
   /** Slots of `denials` by route. */
   readonly denials: Map<string, number>
-  readonly usedRatio: number
+  /** `undefined` for a penalty: its strikes say nothing of near misses. */
+  readonly usedRatio: number | undefined
   readonly topKeys: TopKeys | undefined
 }
 
@@ -83,16 +84,24 @@ export class PolicyCounts {
     }
   }
 
-  /** Of the policies whose keys are followed, by their labels. */
+  /** The keys of a policy, where they are followed. */
+  topKeysOf(label: string): TopKeys | undefined {
+    return this.#byLabel.get(label)?.topKeys
+  }
+
+  /** The keys of the policies that limit requests, by their labels. A penalty counts strikes. */
   get followed(): ReadonlyMap<string, TopKeys> {
     const followed = new Map<string, TopKeys>()
-    for (const [label, { topKeys }] of this.#byLabel) if (topKeys) followed.set(label, topKeys)
+    for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
+      if (topKeys && !isPenalty) followed.set(label, topKeys)
+    }
     return followed
   }
 
-  #noteUse(count: PolicyCount, { limit, remaining }: Outcome): void {
-    if (remaining === undefined || limit === 0 || limit === Number.POSITIVE_INFINITY) return
-    this.#usedRatio.observe(count.usedRatio, (limit - remaining) / limit)
+  #noteUse({ usedRatio }: PolicyCount, { limit, remaining }: Outcome): void {
+    if (usedRatio === undefined || remaining === undefined) return
+    if (limit === 0 || limit === Number.POSITIVE_INFINITY) return
+    this.#usedRatio.observe(usedRatio, (limit - remaining) / limit)
   }
 
   #resultSlot(count: PolicyCount, result: CheckResult): number {
@@ -114,12 +123,13 @@ export class PolicyCounts {
 
   #begin(policy: Policy, label: string): PolicyCount {
     const isFollowed = this.#byLabel.size < maxFollowed
+    const isPenalty = algorithmOf(policy).counts === 'strikes'
     const count = {
       label,
-      isPenalty: algorithmOf(policy).counts === 'strikes',
+      isPenalty,
       results: {},
       denials: new Map<string, number>(),
-      usedRatio: this.#usedRatio.slot(label),
+      usedRatio: isPenalty ? undefined : this.#usedRatio.slot(label),
       topKeys: isFollowed ? new TopKeys() : undefined,
     }
     if (!isFollowed) return count

@@ -134,6 +134,10 @@ export class SeriesTable {
       overflow.add(overflow.slot(name))
     }
     this.#series = new Map(instrumentNames.map((name) => [name, new Series(name, note)]))
+    // Prometheus sees an increase of a series only when it has seen the series before.
+    const overflow = this.of('sluice_series_overflow_total')
+    const bounded = instrumentNames.filter((name) => instruments[name].labels.length > 0)
+    for (const name of ['route', ...bounded]) overflow.slot(name)
   }
 
   of(name: InstrumentName): Series {

@@ -64,9 +64,9 @@ class RollingSketch {
     this.#minutes = from.#minutes
     this.#blocks = from.#blocks
     this.#closed = from.#closed
-    for (const { key, count } of from.#sketch.top(counters).keys) {
+    for (const { key, count, error } of from.#sketch.top(counters).keys) {
       const before = key === last ? count - 1 : count
-      if (before > 0) this.#sketch.add(key, before)
+      if (before > 0) this.#sketch.add(key, before, error)
     }
   }
 

@@ -41,6 +41,8 @@ export class WorkCounts {
 
   watchQueue(queue: WatchedQueue): void {
     this.#queues.set(queue.queue, queue)
+    // Prometheus sees an increase of a series only when it has seen the series before.
+    this.#table.of('sluice_jobs_total').slot(queue.queue, 'dead')
   }
 
   watchOutbound(outbound: WatchedOutbound): void {
@@ -74,7 +76,7 @@ export class WorkCounts {
       waiting.set(waiting.slot(outbound), calls)
     }
     const asked = [...this.#queues.values()].map(async (queue) => {
-      const found = await inTime(queue.depth())
+      const found = await inTime(() => queue.depth())
       return { name: queue.queue, found }
     })
     const answers = await Promise.all(asked)
@@ -125,13 +127,13 @@ function answerClass(answer: number | string | undefined): string {
   return answer >= 100 && answer <= 599 ? `${Math.floor(answer / 100)}xx` : 'unknown'
 }
 
-async function inTime<T>(answer: Promise<T>): Promise<T | undefined> {
+async function inTime<T>(ask: () => Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), depthDeadlineMs)
   })
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([ask(), late])
   } catch {
     // A queue whose broker is away has no depth; its own observers are told why.
     return undefined

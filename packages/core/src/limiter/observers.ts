@@ -30,7 +30,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly checks: readonly Check[]
   /**
    * The policy that denies for the longest; where none denies, the one with the fewest units left;
-   * `undefined` where none was asked.
+   * `undefined` where none was asked, and where the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
   /**
@@ -181,13 +181,23 @@ export function checkObserverList(observers: unknown, methods: readonly string[]
   if (!Array.isArray(observers)) {
     throw invalid({ option: 'observers' }, observers, 'a list of observers, such as [metrics]')
   }
-  for (const [index, observer] of observers.entries()) {
-    const isObserver =
-      typeof observer === 'object' &&
-      observer !== null &&
-      methods.some((method) => typeof Reflect.get(observer, method) === 'function')
-    if (isObserver) continue
+  for (const [index, observer] of observers.entries()) checkListed(observer, index, methods)
+}
+
+function checkListed(observer: unknown, index: number, methods: readonly string[]): void {
+  const option = `observers[${index}]`
+  const isObject = typeof observer === 'object' && observer !== null
+  const present = isObject
+    ? methods.filter((method) => Reflect.get(observer, method) !== undefined)
+    : []
+  if (!isObject || present.length === 0) {
     const legal = `an object with at least one of the methods ${methods.join(', ')}`
-    throw invalid({ option: `observers[${index}]` }, observer, legal)
+    throw invalid({ option }, observer, legal)
+  }
+  for (const method of present) {
+    const found: unknown = Reflect.get(observer, method)
+    if (typeof found !== 'function') {
+      throw invalid({ option: `${option}.${method}` }, found, 'a function')
+    }
   }
 }

@@ -25,6 +25,16 @@ export interface Asking<Native> {
   readonly access?: Access
 }
 
+/**
+ * The checks of a request. `deny`: the request has no key, and is to be refused. `block` and `allow`: a list says so. An empty list: the request
+ * has no key, and passes uncounted.
+ */
+export type FoundChecks<Native extends object> =
+  | readonly PolicyCheck<Native>[]
+  | 'deny'
+  | 'block'
+  | 'allow'
+
 /** So many requests without a key, and none with one, are no coincidence. */
 const requestsWithoutKey = 3
 
@@ -69,14 +79,11 @@ export class RequestChecks<Native extends object> {
     )
   }
 
-  /**
-   * `deny`: the request cannot be counted, and is to be refused; `block`: a list says so. No
-   * checks: there is nothing to count.
-   */
+  /** Finds the checks of a request, or why it has none. */
   of(
     { native, request, scope }: Asking<Native>,
     access: Access = 'unlisted',
-  ): MaybePromise<readonly PolicyCheck<Native>[] | 'deny' | 'block'> {
+  ): MaybePromise<FoundChecks<Native>> {
     const asking = { native, request, scope, access }
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
@@ -86,7 +93,7 @@ export class RequestChecks<Native extends object> {
     const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
     return andThen(keys, (found) => {
       const access = this.#accessOf(found, asking)
-      if (access !== 'unlisted') return access === 'block' ? access : []
+      if (access !== 'unlisted') return access
       if (found.includes('deny')) return 'deny'
       const policies = this.#setup.policies.filter(
         (bound) => this.#keyOf(bound, found) !== undefined,
@@ -99,14 +106,11 @@ export class RequestChecks<Native extends object> {
     return this.#setup.lists?.ofKeys(keys, access) ?? access
   }
 
-  #fixedChecks(
-    key: KeyOrMode,
-    asking: Asking<Native>,
-  ): readonly PolicyCheck<Native>[] | 'deny' | 'block' {
+  #fixedChecks(key: KeyOrMode, asking: Asking<Native>): FoundChecks<Native> {
     const { scope: place } = asking
     if (this.#setup.lists) {
       const access = this.#accessOf([key], asking)
-      if (access !== 'unlisted') return access === 'block' ? access : []
+      if (access !== 'unlisted') return access
     }
     if (typeof key === 'string') return key === 'deny' ? key : []
     return this.#setup.policies.map((bound) => {

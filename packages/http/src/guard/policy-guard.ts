@@ -91,10 +91,10 @@ function firstStage<Native extends object, Handler>(
   let decided: DecideStage<Native, Handler>
   if (observation.isObserved) decided = decideTimed(observation, setup, respond)
   else decided = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
-  const uncounted = lists ? leave : observation.skipping('no-key', pass)
   const checks = findChecks(requestChecks, {
     forbid,
-    leave: uncounted,
+    leave,
+    passKeyless: observation.skipping('no-key', pass),
     respond: refuse,
     next: decided,
   })

@@ -6,7 +6,7 @@ import { type Decided, hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
 import type { PolicyCheck } from './bound-policy.ts'
-import type { RequestChecks } from './checks.ts'
+import type { FoundChecks, RequestChecks } from './checks.ts'
 import type { Observation } from './observation.ts'
 import type { Passage } from './passage.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
@@ -98,6 +98,7 @@ export function shedSome<Native extends object, Handler>(
 interface CheckStages<Native extends object, Handler> {
   readonly forbid: Stage<Native, Handler>
   readonly leave: Stage<Native, Handler>
+  readonly passKeyless: Stage<Native, Handler>
   readonly respond: RespondStage<Native, Handler>
   readonly next: DecideStage<Native, Handler>
 }
@@ -105,15 +106,16 @@ interface CheckStages<Native extends object, Handler> {
 /** Finds the checks of a request: who is counted, for how much, up to which limit. */
 export function findChecks<Native extends object, Handler>(
   requestChecks: RequestChecks<Native>,
-  { forbid, leave, respond, next }: CheckStages<Native, Handler>,
+  { forbid, leave, passKeyless, respond, next }: CheckStages<Native, Handler>,
 ): CheckStage<Native, Handler> {
   function goOn(
     context: RequestContext<Native>,
-    found: readonly PolicyCheck<Native>[] | 'deny' | 'block',
+    found: FoundChecks<Native>,
   ): MaybePromise<Passage<Handler>> {
     if (found === 'block') return forbid(context)
     if (found === 'deny') return respond({ context, decision: deniedWithoutKey, checks: [] })
-    return found.length === 0 ? leave(context) : next(context, found)
+    if (found === 'allow') return leave(context)
+    return found.length === 0 ? passKeyless(context) : next(context, found)
   }
 
   return (context, access) => {

@@ -1,5 +1,5 @@
 import type { Meter, Observable, ObservableResult } from '@opentelemetry/api'
-import { invalid, knownFields } from '@sluice/core'
+import { invalid, knownFields, SluiceError } from '@sluice/core'
 import type { Metrics } from '../collect-metrics.ts'
 import {
   type Instrument,
@@ -14,9 +14,12 @@ export interface OpenTelemetryOptions {
   meter: Meter
 }
 
+/** By the meter that reads them: the same metrics twice are fine, and are read once. */
+const metered = new WeakMap<Meter, Pick<Metrics, 'read' | 'tap'>>()
+
 /**
  * Has a meter of OpenTelemetry read the metrics. Counters and gauges are read when they are exported; histograms are fed as things happen.
- * @throws SluiceError when the meter is none
+ * @throws SluiceError when the meter is none, or reads other metrics already
  */
 export function openTelemetry(
   metrics: Pick<Metrics, 'read' | 'tap'>,
@@ -27,6 +30,15 @@ export function openTelemetry(
   if (typeof meter?.createObservableCounter !== 'function') {
     throw invalid({ option: 'meter' }, meter, "a meter, such as metrics.getMeter('my-api')")
   }
+  const known = metered.get(meter)
+  if (known === metrics) return
+  if (known) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'meter: it reads other metrics already; call openTelemetry() once for each meter',
+    )
+  }
+  metered.set(meter, metrics)
   const observed = new Map<InstrumentName, Observable>()
   for (const name of instrumentNames) {
     if (instruments[name].kind === 'histogram') feed(metrics, name, meter)

@@ -40,9 +40,9 @@ export function prometheus(metrics: Pick<Metrics, 'read'>, options: PrometheusOp
       'a Registry of prom-client 15 or @prometheus-io/client',
     )
   }
-  if (registered.get(registry) === metrics) return
   const taken = instrumentNames.find((name) => registry.getSingleMetric(name) !== undefined)
   if (taken) {
+    if (registered.get(registry) === metrics) return
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       `registry: it has a metric ${taken} already, from other metrics; call prometheus() once for each registry`,
@@ -79,7 +79,7 @@ class ReadMetric {
   readonly name: InstrumentName
   readonly help: string
   readonly type: Instrument['kind']
-  readonly aggregator = 'sum'
+  readonly aggregator: 'sum' | 'max'
   readonly #instrument: Instrument
   readonly #read: () => Promise<readonly Family[]>
 
@@ -88,6 +88,7 @@ class ReadMetric {
     this.name = name
     this.help = instrument.help
     this.type = instrument.kind
+    this.aggregator = instrument.aggregator ?? (instrument.kind === 'gauge' ? 'max' : 'sum')
     this.#instrument = instrument
     this.#read = read
   }
