@@ -3,7 +3,7 @@
 -- KEYS     the keys of all requests, one after the other
 -- ARGV[1]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[2]  the call: 'c<number>;<ttl margin ms>;<u32 from which incarnations are counted>;<1 for the server's clock>'
--- ARGV[3]  the requests as JSON, which src/general-call.ts writes:
+-- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
 --   { policies: [{ algorithm, limit, window, capacity, resolution, ttl, aligned, is_short, count_denied, block_for?, block_factor?, block_most? }],
 --     groups: [{ op, shape, rows, costs?, receipts? }] }
 --   shape      the policies of each request of the group, numbers from 1

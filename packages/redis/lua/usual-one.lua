@@ -1,6 +1,6 @@
 -- Decides a call whose requests consume by one policy. A module of usual/ decides keys in a usual state, and usual/unusual.lua all others.
 --
--- src/scripts.ts puts the module in the place of `-- DECIDE`, since a function would cost time in every call. It is given key, units, limit,
+-- src/scripts/scripts.ts puts the module in the place of `-- DECIDE`, since a function would cost time in every call. It is given key, units, limit,
 -- window, third, fourth and now. It sets x and y of the report (names.lua), or leaves x nil where the state is not usual; denied; and what
 -- usual/write.lua writes.
 --

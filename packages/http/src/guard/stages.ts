@@ -13,9 +13,9 @@ import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
 import type { FreeRetries } from './retries.ts'
 import type { GuardSetup } from './setup.ts'
 
-// A guard is a chain of stages, put together once: bypass, access, shed, checks, decide, respond.
-// Each stage answers a request, or hands it to the next one. A stage that no option asks for is
-// left out.
+// A guard is a chain of stages, put together once: preflights, skip, lists, shed, checks,
+// decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
+// for is left out.
 
 /** Decides on one request. */
 export type Stage<Native extends object, Handler> = (

@@ -9,7 +9,10 @@ import { type Row, repeatsKeys } from './row.ts'
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
-  /** Echoed by the script, so that a reply can be told from one to another call. */
+  /**
+   * Echoed by the script, so that a reply can be told from one to another call. A request alone has
+   * no echo.
+   */
   readonly number: number
   /** u32 from which the incarnations of the call are counted. */
   readonly incarnation: number
