@@ -36,6 +36,9 @@ interface Started {
   stop(): Promise<void>
 }
 
+/** Longer than the default, which a machine may miss that runs tests. */
+const deadlineMs = 15_000
+
 function driver(name: string, start: () => Promise<Started>): BrokerDriver {
   let started: Started | undefined
   let count = 0
@@ -50,9 +53,9 @@ function driver(name: string, start: () => Promise<Started>): BrokerDriver {
     },
     make(limits) {
       count += 1
-      return bullmqBroker({ ...place(), name: `queue-${count}`, ...limits })
+      return bullmqBroker({ ...place(), name: `queue-${count}`, deadlineMs, ...limits })
     },
-    twin: (broker) => bullmqBroker({ ...place(), name: broker.name }),
+    twin: (broker) => bullmqBroker({ ...place(), name: broker.name, deadlineMs }),
   }
 }
 
