@@ -49,6 +49,12 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     globalSetup: ['support/global-setup.ts'],
+    // Machines that run tests stand still for seconds now and then. Only what came too late is tried again, and the report
+    // says so (`retry x1`); what is wrong fails at once.
+    retry: {
+      count: 2,
+      condition: /did not answer within \d+ ms|^not within \d+ ms|timed out in \d+ms/,
+    },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [...projectsOf(tests), ...projectsOf(proofs)],
