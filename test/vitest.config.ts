@@ -10,38 +10,53 @@ const alone = [
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
+const aloneInProofs = [...alone, 'queue/proofs/*.proof.ts']
 
-/** `npm test` runs the project `tests`, and then `tests-alone`. A file `*.scaled.test.ts` is short there. */
-const tests = { name: 'tests', scale: 'short', include: ['**/*.test.ts'], alone }
+/** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
+const apart = [
+  'client/**/*.test.ts',
+  'adapters/mistakes.test.ts',
+  'core/{limiter,short-windows}.test.ts',
+]
 
-/** `npm run test:proofs` runs the proofs, and the files `*.scaled.test.ts` at full size. */
-const proofs = {
-  name: 'proofs',
-  scale: 'proof',
-  include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
-  alone: [...alone, 'queue/proofs/*.proof.ts'],
+function project(
+  name: string,
+  scale: 'short' | 'proof',
+  test: { include: string[]; exclude?: string[]; isolate?: boolean; alone?: boolean },
+) {
+  const { include, exclude = [], isolate = true, alone = false } = test
+  return {
+    extends: true as const,
+    test: {
+      name,
+      env: { TEST_SCALE: scale },
+      include,
+      exclude: [...configDefaults.exclude, ...exclude],
+      isolate,
+      maxWorkers: alone ? 1 : 2,
+      sequence: { groupOrder: alone ? 1 : 0 },
+    },
+  }
 }
 
-function projectsOf({ name, scale, include, alone }: typeof tests) {
-  const env = { TEST_SCALE: scale }
-  const exclude = [...configDefaults.exclude, ...alone]
-  return [
-    {
-      extends: true as const,
-      test: { name, env, include, exclude, maxWorkers: 2, sequence: { groupOrder: 0 } },
-    },
-    {
-      extends: true as const,
-      test: {
-        name: `${name}-alone`,
-        env,
-        include: alone,
-        maxWorkers: 1,
-        sequence: { groupOrder: 1 },
-      },
-    },
-  ]
-}
+/**
+ * `npm test` runs the projects whose names begin with `tests`, where a file `*.scaled.test.ts` is short. Most files share a process:
+ * to load the packages for each of them would take a third of the time. `npm run test:proofs` runs the others.
+ */
+const projects = [
+  project('tests', 'short', {
+    include: ['**/*.test.ts'],
+    exclude: [...alone, ...apart],
+    isolate: false,
+  }),
+  project('tests-apart', 'short', { include: apart }),
+  project('tests-alone', 'short', { include: alone, alone: true }),
+  project('proofs', 'proof', {
+    include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
+    exclude: aloneInProofs,
+  }),
+  project('proofs-alone', 'proof', { include: aloneInProofs, alone: true }),
+]
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -57,6 +72,6 @@ export default defineConfig({
     },
     testTimeout: 20_000,
     hookTimeout: 60_000,
-    projects: [...projectsOf(tests), ...projectsOf(proofs)],
+    projects,
   },
 })
