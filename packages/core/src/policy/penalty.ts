@@ -31,8 +31,8 @@ export interface AutomaticPenalty extends NamedPenalty {
   for: Duration
   /**
    * Factor by which each further block is longer: a number ≥ 1, fractions of a ms are dropped. A
-   * key without denials for as long as its last block, and for `within` at least, starts from the
-   * beginning.
+   * key that is not blocked again within the duration of its last block, or within `within` if that
+   * is longer, starts from the beginning.
    * @default 2
    */
   factor?: number
