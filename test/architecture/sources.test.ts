@@ -14,7 +14,7 @@ describe('source files', () => {
     expect(long).toEqual([])
   })
 
-  it.each(['queue', 'client', 'outbound', 'http', 'express', 'fastify', 'koa'])(
+  it.each(['headers', 'queue', 'client', 'outbound', 'http', 'express', 'fastify', 'koa'])(
     'open no docstring with a clause: %s',
     (name) => {
       const opening = /\/\*\*\s+(\* )?(What|Whether|Who|Whose|Where|When|Which|How|Those|Also)\b.*/g

@@ -2,7 +2,9 @@ import { type ParsedPolicy, parseHeaders } from '@sluice/headers'
 import type { Call } from './call.ts'
 import { type Patience, peekJson, serverNowMs } from './response.ts'
 
-/** The answer to a call that was not sent: the server has said to stay away for longer than the caller would wait. */
+/**
+ * Makes the answer to a call that is not sent: the server's wait is longer than the caller accepts.
+ */
 export function heldBack(waitMs: number): Response {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000))
   const problem = {
@@ -18,10 +20,10 @@ export function heldBack(waitMs: number): Response {
   })
 }
 
-/** Statuses that may be different next time only where the answer says when. */
+/** Statuses that are retried only if the answer tells a wait. */
 const retriedWhenTold: ReadonlySet<number> = new Set([403, 409, 413])
 
-/** True if an answer suggests to send the request again. */
+/** Tells whether an answer suggests to send the request again. */
 export function isRetried(
   status: number,
   toldMs: number | undefined,
@@ -30,7 +32,10 @@ export function isRetried(
   return statuses.has(status) || (toldMs !== undefined && retriedWhenTold.has(status))
 }
 
-/** True if a refusal is about the client or the route, not about one request, so that other calls wait as well. */
+/**
+ * Tells whether a refusal concerns the client or the route, not one request. Then other calls wait
+ * too.
+ */
 export function isShared(status: number): boolean {
   return status === 403 || status === 429 || status === 503
 }
@@ -42,16 +47,16 @@ export interface Answer {
   readonly toldMs: number | undefined
   /** True if the wait is a reset, and no Retry-After. */
   readonly isReset: boolean
-  /** The names of the policies that have refused the request, as far as that is told. */
+  /** Names of the policies that refused the request, as far as the answer tells them. */
   readonly violated: readonly string[]
   /** True if the body may say which policies have refused. */
   readonly hasDetails: boolean
 }
 
 interface NamedPolicy extends ParsedPolicy {
-  /** Tells it from all others: with its partition, where it is one of several. */
+  /** Unique name: with the partition, if the policy has one. */
   readonly name: string
-  /** As documents call it. */
+  /** Name without the partition, as problem documents use it. */
   readonly plainName: string
 }
 
@@ -74,7 +79,7 @@ export function readAnswer(response: Response, call: Call): Answer {
   }
 }
 
-/** The answer with what a problem document says in `violated-policies`. The body stays unread. */
+/** Adds the `violated-policies` of a problem document to an answer. The body stays unread. */
 export async function withDetails(
   answer: Answer,
   response: Response,
@@ -88,18 +93,27 @@ export async function withDetails(
   return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
 }
 
-/** GitHub refuses with 403, too. Where more than the legacy fields are sent, a 403 says "forbidden" and nothing else. */
+/**
+ * Tells whether a 403 may be a limit of GitHub's. A 403 with more than the legacy fields means
+ * "forbidden".
+ */
 function isGitHubs({ status, headers }: Response): boolean {
   return status === 403 && !headers.has('RateLimit') && !headers.has('RateLimit-Remaining')
 }
 
-/** A stored answer tells of other calls (draft-11 §7.3), and one after a redirect to another origin of that one's limits. */
+/**
+ * Tells whether the limits of an answer concern this call. A stored answer tells of other calls
+ * (draft-11 §7.3); an answer from another origin tells of that origin's limits.
+ */
 function isOfCall({ headers, url }: Response, call: Call): boolean {
   if (Number(headers.get('Age')) > 0) return false
   return !URL.canParse(url) || new URL(url).origin === call.url.origin
 }
 
-/** Dialects without names have one policy at a time, told by its size. */
+/**
+ * Names a policy. Dialects without names have one policy at a time, so its limit and window name
+ * it.
+ */
 function named(policy: ParsedPolicy): NamedPolicy {
   const { pk, limit, windowMs } = policy
   const plainName = policy.name ?? `${limit}/${windowMs}`

@@ -1,18 +1,26 @@
 import type { Settings } from './options.ts'
 
-/** The wait after the `failures`-th failure in a row where nothing is told: full jitter, from nothing to the whole of it. */
+/**
+ * Wait (ms) after the `failures`-th failure in a row, if the server tells none. With full jitter:
+ * from 0 to the whole backoff.
+ */
 export function backoffMs(failures: number, settings: Settings): number {
   return Math.random() * Math.min(settings.maxBackoffMs, settings.backoffMs * doubled(failures))
 }
 
-/** Jitter (ms) on a wait that the server told, so that clients that were told the same do not return together. */
+/**
+ * Jitter (ms) on a wait that the server told. It keeps clients with the same wait from returning
+ * together.
+ */
 export function jitterMs(toldMs: number, refusals: number, settings: Settings): number {
   const spanMs = Math.max(settings.jitterMs, toldMs / 10) * doubled(refusals)
   const roomMs = Math.max(0, settings.maxWaitMs - toldMs)
   return Math.random() * Math.min(settings.maxBackoffMs, spanMs, roomMs)
 }
 
-/** 1 the first time, then 2, 4 and so on, never so much that a product with 0 is none. */
+/**
+ * Returns 1 the first time, then 2, 4 and so on. It stays finite, so that a product with 0 is 0.
+ */
 function doubled(times: number): number {
   return 2 ** Math.min(times - 1, 40)
 }
@@ -20,7 +28,7 @@ function doubled(times: number): number {
 /** Longest wait (ms) between polls if the server tells none. */
 const maxIntervalMs = 30_000
 
-/** The first wait where the server tells 0, or an instant that is over. */
+/** First wait (ms) where the server tells 0, or an instant in the past. */
 const leastMs = 200
 
 const growth = 1.5
@@ -28,7 +36,7 @@ const growth = 1.5
 /** Longest jitter (ms) on the wait before a poll; a tenth of the wait if that is more. */
 const maxPollJitterMs = 100
 
-/** Waits (ms) before the polls, one after the other: as the server tells, or longer and longer. */
+/** Returns the wait (ms) before each poll: the server's, or else one that grows. */
 export function pollWaits(intervalMs: number): (toldMs: number | undefined) => number {
   let untoldMs = Math.max(1, intervalMs)
   let floorMs = leastMs
@@ -41,7 +49,9 @@ export function pollWaits(intervalMs: number): (toldMs: number | undefined) => n
   }
 }
 
-/** Jitter (ms) on the wait before a poll, so that clients that were told the same do not come together. */
+/**
+ * Jitter (ms) on the wait before a poll. It keeps clients with the same wait from polling together.
+ */
 export function pollJitterMs(waitMs: number, roomMs: number): number {
   return Math.random() * Math.min(roomMs, Math.max(maxPollJitterMs, waitMs / 10))
 }

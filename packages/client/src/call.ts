@@ -1,10 +1,13 @@
 /**
- * Parts of a path with a digit that are no id: versions (`v2`, `v1.1`, `v1beta1`), and a few letters with a digit or two
- * (`s3`, `ec2`, `oauth2`, `k8s`, `2fa`).
+ * Parts of a path with a digit that are no id: versions (`v2`, `v1.1`, `v1beta1`), and a few
+ * letters with one or two digits (`s3`, `ec2`, `oauth2`, `k8s`, `2fa`).
  */
 const fixed = /^(v\d+(\.\d+)*([a-z]+\d*)?|\d?[a-z]{1,8}\d{0,2}[a-z]?)$/i
 
-/** The method and path of a call, where parts that look like an id stand for any: `/users/42` and `/users/43` are one route. */
+/**
+ * Returns the method and path of a call. Ids in the path are replaced: `/users/42` and `/users/43`
+ * are one route.
+ */
 export function routeOf({ method, url }: CallInfo): string {
   const parts = url.pathname.split('/')
   const names = parts.map((part) => (/\d/.test(part) && !fixed.test(part) ? ':' : part))
@@ -22,7 +25,10 @@ export interface Call extends CallInfo {
   readonly signal: AbortSignal | undefined
   /** True if the body, if there is one, can be sent more than once. */
   readonly hasRepeatableBody: boolean
-  /** The arguments of `fetch` for one request; `mayFollow` says whether another one may have to be made later. */
+  /**
+   * Returns the arguments of `fetch` for one request. `mayFollow` is true if another request may
+   * have to follow.
+   */
   argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>
 }
 
@@ -30,16 +36,19 @@ export type Fetch = typeof globalThis.fetch
 
 type Input = Parameters<Fetch>[0]
 
-/** Reads the arguments of `fetch`; throws what `fetch` would reject with when they are no request. */
+/**
+ * Reads the arguments of `fetch`. Throws the error that `fetch` would reject with when they are no
+ * request.
+ */
 export function readCall(input: Input, given: RequestInit | undefined): Call {
   const init = withLastingHeaders(given)
   const request = isRequest(input) ? input : undefined
-  // Firefox does not tell whether a Request has a body; one that was used had one.
+  // Firefox does not tell whether a Request has a body. A used one had a body.
   const isBodyOfRequest = (init?.body ?? undefined) === undefined && request?.body !== null
   if (isBodyOfRequest && request?.bodyUsed) {
     throw new TypeError('fetch: the body of the Request was sent or read before')
   }
-  // A Request resolves `/path` against the page, knows that Node has no such thing, and checks the rest.
+  // A Request resolves `/path` against the page, refuses it in Node, and checks the rest.
   const { url, method, headers } = new Request(request?.url ?? String(input), {
     method: init?.method ?? request?.method ?? 'GET',
     headers: init?.headers ?? request?.headers ?? [],
@@ -60,7 +69,7 @@ export function readCall(input: Input, given: RequestInit | undefined): Call {
   }
 }
 
-/** An iterator, such as the entries of a Map, is used up when it is read once. */
+/** Copies headers that can be read only once, such as the entries of a Map. */
 function withLastingHeaders(init: RequestInit | undefined): RequestInit | undefined {
   const headers = init?.headers
   const isIterator = headers !== undefined && Symbol.iterator in headers && 'next' in headers
@@ -75,12 +84,16 @@ function mayHaveBody(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** A stream is gone once it was sent; keeping a copy of all of it is the caller's decision. */
+/**
+ * Tells whether a body can be sent again. A stream can be read once, and Sluice keeps no copy of
+ * it.
+ */
 function isRepeatable(body: unknown, method: string): boolean {
   if (body === undefined || body === null) return true
-  // An error of the caller, which is no different the next time.
+  // A body is an error of the caller here, and would fail again.
   if (!mayHaveBody(method)) return false
   if (typeof body !== 'object') return true
-  // Node's fetch takes any async iterable, node-fetch whatever has `pipe`, and both send it as a stream.
+  // Node's fetch takes any async iterable, node-fetch any object with `pipe`. Both send it as a
+  // stream.
   return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
 }

@@ -1,13 +1,13 @@
-/** Longer timers overflow, and fire at once. */
+/** Longest timer (ms). Longer ones overflow, and fire at once. */
 export const maxTimerMs = 2_147_483_647
 
-/** Lets somebody end a pause early. */
+/** Functions that end pauses early. */
 export type Waiting = Set<() => void>
 
 /**
- * Resolves when the clock has reached `untilMs`, never earlier, to `'over'`; when one of `waiting` is called, to
- * `'woken'`. Rejects with the signal's reason when that aborts. No timer or listener outlives it; until `Infinity` there
- * is none.
+ * Waits until the clock has reached `untilMs`, and resolves to `'over'`. Resolves to `'woken'` if
+ * its function in `waiting` is called first. Rejects with the signal's reason when the signal
+ * aborts. No timer or listener outlives the wait; with `Infinity` there is no timer.
  */
 export function pause(
   untilMs: number,
@@ -47,7 +47,7 @@ export function pause(
   })
 }
 
-/** Milliseconds of a clock that never jumps, unlike `Date.now()`: waits are measured with it. */
+/** Milliseconds of a clock that never jumps, unlike `Date.now()`. It measures waits. */
 export function clockMs(): number {
   return performance.now()
 }
@@ -61,7 +61,7 @@ export interface Deadline {
   readonly signal: AbortSignal
   /** True if the time is over, and the caller has not aborted. */
   isOver(): boolean
-  /** Must be called: no timer outlives it. What was sent with the signal goes on. */
+  /** Ends the timer; must be called. Requests with the signal go on. */
   end(): void
 }
 
@@ -80,7 +80,10 @@ export function deadlineIn(durationMs: number, signal: AbortSignal | undefined):
   }
 }
 
-/** Settles as the work does, or rejects with the reason of a signal that aborts before: not all work obeys its signal. */
+/**
+ * Settles as the work does, or rejects with the reason of a signal that aborts first. Some work
+ * ignores its signal.
+ */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)

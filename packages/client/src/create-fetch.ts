@@ -4,8 +4,9 @@ import { Session } from './session.ts'
 import { registryOf } from './throttle/registry.ts'
 
 /**
- * A `fetch` that waits as it is told, and sends again what may be sent again. The calls of a process share what they are
- * told. It answers what the last try was answered, refusals included, and rejects only where `fetch` would.
+ * Creates a `fetch` that obeys the waits of servers, and repeats requests that may be repeated. All
+ * calls of a process share the waits and limits that servers tell. It resolves to the last answer,
+ * refusals included, and rejects only where `fetch` would.
  *
  * @example
  * const fetch = createFetch()

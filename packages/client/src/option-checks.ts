@@ -1,4 +1,6 @@
-/** Names that other clients use, and the option of this client that is meant; the first known one counts. */
+/**
+ * Names that other clients use, each with the option of this client; the first known one counts.
+ */
 const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/delay/i, 'backoffMs'],
   [/timeout/i, 'maxTotalWaitMs'],
@@ -6,7 +8,10 @@ const meant: readonly (readonly [guess: RegExp, option: string])[] = [
   [/retr|attempt/i, 'retries'],
 ]
 
-/** Throws when `options` is no plain object, or has a field outside of `known`; a near miss is proposed. */
+/**
+ * Throws when `options` is no plain object, or has a field outside of `known`; a near miss is
+ * proposed.
+ */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isPlain(options)) {
     throw new TypeError(`${where} takes an object of options, but got ${show(options)}`)
@@ -22,15 +27,19 @@ export function knownFields(options: unknown, where: string, known: readonly str
   )
 }
 
-/** True for an object literal or the like. A Map or a Promise would count as options that set nothing. */
+/**
+ * True for an object literal or the like. A Map or a Promise would count as options that set
+ * nothing.
+ */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)
-  // The prototype of plain objects of another realm, such as a frame or a test's context, is known by having none itself.
+  // The `Object.prototype` of another realm, such as a frame or a test's context, has no prototype
+  // itself.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** A number of milliseconds that may be `Infinity`, for bounds. */
+/** Returns a bound in ms, which may be `Infinity`. */
 export function bound(value: number | undefined, option: string, otherwise: number): number {
   if (value === undefined) return otherwise
   if (typeof value === 'number' && value >= 0) return value
@@ -55,7 +64,9 @@ export function flag(value: boolean | undefined, option: string, otherwise: bool
   throw invalid(option, value, 'true or false')
 }
 
-/** The text of an absolute URL of the web, or `undefined` where the option was left out. */
+/**
+ * Returns the text of an absolute http or https URL, or `undefined` where the option was left out.
+ */
 export function webUrl(value: string | URL | undefined, option: string): string | undefined {
   if (value === undefined) return undefined
   const text = String(value)
@@ -63,7 +74,7 @@ export function webUrl(value: string | URL | undefined, option: string): string 
   throw invalid(option, value, 'an absolute URL of http or https')
 }
 
-/** A function, or `undefined` where the option was left out. */
+/** Returns a function, or `undefined` where the option was left out. */
 export function optionalFunction<T>(value: T, option: string): T {
   if (value === undefined || typeof value === 'function') return value
   throw invalid(option, value, 'a function')

@@ -15,46 +15,68 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch
   /** Most times that a call is sent again: 0 or more. @default 4 */
   retries?: number
-  /** The longest single wait, in ms. What would take longer is not waited for: the answer is handed out. @default 60,000 */
+  /**
+   * The longest single wait, in ms. Instead of a longer wait the caller gets the answer.
+   * @default 60,000
+   */
   maxWaitMs?: number
-  /** The longest that one call waits in all, in ms, the requests themselves not counted. @default 180,000 */
+  /**
+   * The longest total wait of one call, in ms, without the time of the requests themselves.
+   * @default 180,000
+   */
   maxTotalWaitMs?: number
-  /** The first backoff where nothing is told, in ms: a random time up to it, doubled with each try. @default 500 */
+  /**
+   * The first backoff if the server tells no wait, in ms: a random time up to it, doubled with each
+   * try.
+   * @default 500
+   */
   backoffMs?: number
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: number
   /**
-   * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait where that is more,
-   * doubled with each further refusal of the call. It only ever adds. @default 250
+   * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait
+   * where that is more, doubled with each further refusal of the call. It only ever adds.
+   * @default 250
    */
   jitterMs?: number
-  /** Methods that may be sent again. Others need an `Idempotency-Key`. @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE */
+  /**
+   * Methods that may be sent again. Others need an `Idempotency-Key`.
+   * @default GET, HEAD, OPTIONS, TRACE, QUERY, PUT, DELETE
+   */
   methods?: readonly string[]
   /**
-   * Statuses that may be different next time. 403, 409 and 413 count too, where the answer says when to come back.
+   * Statuses after which a call is sent again. 403, 409 and 413 count too, if the answer tells a
+   * wait.
    * @default 408, 425, 429, 500, 502, 503, 504
    */
   statuses?: readonly number[]
   /**
-   * Slows calls down before the limit: the second half of a quota is spread over the rest of its window. It never
-   * makes a call fail. @default false
+   * Slows calls down before the limit: the second half of a quota is spread over the rest of its
+   * window. It never makes a call fail.
+   * @default false
    */
   pace?: boolean
   /**
-   * Identity of a call: calls with the same text share what the server tells, `undefined` shares nothing. Needed where
-   * another header says who asks, or where one of these differs from request to request, as signatures do.
+   * Identity of a call: calls with the same text share the limits that the server tells; a call
+   * with `undefined` shares nothing. Set it if another header identifies the client, or if one of
+   * the default ones differs from request to request, as signatures do.
    * @default the origin with the `Authorization`, `X-API-Key` and `Cookie` of the call
    */
   key?: (call: CallInfo) => string | undefined
-  /** Is told of every wait, before it. */
+  /** Called before every wait. */
   onWait?: (event: WaitEvent) => void
-  /** Is told when a call is not sent again although its answer suggests it. */
+  /** Called when a call is not sent again although its answer suggests it. */
   onGiveUp?: (event: GiveUpEvent) => void
-  /** Objects with `onWait` or `onGiveUp`: each is told of everything that it has a method for. @default none */
+  /**
+   * Objects with `onWait` or `onGiveUp`: each gets the events that it has a method for.
+   * @default none
+   */
   observers?: readonly ClientObserver[]
 }
 
-/** Observer of waits. An error of its methods is reported once as a warning, and changes no call. */
+/**
+ * Observer of waits. An error of its methods is reported once as a warning, and changes no call.
+ */
 export interface ClientObserver {
   onWait?(event: WaitEvent): void
   onGiveUp?(event: GiveUpEvent): void
@@ -143,7 +165,10 @@ function isErrorStatus(item: unknown): boolean {
   return Number.isInteger(item) && Number(item) >= 400 && Number(item) <= 599
 }
 
-/** Two users of one process have two quotas. Clients share what they are told by the function that makes their keys, so it is one too. */
+/**
+ * The default key: two users of one process have two quotas. Clients with the same key function
+ * share their limits, so it is a single function.
+ */
 const defaultKey = processWide('@sluice/client/default-key/1', () => keyOfUser)
 
 function keyOfUser({ url, headers }: CallInfo): string {
@@ -151,20 +176,26 @@ function keyOfUser({ url, headers }: CallInfo): string {
   return JSON.stringify([url.origin, ...identity])
 }
 
-/** Why and how long a call waits. */
+/** A wait of a call: reason and duration. */
 export interface WaitEvent {
   /**
-   * `told`: the server refused this call and said when to come back. `backoff`: a try failed and nothing was told.
-   * `held`: an answer to another call said so, others wait in front, or the pace is slowed down.
+   * `told`: the server refused this call and said when to come back. `backoff`: a try failed and
+   * nothing was told. `held`: an answer to another call told a wait, other calls wait in front, or
+   * pacing slows the call down.
    */
   readonly reason: 'told' | 'backoff' | 'held'
-  /** Length of the wait in ms from now, jitter included. A call that is held may have to wait longer. */
+  /**
+   * Duration (ms) of the wait from now, with jitter. A call that is held may have to wait longer.
+   */
   readonly waitMs: number
   readonly method: string
   readonly url: string
   /** Requests that this call has sent so far. */
   readonly tries: number
-  /** Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where the server named none. */
+  /**
+   * Names of the policies that are waited for, with `;pk=…` where they have partitions; empty where
+   * the server named none.
+   */
   readonly policies: readonly string[]
   /** The last answer to this call, whose body must not be read: it may still be handed out. */
   readonly response: Response | undefined
@@ -173,8 +204,9 @@ export interface WaitEvent {
 /** A call that could have been sent again, and was not. */
 export interface GiveUpEvent {
   /**
-   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than what `maxTotalWaitMs` leaves.
-   * `unsafe`: the method may not be repeated, or the body cannot be sent again.
+   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than what
+   * `maxTotalWaitMs` leaves. `unsafe`: the method may not be repeated, or the body cannot be sent
+   * again.
    */
   readonly reason: 'tries' | 'wait' | 'unsafe'
   /** The wait that was too long, in milliseconds. */
@@ -187,7 +219,7 @@ export interface GiveUpEvent {
 
 const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())
 
-/** Tells an observer: what it throws is a warning, once, and changes no call. */
+/** Calls an observer. An error that it throws becomes a warning, once, and changes no call. */
 export function tell(observe: () => unknown): void {
   const report = (error: unknown): void => {
     if (thrown.has('observer')) return
@@ -195,7 +227,7 @@ export function tell(observe: () => unknown): void {
     console.warn('sluice: an observer threw:', error)
   }
   try {
-    // An async function is one that returns nothing, to TypeScript.
+    // To TypeScript, an async function is one that returns nothing.
     void Promise.resolve(observe()).catch(report)
   } catch (error) {
     report(error)

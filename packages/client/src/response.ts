@@ -1,6 +1,9 @@
 import { pause, type Waiting } from './clock.ts'
 
-/** More is neither a problem document nor the status of a job; decoded, since a little of brotli may be gigabytes. */
+/**
+ * Longest document that is read, in bytes after decompression, since a small brotli body may be
+ * gigabytes.
+ */
 const maxBytes = 65_536
 
 export interface Patience {
@@ -9,14 +12,17 @@ export interface Patience {
   readonly signal: AbortSignal | undefined
 }
 
-/** The members of the JSON in the body of a response, which stays unread; none where it has none, is too long, or does not come in time. */
+/**
+ * Reads the members of the JSON object in the body of a response. The body stays unread for the
+ * caller. Returns no members if there is no JSON object, or if it is too long or too late.
+ */
 export async function peekJson(
   response: Response,
   { untilMs, signal }: Patience,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { body, bodyUsed, headers } = response
   const isJson = /[/+]json\b/i.test(headers.get('Content-Type') ?? '')
-  // A body without readers is one of another fetch.
+  // A body without a reader comes from another implementation of fetch.
   if (!isJson || bodyUsed || !body || !('getReader' in body)) return {}
   const reading: Waiting = new Set()
   try {
@@ -50,21 +56,21 @@ async function textOf(
 }
 
 /**
- * The server's clock, so that it does not matter how the client's is set. `Date` is floored to the second, which makes
- * waits longer, never shorter. Pages see it only where the server exposes it.
+ * The server's clock, so that it does not matter how the client's is set. `Date` is floored to the
+ * second, which makes waits longer, never shorter. Pages see it only where the server exposes it.
  */
 export function serverNowMs(headers: Headers): number {
   const dateMs = Date.parse(headers.get('Date') ?? '')
   return Number.isNaN(dateMs) ? Date.now() : dateMs
 }
 
-/** The ways to end a body: node-fetch answers with a stream of Node's. */
+/** The ways to cancel a body: node-fetch returns a stream of Node's. */
 interface Endable {
   cancel?(): Promise<void>
   destroy?(): unknown
 }
 
-/** Frees the connection of an answer that nobody reads. What goes wrong with such a body does not matter. */
+/** Frees the connection of an answer that nobody reads. Errors of its body do not matter. */
 export function dropBody({ body }: Response): void {
   const stream: Endable | null = body
   stream?.cancel?.().catch(() => undefined)

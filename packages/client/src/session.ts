@@ -98,14 +98,14 @@ export class Session {
     }
   }
 
-  /** Ends the call with what it has, since it would not wait any longer. */
+  /** Ends the call with its last answer or error, since the wait is too long. */
   #endUnsent(tooLongMs: number): Response {
     this.#giveUp('wait', tooLongMs)
     if (this.#failure !== undefined) throw this.#failure.error
     return this.#response ?? heldBack(tooLongMs)
   }
 
-  /** Waits until all gates of the call let it through; answers how long that would take where that is too long. */
+  /** Waits until all gates of the call let it through. Returns the wait (ms) if it is too long. */
   async #passGates(toldUntilMs: number | undefined): Promise<number | undefined> {
     for (let untilMs = toldUntilMs; ; untilMs = undefined) {
       this.call.signal?.throwIfAborted()
@@ -134,7 +134,7 @@ export class Session {
         this.registry.queue.leave(waiter)
         this.#taken = waiter.passed ?? []
       }
-      // A refusal of the same instant may have closed them again.
+      // A refusal at the same instant may have closed them again.
       if (waiter.tooLongMs !== undefined || this.#areGatesOpen()) return waiter.tooLongMs
       this.#giveBack({ isAnswered: false })
     }
@@ -145,7 +145,7 @@ export class Session {
     return this.registry.gatesOf(this.route).every((gate) => gate.isOpen(nowMs))
   }
 
-  /** Waits for the answer to the call that is first on its route, since nothing is known before. */
+  /** Waits for the answer to the first call on the route, since the limits are unknown before. */
   async #awaitFirst(): Promise<void> {
     const waiting = this.registry.waitingForFirst(this.route)
     this.#isFirst = waiting === undefined
@@ -163,7 +163,7 @@ export class Session {
     if (!isAnswered) this.registry.queue.move()
   }
 
-  /** Hands in what the call has of its gates, and what it has learned for the next ones. */
+  /** Settles the call at its gates, and passes on what its answer tells about limits. */
   #settle(answer?: Answer): void {
     if (answer !== undefined && answer.toldMs === undefined) {
       for (const gate of this.#taken) gate.relax()
@@ -201,11 +201,14 @@ export class Session {
     return { ...answered, answer: await this.#closeGates(answered, sentMs) }
   }
 
-  /** Closes gates as the headers say, or as the document says that comes with them; nobody passes before it is read. */
+  /**
+   * Closes gates by the headers, or by the problem document. No call passes before the document is
+   * read.
+   */
   async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
     const untilMs = nowMs + maxDetailsMs
     const held = told.hasDetails ? refusingGates(told, this) : []
-    // For longer than it is read, so that nobody slips through at its end.
+    // Longer than the reading, so that no call passes at its end.
     const releases = held.map((gate) => gate.hold(untilMs + maxDetailsMs))
     const { signal } = this.call
     const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
@@ -213,12 +216,12 @@ export class Session {
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
     closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
     for (const release of releases) release()
-    // Whom the headers held alone may go on.
+    // Calls that only the hold stopped may go on.
     if (held.some((gate) => gate.isOpen(clockMs()))) this.registry.queue.move()
     return answer
   }
 
-  /** Until when the call waits at its gates, where it was told what concerns other calls as well. */
+  /** Time until which the call waits at its gates, if its refusal concerns other calls too. */
   #toldAtGatesMs(result: Result): number | undefined {
     if (result.response === undefined || !isShared(result.response.status)) return undefined
     const { toldMs } = result.answer
@@ -258,7 +261,7 @@ export class Session {
     const told = { ...this.#soFar(), ...event }
     for (const observer of this.#settings.observers) tell(() => observer.onWait?.(told))
     try {
-      // What is told may have taken its time, or made calls of its own.
+      // An observer may have taken time, or made calls of its own.
       if (isOver?.()) return 'woken'
       const untilMs = isOpenEnded ? never : nowMs + event.waitMs
       return await pause(untilMs, this.call.signal, at)
@@ -267,7 +270,7 @@ export class Session {
     }
   }
 
-  /** Frees the connection. What goes wrong with a body that nobody wants does not matter. */
+  /** Frees the connection of an answer that nobody reads. */
   #dropResponse(): void {
     if (this.#response !== undefined) dropBody(this.#response)
     this.#response = undefined
@@ -284,7 +287,7 @@ export class Session {
   }
 }
 
-/** One without a character would be the same key for all calls. */
+/** An empty key would be the same for all calls, so it counts as none. */
 function hasIdempotencyKey({ headers }: Call): boolean {
   return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
 }

@@ -4,12 +4,18 @@ import type { Store } from './store.ts'
 const digestBytes = 16
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** What stands for a key in logs and metrics: as the store calls it, so that the keys of Redis agree. */
+/**
+ * Returns the text that stands for a key in logs and metrics. It is the store's own, so that it
+ * agrees with the keys in Redis.
+ */
 export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
   return store.digestOf?.(key) ?? plainDigest(key)
 }
 
-/** 128 bits of the SHA-256 of a key in UTF-16, little-endian, as base64url: what the Redis store makes of it without a secret. */
+/**
+ * Returns 128 bits of the SHA-256 of a key in UTF-16, little-endian, as base64url. The Redis store
+ * without a secret makes the same text.
+ */
 function plainDigest(key: string): string {
   const utf16 = new Uint8Array(key.length * 2)
   for (let i = 0; i < key.length; i += 1) {
@@ -20,7 +26,7 @@ function plainDigest(key: string): string {
   return base64Url(sha256(utf16).subarray(0, digestBytes))
 }
 
-/** Written out: not every runtime can write base64url. */
+/** Encoded by hand: not every runtime can write base64url. */
 function base64Url(bytes: Uint8Array): string {
   let text = ''
   for (let bit = 0; bit < bytes.length * 8; bit += 6) {

@@ -3,27 +3,28 @@ export interface HotKey {
   readonly key: string
   /** Never below the true count. */
   readonly count: number
-  /** How far the count may lie above the true one. */
+  /** Upper bound of the count's error: the true count is at least `count - error`. */
   readonly error: number
 }
 
-/** What a sketch has seen: keys that it does not list were seen `floor` times at most. */
+/** The counts of a sketch. A key that it does not list was seen `floor` times at most. */
 export interface HotKeys {
-  /** By count, the highest first. */
+  /** The listed keys, by count, the highest first. */
   readonly keys: readonly HotKey[]
   readonly floor: number
-  /** All counts together, exactly. */
+  /** The exact sum of all counts. */
   readonly total: number
 }
 
 /**
- * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts the most frequent keys of a stream in `size` counters. A count is never
- * below the true one, and above it by total / size at most; so every key with more than that is in it.
+ * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts the most frequent keys of a
+ * stream in `size` counters. A count is never below the true one, and above it by total / size at
+ * most. So every key with more than total / size is listed.
  */
 export class SpaceSaving {
   readonly #size: number
   readonly #places = new Map<string, number>()
-  /** A heap: the counter with the lowest count is the first. */
+  /** A heap: the counter with the lowest count comes first. */
   readonly #keys: string[] = []
   readonly #counts: Float64Array
   readonly #errors: Float64Array
@@ -37,7 +38,7 @@ export class SpaceSaving {
 
   /**
    * @param by a number above 0
-   * @param error how far `by` may lie above the true count, for a key that another sketch counted
+   * @param error upper bound of the error of `by`, for a key that another sketch counted
    */
   add(key: string, by = 1, error = 0): void {
     this.#total += by
@@ -122,14 +123,17 @@ export class SpaceSaving {
   }
 }
 
-/** Joins what several sketches have seen: counts stay at or above the true ones, and errors say by how much they may be. */
+/**
+ * Joins the counts of several sketches. A count stays at or above the true one, and its error
+ * bounds the difference.
+ */
 export function mergeHotKeys(parts: readonly HotKeys[], most: number): HotKeys {
   const floor = parts.reduce((sum, part) => sum + part.floor, 0)
   const total = parts.reduce((sum, part) => sum + part.total, 0)
   const merged = new Map<string, HotKey>()
   for (const part of parts) {
     for (const { key, count, error } of part.keys) {
-      // A part that does not list the key may have seen it as often as its floor says.
+      // A part that does not list the key may have seen it `floor` times.
       const known = merged.get(key) ?? { count: floor, error: floor }
       merged.set(key, {
         key,

@@ -15,16 +15,16 @@ export interface BindingPolicy {
   readonly remaining: number
   readonly resetMs: number | undefined
   readonly violated: boolean
-  /** How long it makes the request wait; only when violated, `Infinity` when no wait helps. */
+  /** The wait (ms) of the request; only when violated, `Infinity` when no wait helps. */
   readonly waitMs: number | undefined
-  /** How many more requests of this cost it would let pass. */
+  /** Number of further requests of this cost that it would let pass. */
   readonly passes: number
 }
 
 /**
- * The visible policy that will stop the client: of those that deny, the one that takes longest;
- * else the one that lets the fewest requests of this cost pass, then the one that resets last, then
- * the first.
+ * Returns the visible policy that will stop the client. Of policies that deny, it is the one with
+ * the longest wait. Else it is the one that lets the fewest requests of this cost pass, then the
+ * one that resets last, then the first.
  */
 export function bindingPolicy(
   states: readonly PolicyState[],
@@ -57,7 +57,7 @@ function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | und
   }
 }
 
-/** Free requests are not stopped by what is left: they compare as if they cost 1. */
+/** A request of cost 0 is compared as one of cost 1: any number of them would fit. */
 function chargedCost({ cost }: PolicyState): number {
   return cost !== undefined && cost >= 1 ? cost : 1
 }

@@ -3,7 +3,7 @@ import { formats } from './formats/formats.ts'
 import { githubFieldNames } from './formats/legacy.ts'
 
 export interface ExposeOptions {
-  /** Whether `X-RateLimit-Used` and `X-RateLimit-Resource` are sent too. @default false */
+  /** True if `X-RateLimit-Used` and `X-RateLimit-Resource` are sent too. @default false */
   readonly githubExtras?: boolean | undefined
 }
 
@@ -23,9 +23,8 @@ export function exposedHeaders(
 }
 
 /**
- * The application's Access-Control-Expose-Headers with our names after it, none of them twice in
- * any case. A list with a `*` stays as it is: the application already exposes what the Fetch
- * standard lets it.
+ * Appends our names to the application's Access-Control-Expose-Headers, each name once, whatever
+ * its case. A list with a `*` stays as it is: it exposes all that the Fetch standard allows.
  */
 export function mergeExposed(existing: string | undefined, names: readonly string[]): string {
   const listed = (existing ?? '').split(',').map((name) => name.trim())

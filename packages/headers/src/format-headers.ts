@@ -5,11 +5,12 @@ import type { PolicyState } from './policy-state.ts'
 import { formatRetryAfter, longestWaitMs } from './retry-after.ts'
 
 /**
- * The header lines that tell a client where it stands: one line per field, the dialects in the
- * given order, and one Retry-After at the end, when the request is rejected and waiting helps.
+ * Formats the header lines of a response: one line per field, the dialects in the given order. One
+ * Retry-After follows when the request is rejected and waiting helps.
  *
  * @example
- * formatHeaders([{ name: 'default', limit: 100, windowMs: 60_000, remaining: 99, resetMs: 60_000 }], {
+ * const state = { name: 'default', limit: 100, windowMs: 60_000, remaining: 99, resetMs: 60_000 }
+ * formatHeaders([state], {
  *   dialects: ['draft-11', 'legacy'], nowMs: Date.now(), rejected: false,
  * })
  * // RateLimit-Policy: "default";q=100;w=60
@@ -31,8 +32,8 @@ export function formatHeaders(
 }
 
 /**
- * As `formatHeaders`, without Retry-After: for whoever sets that by itself, since it is merged with
- * one that is there.
+ * Formats as `formatHeaders` does, without Retry-After. Use it where Retry-After is set separately,
+ * since it is merged with one that is there.
  */
 export function formatFields(
   states: readonly PolicyState[],

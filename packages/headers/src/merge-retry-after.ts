@@ -7,13 +7,12 @@ export interface MergeRetryAfterOptions {
 }
 
 /**
- * The one Retry-After of a response that has one already: the later of the two, since whoever waits
- * for it satisfies both. An existing HTTP-date is turned into seconds first, since two kinds of
- * value cannot be compared and clients read a date up to a second early; a text that is neither is
- * dropped, since no client could have used it. Like ours, the result is at most 1,728,000 (20
- * days).
+ * Merges our Retry-After with the one that a response has already: the later one counts, since a
+ * client that waits for it satisfies both. An existing HTTP-date is turned into seconds first,
+ * since clients read a date up to a second early. A text that is neither is dropped, since no
+ * client could have used it. The result is at most 1,728,000 (20 days).
  *
- * @param ours seconds, as `formatRetryAfter` answers them
+ * @param ours seconds, as `formatRetryAfter` returns them
  */
 export function mergeRetryAfter(
   existing: string | undefined,

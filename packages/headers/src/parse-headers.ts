@@ -14,10 +14,10 @@ export interface ParseOptions {
 }
 
 /**
- * What a response says about rate limits, in any dialect. Of several dialects the richest wins:
+ * Reads the rate limits of a response, in any dialect. Of several dialects the richest wins:
  * draft-8 to draft-11, then draft-7, then draft-3 to draft-6, then `X-RateLimit-*`, then
- * `X-Rate-Limit-*`. Malformed fields are ignored, as the drafts demand; nothing throws. Where a
- * field may mean two waits, it is the longer one.
+ * `X-Rate-Limit-*`. Malformed fields are ignored, as the drafts demand; nothing throws. A field
+ * that may mean two waits means the longer one.
  *
  * @param source a `Headers`, or a record of header values such as Node's `message.headers`
  * @example

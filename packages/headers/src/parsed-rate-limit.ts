@@ -1,5 +1,5 @@
 /**
- * What a response tells about one policy. A field is `undefined` when the response does not tell.
+ * One policy as a response describes it. A field is `undefined` when the response does not tell.
  */
 export interface ParsedPolicy {
   /** Dialects before draft-8 have no names, but GitHub's `X-RateLimit-Resource`. */
@@ -12,7 +12,7 @@ export interface ParsedPolicy {
   readonly resetMs?: number | undefined
   /** Length of the window in milliseconds. */
   readonly windowMs?: number | undefined
-  /** What is counted; the draft's default is `requests`. */
+  /** The unit that is counted; the draft's default is `requests`. */
   readonly unit?: string | undefined
   /** Partition key. */
   readonly pk?: Uint8Array | undefined

@@ -8,8 +8,8 @@ const printableAscii = /^[\x20-\x7e]+$/
 const recommended = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/
 
 /**
- * What is wrong with a policy's name; `undefined` when nothing is. A later draft may turn names
- * into tokens.
+ * Returns the problem of a policy's name; `undefined` when there is none. A later draft may turn
+ * names into tokens.
  */
 export function policyNameProblem(name: string): PolicyNameProblem | undefined {
   if (!printableAscii.test(name)) return 'illegal'

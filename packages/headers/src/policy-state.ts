@@ -1,15 +1,15 @@
 import { maxInteger } from './seconds.ts'
 
 /**
- * What headers tell about one policy, for one request: plain values, whoever decided them.
+ * The state of one policy for one request, as headers tell it: plain values from any limiter.
  *
- * Any number is safe: what a header cannot carry is clamped or left out, never written.
+ * Any number is safe: a value that no header can carry is clamped or left out.
  */
 export interface PolicyState {
   /**
-   * Printable ASCII, not empty; see `policyNameProblem`. Such names are refused at configuration: a
-   * state that comes here with another name is left out of the fields that carry names, since
-   * altering it would invent a policy.
+   * Printable ASCII, not empty; see `policyNameProblem`. Configuration refuses other names. A state
+   * with another name is left out of the fields that carry names, since altering it would invent a
+   * policy.
    */
   readonly name: string
   /**
@@ -34,13 +34,13 @@ export interface PolicyState {
    * unknown.
    */
   readonly retryAfterMs?: number | undefined
-  /** Whether this policy is one of those that deny the request. @default false */
+  /** True if this policy denies the request. @default false */
   readonly denied?: boolean | undefined
   /** Units that this request asked for. @default 1 */
   readonly cost?: number | undefined
   /** Never listed, named or counted; only its Retry-After shows. @default false */
   readonly hidden?: boolean | undefined
-  /** What is counted, a name of the draft's registry. @default 'requests' */
+  /** The unit that is counted, a name of the draft's registry. @default 'requests' */
   readonly unit?: string | undefined
   /** Partition key, which clients see: never the key itself, nor a plain digest of it. */
   readonly pk?: Uint8Array | undefined
@@ -51,7 +51,7 @@ export interface PolicyState {
   readonly vendor?: string | undefined
 }
 
-/** Whether nothing can ever pass: no wait helps, and there is no reset. */
+/** Tells whether nothing can ever pass: no wait helps, and there is no reset. */
 export function isBlocked(state: PolicyState): boolean {
   return state.limit < 1
 }
@@ -74,7 +74,7 @@ export function shownRemaining(state: PolicyState, limit: number): number | unde
   return Math.min(Math.max(0, Math.floor(remaining)), limit)
 }
 
-/** The dialects before draft-8 know no units, so they tell only of requests. */
+/** Tells whether a policy counts requests. The dialects before draft-8 know no other unit. */
 export function countsRequests(state: PolicyState): boolean {
   return state.unit === undefined || state.unit === 'requests'
 }

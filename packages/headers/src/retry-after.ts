@@ -27,8 +27,8 @@ export function formatRetryAfter(
 }
 
 /**
- * How long the policies that deny make a request wait; `Infinity` when one of them never lets it
- * pass.
+ * Returns the wait (ms) of a request at the policies that deny it; `Infinity` when one of them
+ * never lets it pass.
  */
 export function longestWaitMs(states: readonly PolicyState[]): number | undefined {
   let longestMs: number | undefined
@@ -39,16 +39,18 @@ export function longestWaitMs(states: readonly PolicyState[]): number | undefine
   return longestMs
 }
 
-/** How long a policy that denies makes this request wait; `undefined` when that is unknown. */
+/**
+ * Returns the wait (ms) of a request at a policy that denies it; `undefined` when that is unknown.
+ */
 export function policyWaitMs(state: PolicyState): number | undefined {
   if (isBlocked(state)) return Number.POSITIVE_INFINITY
   return Number.isNaN(state.retryAfterMs) ? undefined : state.retryAfterMs
 }
 
 /**
- * What every reset is made from. A violated policy resets when its Retry-After says so, without
- * jitter: a client that believes the one or the other must come back at the same time. One that has
- * no reset (concurrency) gets none: its retry is only a hint.
+ * Returns the ms that every reset field is made from. The reset of a violated policy equals its
+ * Retry-After without jitter, so that a client may follow either. A policy without a reset
+ * (concurrency) gets none: its retry is only a hint.
  */
 export function effectiveResetMs(state: PolicyState, rejected: boolean): number | undefined {
   if (isBlocked(state) || state.resetMs === undefined) return undefined

@@ -6,13 +6,17 @@ export interface AuditStreamOptions {
   client: object
   /** The key of the stream. @default 'sluice:outbound' */
   key?: string
-  /** About how many entries are kept, the newest: a whole number ≥ 1. @default 100_000 */
+  /** Number of entries kept, approximately, the newest: a whole number ≥ 1. @default 100_000 */
   maxLength?: number
-  /** Entries that may be on their way to Redis at once: a whole number ≥ 1. While it does not answer, further ones are lost. @default 10_000 */
+  /**
+   * Entries that may be on their way to Redis at once: a whole number ≥ 1. While Redis does not
+   * answer, further entries are lost.
+   * @default 10_000
+   */
   maxPending?: number
 }
 
-/** Writes events, as `onEvent` of an outbound. */
+/** Writes events; pass it as `onEvent` of an outbound. */
 export interface AuditStream extends OutboundObserver {
   /** Entries that were not written: too many were on their way, or Redis refused them. */
   readonly dropped: number
@@ -54,7 +58,7 @@ export function auditStream(options: AuditStreamOptions): AuditStream {
 
   const audit = Object.assign(
     (event: OutboundEvent): void => {
-      // The client keeps all that Redis has not answered in memory.
+      // The client keeps commands in memory until Redis answers.
       if (pending >= maxPending) drop(`${maxPending} are on their way already (maxPending)`)
       else void write(event)
     },

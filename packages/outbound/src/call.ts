@@ -16,7 +16,7 @@ export function callRefused(name: string, reason: RefusalReason): SluiceError {
   )
 }
 
-/** A `fetch` as a call that waits for its turn. */
+/** Makes a call of a `fetch`, to wait for its turn. */
 export interface FetchCall {
   readonly options: CallOptions
   readonly send: (context: CallContext) => Promise<Response>
@@ -46,7 +46,7 @@ export interface CallTerms {
   readonly timeoutMs: number
 }
 
-/** Makes a call; one that does not settle in time is told to stop, and is not waited for, whether it stops or not. */
+/** Makes a call. If it does not settle in time, its signal is aborted, and it is not waited for. */
 export function timedCall<T>(
   name: string,
   call: (context: CallContext) => Promise<T>,
@@ -65,7 +65,7 @@ export function timedCall<T>(
   })
 }
 
-/** The answer that an error comes with: clients that throw on its status give it along. */
+/** Finds the answer on an error: clients that throw on a status attach it. */
 export function responseOf(error: unknown): object | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const response: unknown = Reflect.get(error, 'response')

@@ -16,11 +16,17 @@ export interface CallMade {
   readonly startedAt: number
   readonly waitMs: number
   readonly runMs: number
-  /** The status of the answer to a `fetch`; else `ok`, or `failed`, or `timeout` where it took too long. */
+  /**
+   * The status of the answer to a `fetch`; else `ok`, `failed`, or `timeout` if the call took too
+   * long.
+   */
   readonly answer: number | 'ok' | 'failed' | 'timeout'
 }
 
-/** A call was not made: too many wait, it waited too long, its signal was aborted, or the outbound was closed. */
+/**
+ * A call was not made: too many wait, it waited too long, its signal was aborted, or the outbound
+ * was closed.
+ */
 export interface CallRefused {
   readonly type: 'refused'
   readonly label: string
@@ -31,14 +37,17 @@ export interface CallRefused {
 
 export type RefusalReason = 'full' | 'timeout' | 'aborted' | 'closed'
 
-/** The third party said that no call is welcome for a while; no process of the fleet makes one. */
+/** The third party asked for a pause: no process of the fleet makes a call. */
 export interface OutboundPaused {
   readonly type: 'paused'
   readonly forMs: number
   readonly status: number
 }
 
-/** The store is new, was away, or has lost data: this process makes no call for a while, since calls may count that the store does not know of. */
+/**
+ * The store is new, was away, or has lost data. This process makes no call for a while, since the
+ * third party may count calls that the store does not know.
+ */
 export interface OutboundRecovering {
   readonly type: 'recovering'
   readonly forMs: number
@@ -46,10 +55,13 @@ export interface OutboundRecovering {
 
 export type OutboundObserver = (event: OutboundEvent) => void
 
-/** An observer of outbounds. What its methods throw is reported once as a warning, and changes nothing. */
+/**
+ * An observer of outbounds. An error of its methods is reported once as a warning, and changes
+ * nothing.
+ */
 export interface OutboundObservers {
   onEvent?(event: OutboundEvent): void
-  /** Called once when an outbound is made, with what can be asked of it later. */
+  /** Called once when an outbound is made, with functions that read its gauges. */
   onOutbound?(outbound: ObservedOutbound): void
 }
 

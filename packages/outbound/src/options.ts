@@ -17,31 +17,47 @@ import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
 
 export interface OutboundOptions {
-  /** Names the third party: processes that use one name and one store share its quotas. Letters, digits, `.`, `_` and `-`. */
+  /**
+   * Name of the third party: processes with one name and one store share its quotas. Letters,
+   * digits, `.`, `_` and `-`.
+   */
   name: string
-  /** Its quotas: all of them hold. */
+  /** Quotas of the third party; no call may exceed any of them. */
   limits: readonly OutboundLimit[]
-  /** Store that counts the units: the Redis store for a fleet. @default memoryStore(): this process alone */
+  /**
+   * Store that counts the units: the Redis store for a fleet.
+   * @default memoryStore(): this process alone
+   */
   store?: Store
   /** Calls that may wait at once in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: number
   /** The longest that a call waits. @default '1m' */
   maxWait?: Duration
-  /** The longest that a call takes once it is made: then its signal is aborted, and it has failed. @default '1m' */
+  /**
+   * The longest that a call takes once it is made: then its signal is aborted, and it has failed.
+   * @default '1m'
+   */
   timeout?: Duration
-  /** Time after its failure in which a call may still reach the third party. It holds its units until then, and one window more. @default '5s' */
+  /**
+   * Time after its failure in which a call may still reach the third party. The call holds its
+   * units until then, and one window more.
+   * @default '5s'
+   */
   lateArrival?: Duration
   /**
-   * The longest that a process permits nothing after the store was away or has lost its data. After lost data the longest window is enough,
-   * where that is shorter.
+   * The longest that a process permits nothing after the store was away or has lost its data. After
+   * lost data, a shorter longest window is enough.
    * @default '20s'
    */
   recovery?: Duration
   /** Name of the caller, for the audit trail. @default host name and process id */
   by?: string
-  /** Told of every call, and of what was not called. */
+  /** Called for every call, and for every call that was not made. */
   onEvent?: OutboundObserver
-  /** Objects with `onEvent` or `onOutbound`: each is told of everything that it has a method for. @default none */
+  /**
+   * Objects with `onEvent` or `onOutbound`: each gets the events that it has a method for.
+   * @default none
+   */
   observers?: readonly OutboundObservers[]
 }
 
@@ -56,7 +72,7 @@ export interface CallOptions {
   cost?: number
   /** The higher goes first. @default 0 */
   priority?: number
-  /** Aborted: the call does not wait any more, or is told to stop. */
+  /** Ends the wait of the call, or aborts its own signal. */
   signal?: AbortSignal
   /** The longest that the call takes once it is made. @default that of the outbound */
   timeout?: Duration
@@ -65,7 +81,7 @@ export interface CallOptions {
 }
 
 export interface CallContext {
-  /** Aborted with that of the options, and when the call has taken too long. */
+  /** Aborted with the `signal` of the options, and when the call has taken too long. */
   readonly signal: AbortSignal
 }
 
@@ -75,16 +91,22 @@ export interface Outbound {
   /** Calls that wait in this process. */
   readonly waiting: number
   /**
-   * Calls `call` when the quotas have room for it, and gives what it gives. It has to be one call, and to settle when the answer is there. If it
-   * rejects with an error that has no `response`, there was no answer. What it gives, or the error's `response`, holds up the whole fleet as with
-   * `fetch`, where it has `status` (or `statusCode`) and `headers`, as with axios, got and Octokit.
-   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long; `SLUICE_OUTBOUND_TIMEOUT` when it was made and did
-   * not settle in time; the signal's reason when that is aborted
+   * Calls `call` when the quotas have room for it, and resolves to its result. The function must
+   * make one call, and settle when the answer is there. If it rejects with an error without a
+   * `response`, there was no answer. The result, or the error's `response`, is read as an answer if
+   * it has `status` (or `statusCode`) and `headers`, as in axios, got and Octokit. It can pause the
+   * whole fleet as with `fetch`.
+   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long;
+   * `SLUICE_OUTBOUND_TIMEOUT` when it was made and did not settle in time; the signal's reason when
+   * that is aborted
    */
   schedule<T>(call: (context: CallContext) => Promise<T>, options?: CallOptions): Promise<T>
-  /** As the global `fetch`, in its turn. The answer's Retry-After and RateLimit fields hold up the whole fleet. */
+  /**
+   * Calls the global `fetch` when the quotas have room. The answer's Retry-After and RateLimit
+   * fields pause the whole fleet.
+   */
   fetch(input: string | URL | Request, init?: OutboundFetchInit): Promise<Response>
-  /** Refuses what waits. What is under way goes on, and a pause that the third party has asked for too. */
+  /** Refuses the waiting calls. Calls under way go on, and so does a pause of the third party. */
   close(): Promise<void>
 }
 
@@ -99,7 +121,7 @@ export interface OutboundSetup {
   readonly lateArrivalMs: number
   readonly recoveryMs: number
   readonly by: string
-  /** Of the list, and the shorthand. */
+  /** All observers, and the function of the shorthand, as one. */
   readonly onEvent: OutboundObserver | undefined
   readonly observers: readonly OutboundObservers[]
 }
@@ -171,7 +193,7 @@ export interface Call {
   readonly signal: AbortSignal | undefined
 }
 
-/** No call may cost more than the smallest quota: it would wait for ever. */
+/** Checks a call. It may not cost more than the smallest quota: it would wait for ever. */
 export function checkCall(options: CallOptions, { quotas, timeoutMs }: OutboundSetup): Call {
   knownFields(options, 'schedule', ['cost', 'priority', 'signal', 'timeout', 'label'])
   const { cost = 1, priority = 0, label = 'call', timeout, signal } = options

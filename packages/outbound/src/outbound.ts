@@ -18,7 +18,8 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
 /**
  * Makes calls to a third party that never exceed its quotas, from any number of processes.
  * @example
- * const crm = createOutbound({ name: 'crm', limits: [{ limit: 20, window: '1s' }], store: redisStore(redis) })
+ * const limits = [{ limit: 20, window: '1s' }]
+ * const crm = createOutbound({ name: 'crm', limits, store: redisStore(redis) })
  * const response = await crm.fetch('https://crm.example/contacts')
  * @throws SluiceError when an option is unknown, missing or out of range
  */
@@ -83,7 +84,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
   }
 
-  /** Holds up the fleet for as long as an answer says, if what a call came to is one. */
+  /** Pauses the fleet as an answer asks. Returns the answer, if the result of a call is one. */
   function obeyed(value: unknown): ThirdPartyAnswer | undefined {
     const answer = thirdPartyAnswerOf(value)
     const forMs = answer === undefined ? 0 : pauseMs(answer)
@@ -113,7 +114,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Whole milliseconds from now on, by a clock that never steps. */
+/** Returns a stopwatch in whole milliseconds, by a clock that never steps. */
 function stopwatch(): () => number {
   const startedAt = performance.now()
   return () => Math.round(performance.now() - startedAt)

@@ -6,7 +6,10 @@ export interface ThirdPartyAnswer {
   readonly headers: { get(name: string): string | null }
 }
 
-/** The answer that a call came to, if it is one: of fetch, or as other clients have them (axios, got, Octokit). */
+/**
+ * Returns the result of a call if it is an answer: of fetch, or of clients like axios, got and
+ * Octokit.
+ */
 export function thirdPartyAnswerOf(value: unknown): ThirdPartyAnswer | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const status: unknown = Reflect.get(value, 'status') ?? Reflect.get(value, 'statusCode')
@@ -28,10 +31,13 @@ function fieldOf(headers: object, name: string): string | null {
 /** Pause (ms) after a refusal that tells no wait. */
 const unsaidMs = 1_000
 
-/** A third party that says more than this is not believed: somebody would have to look anyway. */
+/** Longest pause (ms): a third party that asks for more is probably wrong. */
 const longestMs = 86_400_000
 
-/** Pause (ms) that an answer asks for: the wait of a refusal, or the reset of a quota with nothing left. */
+/**
+ * Returns the pause (ms) that an answer asks for: the wait of a refusal, or the reset of a quota
+ * with nothing left.
+ */
 export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
   const { retryAfterMs, policies } = parseHeaders(headers, { nowMs: theirNowMs(headers) })
   const spent = policies.filter(({ remaining }) => remaining === 0)
@@ -44,7 +50,10 @@ export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
   return Math.min(saidMs, longestMs)
 }
 
-/** Dates are by the clock of whoever sends them. `Date` is floored to the second, which makes waits longer, never shorter. */
+/**
+ * Returns the clock of the third party from its `Date`. `Date` is floored to the second, which
+ * makes waits longer, never shorter.
+ */
 function theirNowMs(headers: ThirdPartyAnswer['headers']): number | undefined {
   const dateMs = Date.parse(headers.get('Date') ?? '')
   return Number.isNaN(dateMs) ? undefined : dateMs

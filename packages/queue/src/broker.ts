@@ -10,11 +10,11 @@ export interface EnqueueTerms {
   /** Time (ms) for which the outcome and the idempotency key of a job are kept after its end. */
   readonly retentionMs: number
   readonly idempotency?: Idempotency | undefined
-  /** Told of a job that has waited longer than it was worth, and is ended to make room. */
+  /** Called for a job that has expired, and is ended to make room. */
   readonly onExpired?: ((job: Pick<Job, 'id' | 'enqueuedAt'>) => void) | undefined
 }
 
-/** A key of the client's own, within its identity, and what the first request with it asked for. */
+/** An idempotency key, within its identity, and the fingerprint of the first request with it. */
 export interface Idempotency {
   readonly key: string
   readonly fingerprint: string
@@ -48,14 +48,19 @@ export interface Depth {
   readonly dead: number
   /** Age of the oldest job that has not ended, in ms; 0 when there is none. */
   readonly oldestMs: number
-  /** Jobs that were accepted, and that ended, a second, while the queue was last busy, over half a minute at most. */
+  /**
+   * Jobs that were accepted, and that ended, a second, while the queue was last busy, over half a
+   * minute at most.
+   */
   readonly inPerSecond: number
   readonly outPerSecond: number
 }
 
 /** The result of a run for its job. */
 export type Settlement = Outcome & {
-  /** To be called when the broker has carried it out: not for a run whose job is run elsewhere meanwhile. */
+  /**
+   * Called when the broker has carried out the settlement; not if the job runs elsewhere meanwhile.
+   */
   readonly onSettled?: (() => void) | undefined
 }
 
@@ -64,21 +69,27 @@ type Outcome =
   | { readonly outcome: 'retry'; readonly delayMs: number; readonly error: string }
   | { readonly outcome: 'dead'; readonly error: string }
   | { readonly outcome: 'cancelled' | 'expired' }
-  /** Back to the queue, as if it had not been taken; `postponed`: for later. */
+  /** `returned`: back to the queue, as if it had not been taken; `postponed`: back for later. */
   | { readonly outcome: 'returned' }
   | { readonly outcome: 'postponed'; readonly delayMs: number }
 
-/** The earlier runs of a job, as its broker knows them, and the way to note this one. */
+/** The earlier runs of a job, as its broker knows them, and a function that notes this run. */
 export interface Delivery {
   /** True if any run of the job began. Then the job does not expire. */
   readonly hasBegun: boolean
-  /** Runs that began and never ended: their workers died, or were not heard of for too long. */
+  /** Number of runs that began and never ended: their workers died, or were silent for too long. */
   readonly interrupted: number
-  /** To be called just before the handler is. Rejects where the broker cannot note it. */
+  /**
+   * Notes that the run begins; call it just before the handler. Rejects if the broker cannot note
+   * it.
+   */
   begin(): Promise<void>
 }
 
-/** Why a run is stopped whose job is run elsewhere by now: it was not heard of for too long. Nothing is to become of it. */
+/**
+ * Reason to stop a run whose job runs elsewhere by now, because its worker was silent for too long.
+ * Its result is dropped.
+ */
 export class LeaseLost extends Error {
   override readonly name: string = 'LeaseLost'
   readonly code: ErrorCode = 'SLUICE_LEASE_LOST'
@@ -94,7 +105,7 @@ export interface WorkOptions {
   readonly concurrency: number
   /** Time (ms) after which a job of a silent worker runs elsewhere. */
   readonly leaseMs: number
-  /** Told of a job that is taken back from a worker that is gone. */
+  /** Called for a job that is taken back from a dead worker. */
   readonly onStalled: (id: string) => void
 }
 
@@ -102,7 +113,9 @@ export interface WorkOptions {
 export interface BrokerWorker {
   /** Takes no more jobs, and resolves when those that were taken have settled. */
   close(): Promise<void>
-  /** Has `close` wait no longer, since what it waits for may not come. Jobs that have not settled run elsewhere when their lease is over. */
+  /**
+   * Ends the wait of `close`. Jobs that have not settled run elsewhere when their lease is over.
+   */
   abandon(): void
 }
 
@@ -111,25 +124,37 @@ export interface Page {
   readonly limit: number
 }
 
-/** Port of a queue to the place that keeps its jobs. If a method rejects, the job is unchanged, or will run. */
+/**
+ * Port of a queue to the storage of its jobs. If a method rejects, the job is unchanged, or will
+ * run.
+ */
 export interface Broker {
   /** True if several processes can share the broker. */
   readonly isShared: boolean
   /** Names the queue. */
   readonly name: string
   enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued>
-  /** The id of the job that an idempotency key of an identity stands for, and `undefined` for one that stands for none. */
+  /**
+   * Finds the id of the job of an idempotency key within an identity; `undefined` for an unknown
+   * key.
+   */
   find(identity: string, idempotencyKey: string): Promise<string | undefined>
-  /** `undefined` for a job that is unknown, or whose outcome is not kept any more. */
+  /**
+   * Reads the status of a job; `undefined` if the job is unknown, or its outcome is not kept any
+   * more.
+   */
   status(id: string): Promise<JobStatus | undefined>
   cancel(id: string): Promise<Cancelled>
   depth(): Promise<Depth>
   work(run: RunJob, options: WorkOptions): BrokerWorker
-  /** Jobs that failed for good, the newest first. */
+  /** Lists the dead letters, the newest first. */
   deadLetters(page: Page): Promise<readonly JobStatus[]>
-  /** Has a dead letter run again, as if for the first time, whatever the bounds and however old it is; whether there was one. */
+  /**
+   * Has a dead letter run again, as if for the first time, whatever the bounds and its age.
+   * Resolves to false if there is none.
+   */
   retry(id: string): Promise<boolean>
-  /** Lets go of connections and timers; workers are to be closed before. */
+  /** Closes connections and timers. Close the workers before. */
   close(): Promise<void>
 }
 

@@ -5,8 +5,9 @@ export function digest(text: string): string {
 }
 
 /**
- * Identities are digested before they leave the process: an API key is one, and is not to stand in Redis or in the log of a handler. With a
- * secret nobody can find one by trying: there are only so many addresses.
+ * Digests an identity before it leaves the process. It may be an API key, which must not stand in
+ * Redis or in a handler's log. Without a secret, somebody could find an address by trying all of
+ * them.
  */
 export function identityDigest(identity: string, secret: string | undefined): string {
   if (secret === undefined) return digest(identity)

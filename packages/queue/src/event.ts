@@ -1,7 +1,10 @@
 import { checkObserverList, invalid, joined, notify } from '@sluice/core'
 import type { Broker, Depth } from './broker.ts'
 
-/** Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are milliseconds. */
+/**
+ * Events of jobs, for logs and metrics. They contain no identities and no payloads. Times are
+ * milliseconds.
+ */
 export type QueueEvent = { readonly queue: string } & (
   | JobEnqueued
   | JobRefused
@@ -19,18 +22,18 @@ export interface JobEnqueued {
   readonly id: string
 }
 
-/** There was no room for a job. */
+/** A job was refused, since the queue had no room. */
 export interface JobRefused {
   readonly type: 'refused'
   readonly bound: 'queue' | 'identity'
 }
 
-/** A handler is called. */
+/** A run of a job begins. */
 export interface RunStarted {
   readonly type: 'started'
   readonly id: string
   readonly attempt: number
-  /** Since the job was enqueued. */
+  /** Time since the job was enqueued. */
   readonly waitMs: number
 }
 
@@ -60,40 +63,51 @@ export interface JobDead {
   readonly error: unknown
 }
 
-/** A job waited longer than it was worth. */
+/** A job expired before a run began. */
 export interface JobExpired {
   readonly type: 'expired'
   readonly id: string
   readonly waitMs: number
 }
 
-/** `returned` to the queue by a worker that closes; `stalled`: taken back from one that is gone. */
+/** `returned`: given back by a worker that closes; `stalled`: taken back from a dead worker. */
 export interface JobEnded {
   readonly type: 'cancelled' | 'returned' | 'stalled'
   readonly id: string
 }
 
-/** Receives events. An error of it is reported once as a warning, and changes nothing. */
+/**
+ * Function that receives events. An error of it is reported once as a warning, and changes nothing.
+ */
 export type QueueObserver = (event: QueueEvent) => void
 
-/** Options that name who is told of jobs. */
+/** Options that name observers of jobs. */
 export interface QueueObserverOptions {
-  /** Receives the events of jobs on this side. */
+  /** Called for the events of jobs on this side: queue or worker. */
   onEvent?: QueueObserver
-  /** Objects with `onEvent` or `onQueue`: each is told of everything that it has a method for. @default none */
+  /**
+   * Objects with `onEvent` or `onQueue`: each gets the events that it has a method for.
+   * @default none
+   */
   observers?: readonly QueueObservers[]
 }
 
-/** An observer of queues and workers. What its methods throw is reported once as a warning, and changes nothing. */
+/**
+ * An observer of queues and workers. An error of its methods is reported once as a warning, and
+ * changes nothing.
+ */
 export interface QueueObservers {
   onEvent?(event: QueueEvent): void
-  /** Called once for each queue and worker that is made, with what can be asked of the queue later. */
+  /**
+   * Called once for each queue and worker that is made, with functions that read the queue's
+   * gauges.
+   */
   onQueue?(queue: ObservedQueue): void
 }
 
 export interface ObservedQueue {
   readonly queue: string
-  /** Asks how full the queue is, and how fast it fills and drains. */
+  /** Reads the depth of the queue, and the rates at which it fills and drains. */
   depth(): Promise<Depth>
 }
 
@@ -110,7 +124,7 @@ export function checkObservers({ onEvent, observers }: QueueObserverOptions): vo
   checkObserverList(observers, ['onEvent', 'onQueue'])
 }
 
-/** Shows observers the queue of a broker. Returns what tells them of events there. */
+/** Tells observers of a broker's queue. Returns the function that sends them events. */
 export function emitterOf(broker: Broker, { onEvent, observers = [] }: QueueObserverOptions): Emit {
   const queue = broker.name
   for (const each of observers) {

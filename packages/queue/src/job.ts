@@ -3,9 +3,14 @@
  * @typeParam Payload what the payload is said to be; nothing checks it
  */
 export interface NewJob<Payload = unknown> {
-  /** Unguessable, and equal in every run of the job: what handlers make themselves idempotent by. */
+  /**
+   * Unguessable, and equal in every run of the job: what handlers make themselves idempotent by.
+   */
   readonly id: string
-  /** Owner of the job, which alone may see it. A queue writes a digest of the identity, because the identity may be a secret. */
+  /**
+   * Owner of the job, which alone may see it. A queue writes a digest of the identity, because the
+   * identity may be a secret.
+   */
   readonly identity: string
   /** Payload for the handler: anything that JSON can carry. */
   readonly payload: Payload
@@ -38,7 +43,7 @@ export interface JobStatus {
   readonly attempts: number
   /** Return value of the handler, once the job is done. */
   readonly result?: unknown
-  /** Why the last run failed. */
+  /** Error of the last run. */
   readonly error?: string | undefined
 }
 

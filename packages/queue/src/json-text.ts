@@ -1,6 +1,7 @@
 /**
- * Writes a value as JSON. What JSON would leave out or empty unseen is refused; `undefined` is null at the top, and left out of objects.
- * @throws TypeError that names the place of what JSON cannot carry
+ * Writes a value as JSON. Refuses a value that JSON would leave out or empty silently. `undefined`
+ * is null at the top, and left out of objects.
+ * @throws TypeError that names the place of a value that JSON cannot carry
  */
 export function jsonText(value: unknown): string {
   const places = new Map<unknown, string>()

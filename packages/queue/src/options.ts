@@ -18,23 +18,38 @@ export interface QueueOptions<Native = unknown> extends QueueObserverOptions {
   broker: Broker
   /** Jobs that may wait or run at once: a whole number ≥ 1. @default 1_000 */
   maxDepth?: number
-  /** Jobs of one identity that may wait or run at once, so that nobody fills the queue alone. @default a tenth of maxDepth, rounded up */
+  /**
+   * Jobs of one identity that may wait or run at once, so that nobody fills the queue alone.
+   * @default a tenth of maxDepth, rounded up
+   */
   maxDepthPerIdentity?: number
   /** Longest wait of a job before it expires. @default '1h' */
   maxAge?: Duration
-  /** Time for which the outcome and the idempotency key of a job are kept after its end. @default '1h' */
+  /**
+   * Time for which the outcome and the idempotency key of a job are kept after its end.
+   * @default '1h'
+   */
   retention?: Duration
   /** The longest job, as JSON, in bytes. @default 100_000 */
   maxJobBytes?: number
   /**
-   * Says whose job a request makes, looks at or cancels. `createAdmission` and `statusMonitor` need it: give it the `key` of the limits. A
-   * request without a key has no jobs; `firstOf(apiKey({ verify }), ip())` gives it those of its address, which many users may share.
+   * Resolves the owner of the jobs that a request makes, reads or cancels. `createAdmission` and
+   * `statusMonitor` need it: use the `key` of the limits. A request without a key has no jobs. With
+   * `firstOf(apiKey({ verify }), ip())` it has those of its address, which many users may share.
    * @default none
    */
   identity?: KeyResolver<Native>
-  /** Makes the digests that stand for identities in jobs an HMAC, so that nobody can guess them; one for all processes. @default none */
+  /**
+   * Secret for the digests of identities in jobs, so that nobody can guess them. The same in all
+   * processes.
+   * @default none
+   */
   secret?: string
-  /** Finds the URL of the result of a job that is done; clients are sent there with 303. @default the result itself, with 200 */
+  /**
+   * Finds the URL of the result of a job that is done; the monitor redirects clients there with
+   * 303.
+   * @default the result itself, with 200
+   */
   resultUrl?: FindResultUrl
 }
 
@@ -70,7 +85,7 @@ export function setUpQueue<Native>(options: QueueOptions<Native>): QueueSetup<Na
   const { identity, secret, resultUrl } = options
   if (identity !== undefined) checkResolver(identity, 'identity')
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
-    // Not shown: it may be most of a secret.
+    // The value is not shown: it may be most of a secret.
     throw invalid({ option: 'secret' }, typeof secret, 'a non-empty text')
   }
   if (resultUrl !== undefined && typeof resultUrl !== 'function') {
@@ -117,7 +132,10 @@ export type FindResultUrl = (job: JobStatus) => MaybePromise<string | undefined>
 /** The characters that RFC 3986 allows in a reference. None of them ends a header or a link. */
 const referenceCharacters = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/
 
-/** Finds the URL of a result by the user's function. A value that is no URL is not passed on to clients. */
+/**
+ * Finds the URL of a result by the user's function. A value that is no URL is not passed on to
+ * clients.
+ */
 export async function resultUrlOf(
   find: FindResultUrl | undefined,
   job: JobStatus,

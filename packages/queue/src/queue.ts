@@ -37,28 +37,33 @@ export type EnqueueResult =
       readonly retryAfterMs: number
     }
 
-/** A broker with bounds: what may wait, how much of it, and whose it is. */
+/** A bounded queue of jobs, each of which belongs to an identity. */
 export interface Queue<Native = unknown> {
   readonly broker: Broker
   readonly maxJobBytes: number
   enqueue(job: JobRequest): Promise<EnqueueResult>
-  /** The id of the job that an idempotency key stands for; `undefined` for one that stands for none. */
+  /** Finds the id of the job that an idempotency key stands for; `undefined` for an unknown key. */
   find(identity: string, idempotencyKey: string): Promise<string | undefined>
-  /** `undefined` for a job that is unknown, not kept any more, or another's. */
+  /**
+   * Reads the status of a job; `undefined` if the job is unknown, not kept any more, or another
+   * identity's.
+   */
   status(id: string, identity: string): Promise<JobStatus | undefined>
-  /** `unknown` for another's job too. */
+  /** Cancels a job; `unknown` for another identity's job too. */
   cancel(id: string, identity: string): Promise<Cancelled>
   /** Reads the gauges of the queue, for metrics. */
   depth(): Promise<Depth>
   /** Estimates the time (ms) in which all jobs of the queue end, at the recent rate. */
   expectedWaitMs(): Promise<number>
-  /** Waits until a job has ended, or as long as it may; its status then. */
+  /** Waits until a job has ended, or the time is over, and returns its status. */
   settled(id: string, identity: string, options: SettledOptions): Promise<JobStatus | undefined>
   /** True if the queue has the option `identity`, without which it takes no requests. */
   readonly identifies: boolean
-  /** Resolves the identity of a request; `undefined` for a request without a key, which has no jobs. */
+  /**
+   * Resolves the identity of a request; `undefined` for a request without a key, which has no jobs.
+   */
   identityOf(native: Native, request: HttpRequest): MaybePromise<string | undefined>
-  /** Digest of an identity, as it stands in jobs. */
+  /** Returns the digest of an identity, as jobs have it. */
   digestOf(identity: string): string
   /** Finds the URL of the result of a job that is done. */
   resultUrl(job: JobStatus): Promise<string | undefined>

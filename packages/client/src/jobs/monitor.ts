@@ -3,13 +3,18 @@ import { type Patience, peekJson } from '../response.ts'
 /** Headers that name a status monitor: RFC 7240's example, then those of Azure. */
 const headerNames = ['Location', 'Operation-Location', 'Azure-AsyncOperation']
 
-/** Members of a body that do so: pages see no header that the server does not expose. */
+/**
+ * Members of a body that name a status monitor, since pages see no header that the server does not
+ * expose.
+ */
 const memberNames = ['monitor', 'statusUrl', 'status_url', 'location']
 
 /** Members may hold other kinds of locations, such as a city, so only URLs count. */
 const looksLikeUrl = /^(https?:\/\/|\.{0,2}\/)/i
 
-/** The URL of the status monitor that the headers of a 202 name; `undefined` when they name none. */
+/**
+ * The URL of the status monitor that the headers of a 202 name; `undefined` when they name none.
+ */
 export function monitorInHeaders({ headers }: Response, base: string): string | undefined {
   return firstUrl(
     headerNames.map((name) => headers.get(name)),
@@ -17,7 +22,7 @@ export function monitorInHeaders({ headers }: Response, base: string): string | 
   )
 }
 
-/** The one that its JSON body names. The body stays unread. */
+/** The URL of the status monitor that the JSON body of a 202 names. The body stays unread. */
 export async function monitorInBody(
   response: Response,
   base: string,
@@ -31,7 +36,7 @@ export async function monitorInBody(
   )
 }
 
-/** The first that may be polled: of the web, and not in the clear where the answer was not. */
+/** The first URL that may be polled: http or https, and https only if the answer came by https. */
 function firstUrl(references: readonly unknown[], base: string): string | undefined {
   for (const reference of references) {
     if (typeof reference !== 'string' || !URL.canParse(reference, base || undefined)) continue
@@ -42,12 +47,15 @@ function firstUrl(references: readonly unknown[], base: string): string | undefi
   return undefined
 }
 
-/** Time (ms) for the document of a monitor to arrive. A document that takes longer is a result, or names no other monitor. */
+/**
+ * Time (ms) for the document of a monitor to arrive. A document that takes longer counts as a
+ * result that names no other monitor.
+ */
 export const maxStatusMs = 1000
 
 /**
- * Decides if an answer of a monitor says that the job is not done. A poll that came too early, or to a server that is busy,
- * says nothing of the job. Who was led elsewhere is at the result.
+ * Tells whether an answer of a monitor means that the job is not done. An answer to an early poll,
+ * or of a busy server, means that too. An answer after a redirect is the result.
  */
 export async function saysPending(
   response: Response,
@@ -64,7 +72,10 @@ export async function saysPending(
   return word === 'pending' || word === 'running'
 }
 
-/** A URL without what servers redirect for by themselves: the scheme, and a slash at the end of the path. */
+/**
+ * Returns a URL without its scheme and without a slash at the end of the path, since servers
+ * redirect for both.
+ */
 function placeOf(url: string): string {
   if (!URL.canParse(url)) return url
   const { host, pathname, search } = new URL(url)

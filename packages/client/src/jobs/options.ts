@@ -2,26 +2,37 @@ import { createFetch } from '../create-fetch.ts'
 import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
 
 export interface WaitForOptions {
-  /** Sends the polls. @default createFetch(), which takes a 500 for an answer here: a job that failed */
+  /** Sends the polls. @default createFetch(), with a 500 as an answer: the job has failed */
   fetch?: typeof globalThis.fetch
-  /** Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer gets them. @default none */
+  /**
+   * Headers of each poll, such as `Authorization`. Only a monitor of the same origin as the answer
+   * gets them.
+   * @default none
+   */
   headers?: RequestInit['headers']
   /** Ends the waiting. @default none */
   signal?: AbortSignal
-  /** Wait (ms) before each poll if the server tells none; it grows by half each time, up to 30 s. @default 1000 */
+  /**
+   * Wait (ms) before each poll if the server tells none; it grows by half each time, up to 30 s.
+   * @default 1000
+   */
   intervalMs?: number
   /** Longest wait in all (ms), polls included, before a `StillPendingError`. @default 600,000 */
   maxWaitMs?: number
-  /** Base of a relative monitor; its origin counts as the origin of the answer. @default the URL of the answer */
+  /**
+   * Base of a relative monitor; its origin counts as the origin of the answer.
+   * @default the URL of the answer
+   */
   baseUrl?: string | URL
   /** Throws if the monitor has another origin than the answer. @default true */
   sameOrigin?: boolean
   /**
-   * Decides if an answer of the monitor means that the job is not done.
-   * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status` 'pending' or 'running'
+   * Tells whether an answer of the monitor means that the job is not done.
+   * @default a 202, a 429, a 200 or 503 with `Retry-After`, or a 200 whose JSON has the `status`
+   * 'pending' or 'running'
    */
   isPending?: (response: Response) => boolean | Promise<boolean>
-  /** Is told of every answer that means so, whose body is given up when it returns. */
+  /** Called with every answer of a job that is not done. The body is cancelled after the call. */
   onPending?: (response: Response) => void
 }
 
@@ -63,5 +74,5 @@ export function readWaitForOptions(options: WaitForOptions): WaitForSettings {
   }
 }
 
-/** A 500 is no accident of the monitor, but how it tells that a job failed. */
+/** Statuses after which a poll is repeated. A 500 is not: it means that the job failed. */
 const retriedStatuses = [408, 425, 429, 502, 503, 504]

@@ -6,7 +6,7 @@ import { dropBody, type Patience, serverNowMs } from '../response.ts'
 import { maxStatusMs, monitorInBody, monitorInHeaders, saysPending } from './monitor.ts'
 import { readWaitForOptions, type WaitForOptions, type WaitForSettings } from './options.ts'
 
-/** A job as far as it is known. */
+/** A job and its status monitor. */
 interface Watched {
   readonly accepted: Response
   /** Base of relative monitors; empty if unknown. */
@@ -16,15 +16,17 @@ interface Watched {
 }
 
 /**
- * Waits for the job that a 202 speaks of, and answers what its monitor answers in the end: the result (after a redirect,
- * where the monitor sends one), the problem of a job that failed, or the 404 or 410 of one that is not known any more. Any
- * other answer than a 202 is the result already. The 202 stays the caller's: its body is neither read nor given up. In its
- * place the URL of a monitor will do, such as that of a `StillPendingError`.
+ * Waits for the job of a 202, and returns the last answer of its monitor. That is the result (after
+ * a redirect, if the monitor sends one), the problem of a failed job, or a 404 or 410 for an
+ * unknown job. Any other answer than a 202 is returned as it is. The body of the 202 is neither
+ * read nor cancelled. The URL of a monitor can take the place of the 202, such as that of a
+ * `StillPendingError`.
  *
- * @throws TypeError for what is neither
+ * @throws TypeError when it is neither a response nor a URL
  * @throws StillPendingError when `maxWaitMs` is over
  * @example
- * const result = await waitFor(await fetch('/reports', { method: 'POST', headers: { Prefer: 'respond-async' } }))
+ * const headers = { Prefer: 'respond-async' }
+ * const result = await waitFor(await fetch('/reports', { method: 'POST', headers }))
  */
 export async function waitFor(
   asked: Response | string | URL,
@@ -61,7 +63,7 @@ function isResponse(asked: unknown): asked is Response {
   )
 }
 
-/** A 202 as a server would have sent it to name this monitor. */
+/** Makes the 202 that a server would have sent to name this monitor. */
 function made(asked: unknown, { baseUrl }: WaitForSettings): { accepted: Response; url: string } {
   const isText = typeof asked === 'string' || asked instanceof URL
   if (!isText || !URL.canParse(String(asked), baseUrl)) throw notAsked(asked)
@@ -102,7 +104,7 @@ async function poll(job: Watched, settings: WaitForSettings, deadline: Deadline)
   }
 }
 
-/** A monitor may send those who poll on to another one. */
+/** Follows a monitor that names another monitor. */
 async function follow(job: Watched, deadline: Deadline): Promise<void> {
   const baseUrl = job.last.url || job.monitor || job.baseUrl
   const moved =
@@ -124,7 +126,7 @@ function shortly({ signal }: Deadline): Patience {
   return { untilMs: clockMs() + maxStatusMs, signal }
 }
 
-/** The monitor, unless it may not be asked. */
+/** Returns the monitor's URL. Throws if it must not be polled. */
 function checked(job: Watched, { sameOrigin }: WaitForSettings): string {
   const { monitor, baseUrl } = job
   if (monitor === undefined) {
@@ -153,9 +155,9 @@ function pollOf(job: Watched, { headers }: WaitForSettings, signal: AbortSignal)
 /** A job that was not done within `maxWaitMs` of `waitFor`. It may still be running. */
 export class StillPendingError extends Error {
   override readonly name = 'StillPendingError'
-  /** URL to ask again; `undefined` if it had not arrived. */
+  /** URL of the monitor, to poll again; `undefined` if it had not arrived. */
   readonly monitor: string | undefined
-  /** The last answer. Its body is given up where a poll was waited for since. */
+  /** The last answer. Its body is cancelled if another poll followed. */
   readonly response: Response
 
   constructor(monitor: string | undefined, response: Response) {

@@ -6,14 +6,17 @@ export interface Closing {
   /** Time at which the refused request was sent. */
   readonly sentMs: number
   readonly nowMs: number
-  /** Draws what is added to `toldMs`. */
+  /** Draws the jitter that is added to `toldMs`. */
   jitterMs(): number
 }
 
-/** The distance between calls after a refusal, as long as nothing says how many are allowed: 20 a second. */
+/** Distance (ms) between calls after a refusal while the limit is unknown: 20 calls a second. */
 const unknownSpacingMs = 50
 
-/** A window of a day would space calls by minutes, although the day's quota may be there all at once. */
+/**
+ * Longest distance (ms) between calls: a window of a day would space calls by minutes, although the
+ * whole quota may be free again.
+ */
 const maxSpacingMs = 1000
 
 /** Factor by which a refusal widens the spacing; each served call narrows it again. */
@@ -22,19 +25,25 @@ const narrowing = 0.98
 
 const maxSlowdown = 32
 
-/** Time (ms) for which calls are spaced after a gate has opened: without a known window, and at most. */
+/**
+ * Time (ms) for which calls are spaced after a gate has opened: without a known window, and at
+ * most.
+ */
 const unknownWindowMs = 10_000
 const maxSpacedMs = 60_000
 
-/** A call that comes late by no more than this leaves the next one its time. */
+/** Lateness (ms) of a call that does not delay the next call. */
 const latenessMs = 20
 
-/** 20 days, what Sluice tells at most. One wrong answer must not stop a process for good. */
+/**
+ * Longest time (ms) that a gate is closed: 20 days, the longest `Retry-After` of Sluice. One wrong
+ * answer must not stop a process for good.
+ */
 const maxClosedMs = 1_728_000_000
 
 /**
- * The way to what one policy limits. It closes when a request was refused, and then lets waiting calls through one by one:
- * all of them at once would be refused again.
+ * Gate of one policy that a server enforces. It closes after a refusal, and then lets the waiting
+ * calls through one by one: all at once would be refused again.
  */
 export class Gate {
   readonly name: string | undefined
@@ -48,7 +57,10 @@ export class Gate {
   readonly #holds = new Set<number>()
   #nextMs = 0
   #spacedUntilMs = 0
-  /** Grows with each refusal of calls that were let through one by one: others share the quota, or calls cost more. */
+  /**
+   * Grows with each refusal of calls that were let through one by one: others share the quota, or
+   * calls cost more.
+   */
   #slowdown = 1
 
   constructor(name: string | undefined, { pace }: { pace: boolean }) {
@@ -61,7 +73,7 @@ export class Gate {
     return Math.max(this.#opensMs, this.heldMs, this.#nextMs)
   }
 
-  /** Time at which the next call should go, to keep the pace. */
+  /** Time at which the next call should go to keep the pace. */
   get pacedMs(): number {
     return Math.max(this.clearMs, this.#pace?.readyMs(this.#evenMs()) ?? 0)
   }
@@ -75,14 +87,14 @@ export class Gate {
     return nowMs >= Math.max(this.#opensMs, this.heldMs)
   }
 
-  /** Until when it is not known whether it is to be closed. */
+  /** Time until which it is unknown if the gate has to close. */
   get heldMs(): number {
     return Math.max(0, ...this.#holds)
   }
 
-  /** Lets nobody pass until then, or until what it returns is called. */
+  /** Lets no call pass until `untilMs`, or until the returned function is called. */
   hold(untilMs: number): () => void {
-    // Several may hold it until one time.
+    // Several holds may end at the same time.
     while (this.#holds.has(untilMs)) untilMs += 0.001
     this.#holds.add(untilMs)
     return () => this.#holds.delete(untilMs)
@@ -98,7 +110,7 @@ export class Gate {
     return nowMs < this.#spacedUntilMs ? this.#gapMs() : 0
   }
 
-  /** The same with the pace, for a call that goes at `atMs`. */
+  /** Shortest time (ms) between two calls that keep the pace, if the first goes at `atMs`. */
   distanceMs(atMs: number, nowMs: number): number {
     return Math.max(this.spacingMs(nowMs), this.#pace?.distanceMs(atMs, this.#evenMs()) ?? 0)
   }
@@ -109,11 +121,11 @@ export class Gate {
     this.#pace?.take(Math.min(nowMs, Math.max(this.pacedMs, onTimeMs)))
     if (nowMs >= this.#spacedUntilMs) return
     this.#nextMs = Math.max(this.clearMs, onTimeMs) + this.#gapMs()
-    // As long as calls come faster than they may go, the distance between them is kept.
+    // The spacing lasts as long as calls have to wait.
     if (hasWaited) this.#spaceUntil(nowMs)
   }
 
-  /** Must follow each `pass`, once the call is answered, or will not be. */
+  /** Must follow each `pass`, when the call has its answer or has failed. */
   settle({ isAnswered }: { isAnswered: boolean }): void {
     this.#pace?.settle(isAnswered)
   }
@@ -126,7 +138,8 @@ export class Gate {
   close(closing: Closing): void {
     const { sentMs, nowMs } = closing
     const toldMs = Math.min(closing.toldMs, nowMs + maxClosedMs)
-    // Refusals of requests that were under way when the gate closed are no news; only the latest time counts.
+    // Requests that were under way when the gate closed may be refused too. Of their times only the
+    // latest counts.
     if (sentMs < this.#opensMs) {
       this.#stayClosed(toldMs)
       return
@@ -136,7 +149,7 @@ export class Gate {
     this.#toldMs = toldMs
     this.#opensMs = toldMs + closing.jitterMs()
     this.#nextMs = this.#opensMs
-    // What was to come later is given up.
+    // The spacing from before this refusal ends.
     this.#spacedUntilMs = 0
     this.#spaceUntil(this.#opensMs)
     this.#pace?.spend(this.#opensMs)
@@ -150,18 +163,21 @@ export class Gate {
     this.#pace?.spend(this.#opensMs)
   }
 
-  /** Notes what an answer says of the size of the policy. */
+  /** Notes the limit and window of the policy from an answer. */
   measure({ limit, windowMs }: Quota): void {
     this.#limit = limit ?? this.#limit
     this.#windowMs = windowMs ?? this.#windowMs
   }
 
-  /** Notes what an answer says is left of the policy. Answers whether that may change the pace. */
+  /**
+   * Notes the remaining units of the policy from an answer. Returns true if that may change the
+   * pace.
+   */
   learn(quota: Quota, moment: Moment): boolean {
     return this.#pace?.learn({ ...quota, limit: this.#limit }, moment) ?? false
   }
 
-  /** For a window, and at least until the call after the next. */
+  /** Spaces calls for a window from `atMs` on, and for two calls at least. */
   #spaceUntil(atMs: number): void {
     const windowMs = Math.min(maxSpacedMs, this.#windowMs ?? unknownWindowMs)
     const untilMs = atMs + windowMs + this.#gapMs()
@@ -172,7 +188,7 @@ export class Gate {
     return Math.min(maxSpacingMs, this.#evenMs())
   }
 
-  /** The distance that the policy's own rate means. */
+  /** Distance (ms) between calls at the policy's own rate, widened by refusals. */
   #evenMs(): number {
     const evenMs =
       this.#limit && this.#windowMs ? withMargin(this.#windowMs / this.#limit) : unknownSpacingMs

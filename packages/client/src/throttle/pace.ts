@@ -1,4 +1,7 @@
-/** The longest distance between calls as long as something is left: an hour's quota would space them by minutes. */
+/**
+ * Longest distance (ms) between calls while units are left: an hour's quota would space them by
+ * minutes.
+ */
 const maxDistanceMs = 10_000
 
 /** One policy, as an answer describes it. */
@@ -16,9 +19,9 @@ export interface Moment {
 }
 
 /**
- * The units that a policy has left, as far as a client can know: the last answer's figure less the calls under way. The
- * first half of a quota may be used at will, the second is spread over what is left of the window, and what comes after
- * it evenly, until an answer tells more.
+ * Estimates the units that a policy has left: the number of the last answer, less the calls under
+ * way. The first half of a quota may be used at once. The second half is spread over the rest of
+ * the window. Later calls are spaced evenly until an answer tells more.
  */
 export class Pace {
   #limit = 0
@@ -33,12 +36,15 @@ export class Pace {
     return this.#resetMs
   }
 
-  /** Time for the next call by the pace. The call may go earlier, because the server has not refused it. */
+  /**
+   * Time for the next call by the pace. The call may go earlier, because the server has not refused
+   * it.
+   */
   readyMs(evenMs: number): number {
     return this.#isPlenty() ? 0 : this.#lastMs + this.distanceMs(this.#lastMs, evenMs)
   }
 
-  /** The distance from a call that goes at `atMs` to the next one, `evenMs` where nothing is known of that time. */
+  /** Distance (ms) from a call that goes at `atMs` to the next one; `evenMs` after the reset. */
   distanceMs(atMs: number, evenMs: number): number {
     if (this.#isPlenty()) return 0
     if (atMs >= this.#resetMs) return Math.min(maxDistanceMs, evenMs)
@@ -52,19 +58,19 @@ export class Pace {
     this.#lastMs = atMs
   }
 
-  /** Takes back the count of a call that was answered, and what it took where it was not. */
+  /** Ends a call under way. Gives its unit back if it had no answer. */
   settle(isAnswered: boolean): void {
     this.#underWay -= 1
     if (!isAnswered) this.#left += 1
   }
 
-  /** Corrects the estimate by an answer, while so many calls wait. Answers whether it did. */
+  /** Corrects the estimate by an answer. Returns false if the estimate stays. */
   learn({ limit, remaining, resetMs }: Quota, { nowMs, waiting }: Moment): boolean {
     if (remaining === undefined || resetMs === undefined) return false
     this.#limit = limit ?? Math.max(this.#limit, remaining)
     const left = remaining - this.#underWay
-    // Those who wait are spread over the time to come already. A sliding window has its reset always a window ahead: with
-    // each answer they would be put off again, and come at half the rate.
+    // The waiting calls have their times already. The reset of a sliding window is always a window
+    // ahead, so each answer would delay them again, down to half the rate.
     if (waiting > 0 && left <= waiting) return false
     this.#left = left
     this.#resetMs = nowMs + withMargin(resetMs)
@@ -83,10 +89,10 @@ export class Pace {
   }
 }
 
-/** Timers and networks squeeze calls together; this margin keeps a steady stream within its limit. */
+/** Margin, as a share of a wait: timers and networks squeeze calls together. */
 const margin = 0.1
 
-/** A tenth of a day would be hours. */
+/** Longest margin (ms): a tenth of a day would be hours. */
 const maxMarginMs = 2000
 
 export function withMargin(ms: number): number {

@@ -3,13 +3,13 @@ import type { Gate } from './gate.ts'
 
 /** A call that wants to pass its gates. */
 export interface Waiter {
-  /** Earlier it may not go, whatever the gates say. */
+  /** Earliest time for the call, whatever the gates say. */
   readonly notBeforeMs: number
   /** Gates of the call, as far as they are known. */
   gates(): readonly Gate[]
   /** Longest wait (ms) that the call accepts from now on. */
   patienceMs(nowMs: number): number
-  /** Whom to wake when it is over: when one of the two below is known. */
+  /** Functions to call when the wait is over: when `passed` or `tooLongMs` is set. */
   readonly waking: Waiting
   /** The gates that it has passed. */
   passed: readonly Gate[] | undefined
@@ -17,7 +17,7 @@ export interface Waiter {
   tooLongMs: number | undefined
 }
 
-/** The rest of a gate behind the calls in front. */
+/** Times at which a gate is free behind the calls in front. */
 interface Rest {
   /** Time for the next call: for one that keeps the pace, and for one that does not. */
   pacedMs: number
@@ -28,19 +28,23 @@ interface Rest {
   waiting: number
 }
 
-/** Time (ms) for which planned times hold: gates let calls through faster while calls are served. */
+/**
+ * Time (ms) for which planned times hold: gates let calls through faster while calls are served.
+ */
 const maxHoldsMs = 1000
 
-/** Delay (ms) before the calls behind one that has left are planned anew, because many may leave at once. */
+/**
+ * Delay (ms) before the calls behind one that left get new times, because many may leave at once.
+ */
 const leftMs = 20
 
 /** Sums of clock times with fractions differ in their last digits. */
 const roundingMs = 0.01
 
 /**
- * The calls that wait at the gates of one key, in the order they came. A call that one gate holds for long takes nothing of the
- * others meanwhile: calls behind it pass as long as they do not delay it. So nobody is starved, and one that leaves leaves
- * nothing behind.
+ * The calls that wait at the gates of one key, in the order of arrival. If one gate holds a call
+ * for long, calls behind it pass the other gates, as long as they do not delay it. So no call is
+ * starved.
  */
 export class CallQueue {
   /** Planned time of each waiting call. */
@@ -48,7 +52,7 @@ export class CallQueue {
   readonly #rests = new Map<Gate, Rest>()
   /** Time of the last plan. */
   #nowMs = 0
-  /** Until when their times hold. */
+  /** Time until which the planned times hold. */
   #holdsMs = 0
   #movedMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -63,7 +67,10 @@ export class CallQueue {
     return this.isEmpty ? 0 : (this.#rests.get(gate)?.waiting ?? 0)
   }
 
-  /** Puts a call at the end, unless it may pass, or gives up, at once. Answers how long it will wait, as far as is known. */
+  /**
+   * Puts a call at the end, unless it can pass or has to give up at once. Returns the expected wait
+   * (ms).
+   */
   join(waiter: Waiter): number {
     this.#nowMs = clockMs()
     if (this.isEmpty) this.#rests.clear()
@@ -89,7 +96,10 @@ export class CallQueue {
     this.#wakeAt(Math.min(this.#timerMs, soonMs))
   }
 
-  /** Lets those pass whose time has come, and gives all others new times. Must follow what may let them go earlier. */
+  /**
+   * Lets the calls pass whose time has come, and gives all others new times. Must follow each
+   * change that may let them go earlier.
+   */
   move(): void {
     this.#nowMs = clockMs()
     this.#movedMs = this.#nowMs
@@ -102,7 +112,10 @@ export class CallQueue {
     this.#wakeAt(soonestMs)
   }
 
-  /** Lets those pass whose time has come; gives all new times only where it is not as it was thought, since they may be many. */
+  /**
+   * Lets the calls pass whose time has come. Gives all others new times only if a time was wrong,
+   * because they may be many.
+   */
   #tick(): void {
     this.#timerMs = never
     this.#nowMs = clockMs()
@@ -125,8 +138,8 @@ export class CallQueue {
       Math.max(this.#nowMs, waiter.notBeforeMs, ...waiter.gates().map(slotMs))
     const pacedMs = latest((gate) => this.#pacedSlotMs(gate))
     if (this.#isPatient(waiter, pacedMs)) return pacedMs
-    // The pace is the client's own idea: nobody has said that a call would be refused that does not keep it. Such a call
-    // waits for the reset, where that is soon enough.
+    // Only the client's own pace holds the call, and no server has refused it. If the call cannot
+    // keep the pace, it waits for the reset, if that is soon enough.
     return latest((gate) => {
       const rest = this.#restOf(gate)
       const resetMs = this.#isPatient(waiter, gate.resetMs) ? gate.resetMs : 0
@@ -140,7 +153,7 @@ export class CallQueue {
     return this.#besides(rest, rest.pacedMs, gate.distanceMs(rest.pacedMs, this.#nowMs))
   }
 
-  /** `slotMs`, or behind the one that goes at `dueMs`, where the two would be too close. */
+  /** Returns `slotMs`, or a time after the call at `dueMs` if the two calls would be too close. */
   #besides({ dueMs }: Rest, slotMs: number, distanceMs: number): number {
     const goesMs = Math.max(this.#nowMs, slotMs)
     return goesMs + distanceMs > dueMs ? Math.max(goesMs, dueMs + distanceMs) : goesMs
@@ -155,13 +168,15 @@ export class CallQueue {
     return rest
   }
 
-  /** A hold is over in a moment, and may have been for nothing. */
+  /** A hold is short, and may end without closing the gate. */
   #isPatient(waiter: Waiter, goesMs: number): boolean {
     const heldMs = Math.max(this.#nowMs, ...waiter.gates().map((gate) => gate.heldMs))
     return goesMs - heldMs <= waiter.patienceMs(this.#nowMs) + roundingMs
   }
 
-  /** Lets a call go, or give up, or wait until `goesMs`. Answers when it has to be looked at again. */
+  /**
+   * Lets a call go, give up, or wait until `goesMs`. Returns the time at which to look at it again.
+   */
   #place(waiter: Waiter, goesMs: number): number {
     const nowMs = this.#nowMs
     if (goesMs <= nowMs) {
@@ -194,7 +209,7 @@ export class CallQueue {
     for (const gate of waiter.passed) gate.pass(this.#nowMs, { hasWaited })
   }
 
-  /** Answers whether it has waited. */
+  /** Returns true if the call had waited. */
   #end(waiter: Waiter): boolean {
     for (const wake of [...waiter.waking]) wake()
     return this.#waiting.delete(waiter)

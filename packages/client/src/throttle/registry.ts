@@ -6,9 +6,9 @@ import { type Closing, Gate } from './gate.ts'
 import { CallQueue } from './queue.ts'
 
 /**
- * The gates of one key, and which of them are on the way of which call. The server does not say that before it has
- * answered: a route that was answered once has the policies of that answer. A new route has those that were seen on
- * several routes, so that a policy of all routes holds all calls, and one of the login holds the login alone.
+ * The gates of one key, by route. A route has the gates of the policies that its answers named. A
+ * route without an answer has the gates of policies that were seen on several routes. So a policy
+ * for all routes holds all calls, and one for the login holds the login alone.
  */
 export class GateRegistry {
   readonly queue: CallQueue = new CallQueue()
@@ -17,7 +17,7 @@ export class GateRegistry {
   readonly #routes = new Map<string, ReadonlySet<string>>()
   /** Gates by route, cached until the gates or the routes change. */
   readonly #found = new Map<string, readonly Gate[]>()
-  /** Routes of which nothing is known yet, with the calls that wait for the answer to the first call. */
+  /** Routes without an answer yet, with the calls that wait for the first answer. */
   readonly #firstCalls = new Map<string, Waiting>()
 
   constructor(options: { pace: boolean }) {
@@ -37,7 +37,7 @@ export class GateRegistry {
     return found
   }
 
-  /** The gate of a route alone, for what no policy was named for. */
+  /** Gate of a route alone, for refusals that name no policy. */
   routeGate(route: string): Gate {
     return this.#gate(route, undefined)
   }
@@ -46,18 +46,21 @@ export class GateRegistry {
     return this.#gate(policyId(name), name)
   }
 
-  /** Notes which policies an answer on a route has named, and what is left of them where it was no refusal that told when. */
+  /**
+   * Notes the policies that an answer on a route names, and their remaining units unless it refused
+   * with a wait.
+   */
   learn(route: string, { policies, toldMs }: Answer, nowMs: number): void {
     let isNews = false
     const before = this.#routes.get(route)
     if (policies.length === 0 && before !== undefined) return
-    // An answer may be older than one that was heard before, and older dialects name one policy of several.
+    // Answers may arrive out of order, and older dialects name one policy of several.
     const isBusy = (id: string): boolean => this.#gates.get(id)?.isBusy(nowMs) === true
     const kept = [...(before ?? [])].filter(isBusy)
     const ids = new Set([...kept, ...policies.map(({ name }) => policyId(name))])
     remember(this.#routes, { id: route, value: ids, isKept: (one) => [...one].some(isBusy) })
     this.#found.clear()
-    // Who waits for the gates that the route was taken to have may not have to.
+    // The route may have other gates than assumed, so that waiting calls can go.
     if (before === undefined || [...before].some((id) => !ids.has(id))) isNews = true
     for (const policy of policies) {
       const gate = this.policyGate(policy.name)
@@ -75,8 +78,9 @@ export class GateRegistry {
   }
 
   /**
-   * The calls that wait for the first answer on an unknown route, to join them. `undefined` for the call that is to
-   * bring that answer, which must call `endFirst`, and where an answer is known.
+   * Returns the calls that wait for the first answer on an unknown route, for the call to join.
+   * Returns `undefined` for the first call, which must call `endFirst`, and for a route with an
+   * answer.
    */
   waitingForFirst(route: string): Waiting | undefined {
     const waiting = this.#firstCalls.get(route)
@@ -106,14 +110,17 @@ function policyId(name: string): string {
 interface Entry<T> {
   readonly id: string
   readonly value: T
-  /** True for an entry that should be kept as long as there are others. */
+  /** True for an entry that is dropped only after all others. */
   isKept?(value: T): boolean
 }
 
 /** Entries of each map at most. */
 const maxEntries = 1000
 
-/** Puts an entry at the end of a map; where that makes too many, takes the oldest one away that need not be kept. */
+/**
+ * Puts an entry at the end of a map. A map that is too long loses its oldest entry that need not be
+ * kept.
+ */
 function remember<T>(map: Map<string, T>, { id, value, isKept }: Entry<T>): void {
   map.delete(id)
   if (map.size >= maxEntries) map.delete(leastWanted(map, isKept) ?? id)
@@ -134,12 +141,13 @@ function isBusyNow(one: { isBusy(nowMs: number): boolean }): boolean {
   return one.isBusy(clockMs())
 }
 
-/** Says which calls are of one key. */
+/** Returns the key of a call. */
 type KeyFunction = (call: Call) => string | undefined
 
 /**
- * Registries of all clients of a process: by the function that sends requests, since another one may lead to another server
- * (in tests it does), and by the function that makes the keys, since its words are its own.
+ * Registries of all clients of a process, by the function that sends requests and the function that
+ * makes keys. Another `fetch` may reach another server, as in tests. Keys of two functions have
+ * nothing to do with each other.
  */
 const processRegistries = processWide(
   '@sluice/client/registries/1',
@@ -171,13 +179,16 @@ function registriesOf(send: Fetch, key: KeyFunction): Map<string, GateRegistry> 
   return registries
 }
 
-/** By how much what is told may exceed a policy's reset: servers add jitter, up to the whole of it, and round up. */
+/**
+ * Factor and ms by which a told wait may exceed a policy's reset: servers add jitter, up to the
+ * whole reset, and round up.
+ */
 const maxJitter = 2
 const roundingMs = 1000
 
 /**
- * Closes the gates of the policies that have refused a request, each for as long as it says itself. What is told beyond
- * that may be another's, which is not shown: it closes the route, and no policy.
+ * Closes the gates of the policies that refused a request, each until its own reset. A longer told
+ * wait may come from a hidden policy: it closes the route, and no policy.
  */
 export function closeGates(
   { toldMs = 0, policies, violated }: Answer,
@@ -198,7 +209,10 @@ export function closeGates(
   if (!isItsOwn) close(registry.routeGate(route), toldMs)
 }
 
-/** The gates of the policies that have refused a request, or that of its route where none was named. */
+/**
+ * Returns the gates of the policies that refused a request, or the gate of its route if no policy
+ * is named.
+ */
 export function refusingGates(
   { violated }: Answer,
   { registry, route }: { registry: GateRegistry; route: string },

@@ -105,8 +105,8 @@ export interface Algorithm<
   /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
   capacityLevel?(check: CountingCheck<Settings>): number
   /**
-   * The state with stored times that lie after `now` moved to now, since the clock was set back;
-   * the same object when there are none.
+   * Returns the state with no stored time after `now`, since a clock may be set back. Returns the
+   * same object when no time lies after `now`.
    */
   clamp(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */
@@ -156,8 +156,8 @@ export interface Algorithm<
    */
   renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
   /**
-   * Denies all for `check.cost` ms from now, and no longer than that. Only where keys can be
-   * blocked. Changes the state.
+   * Denies all for exactly `check.cost` ms from now. Only where keys can be blocked. Changes the
+   * state.
    */
   block?(state: State, check: CountingCheck<Settings>, now: number): void
   /** The time from which the state is the same as none. */

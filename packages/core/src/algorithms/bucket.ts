@@ -5,9 +5,9 @@ import { flatCodec, plainWindow } from './flat-codec.ts'
 type Check = CountingCheck<object>
 
 /**
- * `level` is in units · ms, as it was at `at`; it drains by the limit every millisecond. From
- * `endsAt` on the bucket is empty: by the limit of the last charge, so that it ends when its key
- * does, however limits change.
+ * The level in units · ms at the time `at`. It drains by the limit every millisecond. `endsAt` is
+ * the time at which the limit of the last charge empties the bucket. Another limit alone does not
+ * move it, so the bucket ends when its key expires.
  */
 export interface Bucket extends Counted {
   level: number
@@ -17,8 +17,8 @@ export interface Bucket extends Counted {
 
 /**
  * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond:
- * integers throughout, so that no part of a unit is lost. Equal to a store of tokens that is
- * refilled, and to GCRA.
+ * integers throughout, so that no part of a unit is lost. Equivalent to tokens that are refilled,
+ * and to GCRA.
  * @param own with `capacityLevel`: the level that it may be filled to, in units · ms
  */
 export function bucket<Settings extends object, Options>(
@@ -109,8 +109,8 @@ function levelAt({ level, at, endsAt }: Bucket, { limit }: Check, now: number): 
 }
 
 /**
- * Until the level is `target` at most; the bucket may end before it has drained that far, where the
- * limit was higher once.
+ * Returns the ms until the level is `target` at most. The bucket may end before that, if its limit
+ * was higher once.
  */
 export function msUntilLevel(
   state: Bucket,

@@ -32,14 +32,14 @@ export interface Leases extends Counted {
   running: Map<number, Lease>
   /** Units of all of `running`. */
   units: number
-  /** No lease runs longer. */
+  /** The time at which the last lease expires. */
   endsAt: number
   nextNumber: number
 }
 
 /**
- * Requests in flight: each holds a lease, which is given back when it ends, and expires when nobody
- * renews it.
+ * Requests in flight: each holds a lease. The lease is given back when its request ends, and
+ * expires when nobody renews it.
  */
 export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOptions> = {
   ...plainWindow,
@@ -94,7 +94,8 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
-    // More than the limit count no more than it. What could not be added up any more gets no lease.
+    // Units beyond the limit count as the limit. A lease that would exceed the largest exact sum is
+    // not recorded.
     const units = Math.min(cost, limit)
     if (state.units + units > Number.MAX_SAFE_INTEGER) return number
     state.units += units

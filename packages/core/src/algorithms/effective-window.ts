@@ -6,7 +6,7 @@ interface Usage {
   readonly used: number
   /** The most units that may count at once. */
   readonly capacity: number
-  /** Until one unit fewer counts than now, and fewer than the capacity. */
+  /** The ms until one unit fewer counts than now, and fewer than the capacity. */
   readonly msToNextUnit: number
 }
 
@@ -26,14 +26,16 @@ export function effectiveWindowMs(
 }
 
 /**
- * Units left: whole, never negative, never above the limit, also where a bucket holds more than
- * that.
+ * Returns the units left: whole, never negative, and never above the limit, even where a bucket
+ * holds more.
  */
 export function remainingUnits(limit: number, capacity: number, used: number): number {
   return Math.min(limit, Math.max(0, capacity - used))
 }
 
-/** The effective window of a state, by the questions that every algorithm answers. */
+/**
+ * Computes the effective window of a state from `used`, `capacity` and `msUntil` of its algorithm.
+ */
 export function resetMs<State extends Counted, Settings extends object>(
   { capacity, msUntil }: Pick<Algorithm<State, Settings>, 'capacity' | 'msUntil'>,
   state: State,

@@ -12,7 +12,7 @@ export interface FixedWindowOptions {
 }
 
 export interface FixedWindowSettings {
-  /** `fixed-window`: whether windows start at multiples of `windowMs` since the epoch. */
+  /** `fixed-window`: true when windows start at multiples of `windowMs` since the epoch. */
   readonly clockAligned: boolean
 }
 

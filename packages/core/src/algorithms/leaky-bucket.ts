@@ -29,8 +29,8 @@ const longestDelayMs = 2 ** 31 - 1
 
 /**
  * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and
- * each is held until its turn. A request of n units is as n requests of one, so its last unit has
- * to find room too.
+ * each is held until its turn. A request of n units counts as n requests of one unit, so its last
+ * unit has to find room too.
  */
 export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
   LeakyBucketSettings,
@@ -59,7 +59,10 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
   },
 })
 
-/** The highest level: what may wait, by number and by time, and the unit that leaves at once. */
+/**
+ * The highest level: the units that may wait, by number and by time, and the unit that leaves at
+ * once.
+ */
 function queueLevel({ policy, limit }: CountingCheck<LeakyBucketSettings>): number {
   const { windowMs, queue, maxDelayMs } = policy
   const waiting = Math.min(queue * windowMs, maxDelayMs * limit)

@@ -10,41 +10,44 @@ export interface PenaltySettings {
 }
 
 export interface PenaltyOwnSettings {
-  /** `penalty`: what strikes lead to; `undefined` where none are counted. */
+  /** `penalty`: the blocks that strikes lead to; `undefined` where no strikes are counted. */
   readonly penalty: PenaltySettings | undefined
 }
 
 type Check = CountingCheck<PenaltyOwnSettings>
 
-/** Strikes of one key, and the block that they, or somebody by hand, have led to. */
+/** Strikes of one key, and its block: one that strikes led to, or one by `limiter.block`. */
 export interface Penalised extends Counted {
   strikes: number
-  /** When the first of them was. */
+  /** Time of the first strike of the window. */
   sinceMs: number
   blockedUntil: number
-  /** The ms of the block when it was set: a clock that is set back does not make it longer. */
+  /**
+   * Duration (ms) of the block when it was set: a clock that is set back does not make it longer.
+   */
   askedMs: number
-  /** The ms of the last block that strikes led to; 0 for none. */
+  /** Duration (ms) of the last block that strikes led to; 0 for none. */
   penaltyMs: number
   /** The window that the strikes were counted in. */
   withinMs: number
 }
 
 /**
- * Blocks a key that has collected `limit` strikes in a window which begins with the first of them;
- * each further time for longer, until it has been quiet for as long as the last block, and a window
- * at least. What is blocked collects nothing.
+ * Blocks a key that has collected `limit` strikes in one window; the window begins with the first
+ * strike. A further block is longer than the last one if it begins soon after it: within the
+ * duration of the last block, or within a window if that is longer. A blocked key collects no
+ * strikes.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   ...plainWindow,
   counts: 'strikes',
   keyName: 'penalty',
-  // One state whatever its numbers are: whoever is blocked in one place is blocked in all.
+  // One state for all numbers: a key that is blocked in one place is blocked in all.
   keyShape: () => '',
   describe: ({ windowMs, penalty: settings }) =>
     settings ? `penalty within ${windowMs} ms` : 'penalty by hand',
-  // One process can block by hand what another one blocks by itself; but a shorter window would
-  // clear the strikes of a longer one.
+  // A penalty by hand and an automatic one can share a key. Two windows cannot: the shorter one
+  // would clear the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
   options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
   codec: flatCodec(newPenalised, [
@@ -130,7 +133,7 @@ function isOpen({ strikes, sinceMs }: Penalised, { policy }: Check, now: number)
   return strikes > 0 && now < sinceMs + policy.windowMs
 }
 
-/** When the next block is a first one again. */
+/** Time from which the next block has the duration of a first one. */
 function forgottenAt({ blockedUntil, penaltyMs }: Penalised, withinMs: number): number {
   return penaltyMs === 0 ? blockedUntil : blockedUntil + Math.max(withinMs, penaltyMs)
 }

@@ -20,11 +20,11 @@ export interface SlidingLogSettings {
 type Check = CountingCheck<SlidingLogSettings>
 
 /**
- * Entry i says how many units were taken at its time: its running total less that of the entry
- * before; times ascend strictly. The last entry stands by itself, since most keys have no other,
- * and all before it in `earlier`: times and running totals in turn. Entries before number `head`
- * are dead, and `base` is the running total in front of the first live one, which may lie inside
- * that entry when its oldest units were dropped.
+ * An entry has a time and a running total of units; times ascend strictly. The units of entry i are
+ * its total less the total of entry i − 1. The last entry has fields of its own, since most keys
+ * have no other. All earlier entries are in `earlier`: times and totals in turn. Entries before
+ * number `head` are dead. `base` is the running total before the first live entry; it lies inside
+ * that entry when the oldest units of the entry were dropped.
  */
 export interface SlidingLog extends Counted {
   /** −1 when there is no entry. */
@@ -95,7 +95,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   resetMs(state, check, { now, used }) {
     const { limit, policy } = check
     if (limit === 0 || used === 0) return policy.windowMs
-    // Mostly no more than the limit count, and the oldest unit is the next to leave.
+    // Usually at most `limit` units count, and the oldest unit is the next to leave.
     const msToNextUnit =
       used <= limit
         ? timeAt(state, firstAfter(state, now - policy.windowMs)) + policy.windowMs - now
@@ -163,7 +163,7 @@ function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number 
   throw invalid({ option }, value, `at most the window (${windowMs} ms)`)
 }
 
-/** Without the dead entries. */
+/** Returns the log without its dead entries. */
 function save({ limit, base, lastMs, lastTotal, earlier, head }: SlidingLog): readonly number[] {
   return [limit, base, lastMs, lastTotal, ...earlier.slice(2 * head)]
 }
@@ -204,7 +204,7 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
   let low = state.head
   let high = countOf(state)
   if (state.lastMs <= timeMs) return high
-  // Mostly it is the first one.
+  // Usually it is the first one.
   if (low < high && timeAt(state, low) > timeMs) return low
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -221,13 +221,14 @@ function dropUntil(state: SlidingLog, index: number): void {
   }
   clearWhenEmpty(state)
   if (state.head >= 16 && state.head * 2 >= countOf(state)) {
-    // Moving the live half over the dead one is paid for by as many entries that died.
+    // The live entries move over at least as many dead ones, so the cost of an entry stays
+    // constant.
     state.earlier.splice(0, 2 * state.head)
     state.head = 0
   }
 }
 
-/** A log without live entries is as new: what lies before `head` must not be taken for its end. */
+/** Resets a log without live entries: an entry before `head` must not be taken for its end. */
 function clearWhenEmpty(state: SlidingLog): void {
   if (state.head < countOf(state)) return
   state.lastMs = -1

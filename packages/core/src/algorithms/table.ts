@@ -20,7 +20,7 @@ export const algorithmNames = [
 /** The algorithms that policies can name. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
-/** With the one that only the option `penalty` brings. */
+/** The algorithm names, and `penalty`, which only the option `penalty` uses. */
 export type CountingName = AlgorithmName | 'penalty'
 
 /** The options that belong to single algorithms. */
@@ -40,10 +40,7 @@ export interface AlgorithmSettings
     ConcurrencySettings,
     PenaltyOwnSettings {}
 
-/**
- * An algorithm as others see it: it counts for any policy, and its options are settings that it
- * adds.
- */
+/** An algorithm of any state: it counts for any policy, and reads its own options as settings. */
 type AnyAlgorithm = Omit<Algorithm<Counted, AlgorithmSettings>, 'options'> & {
   readonly options: OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>
 }

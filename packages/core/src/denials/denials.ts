@@ -13,22 +13,22 @@ import { Strikes } from './strikes.ts'
 export interface AskedRequest {
   readonly op: StoreOp
   readonly checks: readonly Check[]
-  /** The number of changes when the store was asked; `Denials` sets it. */
+  /** Number of changes to keys at the time when the store was asked; `Denials` sets it. */
   changes: number
-  /** When the store was asked, in ms of the monotonic clock. */
+  /** Time at which the store was asked, in ms of the monotonic clock. */
   readonly askedAt: number
-  /** When the store was asked, in ms of a simulated clock; `Denials` sets it. */
+  /** Time at which the store was asked, in ms of a simulated clock; `Denials` sets it. */
   simulatedMs: number
 }
 
 interface Denial {
   readonly checks: readonly Check[]
   readonly outcomes: readonly Outcome[]
-  /** When the store was asked: it cannot have decided earlier. */
+  /** Time at which the store was asked: it cannot have decided earlier. */
   readonly askedAt: number
-  /** When the answer came: the store cannot have decided later. */
+  /** Time at which the answer came: the store cannot have decided later. */
   readonly answeredAt: number
-  /** The number of changes when the store was asked. */
+  /** Number of changes to keys at the time when the store was asked. */
   readonly changes: number
 }
 
@@ -114,15 +114,12 @@ export class Denials {
     this.#denials.clear()
   }
 
-  /**
-   * Has the store count strikes. Strikes that are lost, since the store failed, make a block come
-   * later.
-   */
+  /** Has the store count strikes. If the store fails, they are lost, and a block comes later. */
   async #charge(store: Store, check: Check): Promise<void> {
     try {
       const [outcome] = await store.apply('charge', [check])
       if (outcome?.remaining) this.#strikes.learn(check, outcome.remaining)
-      // The key is blocked: the next request asks for how long.
+      // The key is blocked. The next request asks the store for the duration.
       else this.forget('charge', [check])
     } catch {
       // The next request that asks the store finds out how it is.
@@ -135,7 +132,7 @@ export class Denials {
 
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
     if (this.#denials.isEmpty) return undefined
-    // A penalty stands last, and what it denies is no strike.
+    // Penalties stand last, and come first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
       const check = checks[index]
       const denial = check && this.#denials.get(check)
@@ -158,13 +155,13 @@ export class Denials {
     let struck: Check[] | undefined
     for (const check of checks) {
       if (!countsStrikes(check.policy)) continue
-      // It may be blocked by now.
+      // The key may be blocked by now.
       if (this.#isChangedSince(check, denial.changes)) return false
       const own = this.#denials.get(check)
       if (!check.policy.countDenied || (own && this.#covers(own, check, nowMs))) continue
       const outcome = denial.outcomes[indexOf(denial, check)]
       if (outcome && !outcome.allowed) {
-        // The block is believed no longer than it lasts.
+        // The denial is remembered for the rest of the block at most.
         if (this.#covers(denial, check, nowMs)) continue
         return false
       }
@@ -192,7 +189,8 @@ export class Denials {
   }
 
   /**
-   * The outcomes of the denied request, as of now. What nobody knows of this request is left open.
+   * Returns the outcomes of the denied request as of now. Fields that only the store knows are
+   * `undefined`.
    */
   #retell(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
     const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
@@ -262,15 +260,15 @@ function longestDenial(outcomes: readonly Outcome[]): number {
   return longest
 }
 
-/** Leases can be given back at any time; and a denial that counts has to be counted. */
+/**
+ * Tells whether a denial may be remembered. A lease may be given back at any time, and a denial
+ * that counts itself has to reach the store.
+ */
 function isLasting({ policy }: Outcome): boolean {
   return algorithmOf(policy).counts !== 'leases' && !mustBeCounted({ policy })
 }
 
-/**
- * Returns true when the store has to count each denial at once. Strikes may reach the store later,
- * several in one charge.
- */
+/** Tells whether the store has to count each denial at once. Strikes may reach it later. */
 function mustBeCounted({ policy }: Pick<Check, 'policy'>): boolean {
   return policy.countDenied && !countsStrikes(policy)
 }
@@ -280,8 +278,8 @@ function countsStrikes(policy: Policy): boolean {
 }
 
 /**
- * A denial as of now. For a higher cost than the denied one, its wait is the least; it is
- * `Infinity` when no wait helps.
+ * Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. The
+ * wait is `Infinity` when no wait helps.
  */
 function countedDown(outcome: Outcome, check: Check, elapsedMs: number): Outcome {
   const { policy, limit, remaining, resetMs, retryAfterMs, receipt } = outcome

@@ -8,13 +8,13 @@ declare function clearTimeout(timer: unknown): void
 /** Strikes for one key of a penalty. */
 interface Tally {
   readonly check: Check
-  /** Strikes that the store has not been told of. */
+  /** Strikes that the store has not counted yet. */
   untold: number
   /** Strikes that are left before a block: as the store last said, less those counted since. */
   left: number
 }
 
-/** Has the store count the strikes of a check: its cost says how many. */
+/** Has the store count the strikes of a check; its cost is their number. */
 export type Charge = (check: Check) => Promise<void>
 
 const maxTallies = 10_000
@@ -68,7 +68,7 @@ export class Strikes {
     else this.#tellWithin(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)), nowMs)
   }
 
-  /** Drops what was counted for a key. */
+  /** Drops the strikes of a key. */
   forget(check: Check): void {
     const tally = this.#tallies.get(check)
     if (tally) this.#untold.delete(tally)

@@ -26,7 +26,7 @@ export const engine: { readonly [op in StoreOp]: Operation } = {
   block: (states, checks, now) => checks.map((check) => block(states, check, now)),
 }
 
-/** One check, and what its key had taken when it was looked up: `undefined` for nothing. */
+/** One check, and the state of its key when it was looked up; `undefined` for none. */
 interface Found {
   readonly check: Check
   readonly now: number
@@ -54,8 +54,8 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
 }
 
 /**
- * The outcome of a check whose request is denied. It is charged only when its policy counts
- * denials.
+ * Returns the outcome of a check whose request is denied. The check is charged only when its policy
+ * counts denials.
  */
 function denied(states: States, found: Found, wait: number): Outcome {
   const { check, now } = found
@@ -118,13 +118,13 @@ function refund(states: States, check: Check, now: number): Outcome {
   let isGivenBack = false
   if (state && receipt && receipt.incarnation === states.generationOf(state)) {
     isGivenBack = algorithm.giveBack(state, check, { now, at: receipt.at })
-    // A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    // A key without units is forgotten, so that no receipt reaches its next state.
     if (algorithm.endsAt(state, check) <= now) states.delete(check)
   }
   return changeOutcome({ check, now, state }, isGivenBack)
 }
 
-/** @param isFound whether there was anything to change */
+/** @param isFound true when there was anything to change */
 function changeOutcome(found: Found, isFound: boolean): Outcome {
   const { check, now } = found
   const outcome = outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
@@ -163,8 +163,8 @@ function block(states: States, check: Check, now: number): Outcome {
 }
 
 /**
- * The state of a key, with no time in it later than `now`. It stays the same object, since receipts
- * refer to it.
+ * Returns the state of a key, with no time in it later than `now`. It stays the same object, since
+ * receipts refer to it.
  */
 function stateOf(states: States, check: Check, now: number): Counted | undefined {
   const state = states.get(check, now)
@@ -188,13 +188,13 @@ function take(states: States, found: Found): Taken {
   if (!algorithm.overflows?.(state, check, now)) {
     return { state, at: algorithm.take(state, check, now), incarnation }
   }
-  // Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this
-  // one's neither.
+  // Units are lost. The key gets another incarnation, so that no receipt reaches it, not even the
+  // receipt of this check.
   const next = Object.assign(states.begin(check, now), state)
   return { state: next, at: algorithm.take(next, check, now), incarnation }
 }
 
-/** The state to write to: that which was found, or a new one where all of it has expired. */
+/** Returns the state to write to: the one found, or a new one where all of it has expired. */
 function living({ check, now, state }: Found, states: States): Counted {
   const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
   return lives ? state : states.begin(check, now)

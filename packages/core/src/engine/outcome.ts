@@ -36,8 +36,8 @@ export interface OutcomeParts {
 }
 
 /**
- * The outcome of a check whose wait is known, read from the state as it is: after the charge, where
- * one was made.
+ * Reads the outcome of a check whose wait is known from its state. A charge of the check must be in
+ * the state already.
  */
 export function outcomeOf(
   { algorithm, state }: Counter,
@@ -66,7 +66,7 @@ export function leavesTrace(check: Check): boolean {
   return check.cost > 0 && check.limit > 0
 }
 
-/** The outcome of a check that no store was asked about: allowed, and all else unknown. */
+/** Returns the outcome of a check that no store was asked about: allowed, and all else unknown. */
 export function unknownOutcome({ policy, limit }: Check): Outcome {
   return {
     policy,

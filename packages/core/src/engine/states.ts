@@ -11,15 +11,18 @@ export interface States {
    * place.
    */
   get(check: Check, now: number): Counted | undefined
-  /** Begins another life of the key, with an empty state that takes the place of the one before. */
+  /** Begins another incarnation of the key, with an empty state that replaces the one before. */
   begin(check: Check, now: number): Counted
   /** Forgets the key. Returns whether there was a state. */
   delete(check: Check): boolean
   /**
-   * Which life of its key a state belongs to: equal for two states of one life, and for no others.
-   * Receipts carry it, so that a refund after a reset finds nothing.
+   * Returns the incarnation of the key that a state belongs to. Receipts carry it, so that a refund
+   * after a reset finds nothing.
    */
   generationOf(state: Counted): unknown
-  /** Changes with every key that begins or is dropped: what was found before may be another now. */
+  /**
+   * Changes with every key that begins or is dropped. A state that was found before may be another
+   * now.
+   */
   readonly changes: number
 }

@@ -19,11 +19,11 @@ interface Entry {
 
 /** A state to be written. */
 export interface ChangedState {
-  /** As `stateKey` gives it. */
+  /** The key, as `stateKey` returns it. */
   readonly key: string
   /** The text to store; `undefined` to delete the key. */
   readonly text: string | undefined
-  /** From when the state is the same as none, in ms since the epoch. */
+  /** Time from which the state is the same as none, in ms since the epoch. */
   readonly endsAt: number
 }
 
@@ -104,8 +104,8 @@ export class WorkingSet implements States {
 }
 
 /**
- * All that tells one state from another, as text: the policy, what its states depend on, and the
- * key. It contains the identity.
+ * Returns the text that identifies a state: the policy, the settings that its states depend on, and
+ * the key. It contains the identity.
  */
 export function stateKey({ policy, key }: Check): string {
   const { keyName, keyShape } = algorithmOf(policy)

@@ -9,8 +9,8 @@ import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
 /**
- * The keys of one policy, each with what it has taken: a state, whose identity is the incarnation
- * of its key. There are many, so a key costs its state and its place in the map, and nothing else.
+ * The keys of one policy, each with its state. The state object itself stands for the incarnation
+ * of its key. Keys are many, so each costs its state and its place in the map, and nothing else.
  */
 interface Table {
   readonly policy: Policy
@@ -34,9 +34,9 @@ export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, Counted>()
-  /** The tables that the hand goes over, in turn. */
+  /** The tables that `#next` goes through, in turn. */
   readonly #round: Table[] = []
-  /** The table that was asked for last: mostly there is one. */
+  /** The table that was used last: most stores have one. */
   #latest: Table | undefined
   #turn = 0
   #size = 0
@@ -56,8 +56,8 @@ export class MemoryStates implements States {
   }
 
   /**
-   * The state that counts for a check: that of its key, or, when nothing can make room for one, of
-   * its overflow bucket.
+   * Returns the state that counts for a check: that of its key. When no room can be made for the
+   * key, it is that of an overflow bucket.
    */
   get(check: Check, now: number): Counted | undefined {
     const own = this.#known(check)?.states.get(boundedKey(check.key))
@@ -65,7 +65,7 @@ export class MemoryStates implements States {
     return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
 
-  /** A new life of a key: after all that it held has expired, or where it held nothing. */
+  /** Begins another incarnation of a key that held nothing, or whose units have all expired. */
   begin(check: Check, now: number): Counted {
     const table = this.#table(check)
     const key = boundedKey(check.key)
@@ -97,14 +97,14 @@ export class MemoryStates implements States {
     return true
   }
 
-  /** The state itself, so that a generation costs no bytes. */
+  /** Returns the state itself, so that an incarnation costs no bytes. */
   generationOf(state: Counted): Counted {
     return state
   }
 
   /**
-   * Looks at two keys for every new one, so that what has expired goes without a timer and without
-   * a pause.
+   * Looks at two keys for every new one, so that expired keys are dropped without a timer and
+   * without a pause.
    */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
@@ -115,7 +115,8 @@ export class MemoryStates implements States {
   }
 
   /**
-   * An expired key of the next few, else the least used one; none when all of them are exhausted.
+   * Returns an expired key of the next few, else the least used one; none when all of them are
+   * exhausted.
    */
   #dispensable(now: number): Entry | undefined {
     let least: Entry | undefined
@@ -135,7 +136,7 @@ export class MemoryStates implements States {
     return least
   }
 
-  /** The next key, from one table after the other. */
+  /** Returns the next key, from one table after the other. */
   #next(): Entry | undefined {
     if (this.#size === 0) return undefined
     // A table goes with its last key, so each has one.
@@ -193,14 +194,14 @@ function lastCheck({ table: { policy }, key, state }: Entry): Check {
 }
 
 /**
- * For the strikes of one key another one must not be blocked: where there is no room, they are not
- * counted.
+ * Strikes have no overflow bucket: the strikes of one key must not block another. Where there is no
+ * room, they are not counted.
  */
 function sharesBuckets({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
 }
 
-/** One of 64 shared buckets a policy, by the FNV-1a hash of the key. */
+/** Returns one of the 64 overflow buckets of a policy, by the FNV-1a hash of the key. */
 function overflowKey({ policy, key }: Check): string {
   return `${policy.id} ${fnv1a(key) % overflowBuckets}`
 }

@@ -7,9 +7,9 @@ import { MemoryStates } from './memory-states.ts'
 
 export interface MemoryStoreOptions {
   /**
-   * The most keys that are held. At the cap, expired ones go first, then the least used of a
-   * sample; one that is exhausted never goes: when a whole sample is, new keys share one of 64
-   * overflow buckets.
+   * The most keys that are held. At the cap, expired keys are dropped first, then the least used
+   * key of a sample. An exhausted key is never dropped. When a whole sample is exhausted, new keys
+   * share 64 overflow buckets.
    * @default 100_000
    */
   maxKeys?: number
@@ -18,12 +18,13 @@ export interface MemoryStoreOptions {
 /** A store in this process: synchronous, bounded, without timers. */
 export interface MemoryStore extends Store {
   apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
-  /** Keys held now, those not counted that have expired and not yet been swept. */
+  /** Number of keys held now. Expired keys do not count, even before they are dropped. */
   readonly size: number
 }
 
 /**
- * Counts in memory. The clock is `Date.now()`, read at each call, so that a faked one is obeyed.
+ * Creates a store that counts in memory. The clock is `Date.now()`, read at each call, so that a
+ * fake clock works.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   knownFields(options, 'memoryStore', ['maxKeys'])

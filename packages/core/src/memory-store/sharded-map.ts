@@ -2,13 +2,14 @@ import { fnv1a } from '../runtime/hash.ts'
 
 const shards = 64
 /**
- * Characters from the end that choose the shard: what tells addresses, numbers and digests apart.
+ * Number of characters at the end that choose the shard: addresses, numbers and digests differ
+ * there.
  */
 const significant = 8
 
 /**
- * A map in many small ones: a map grows by being copied, which for a million keys holds up
- * everything for a tenth of a second, and for a sixty-fourth of them for a millisecond or two.
+ * A map of 64 small maps. A map grows by being copied: a million keys block the process for a tenth
+ * of a second, a sixty-fourth of them for a millisecond or two.
  */
 export class ShardedMap<Value> {
   readonly #shards: (Map<string, Value> | undefined)[] = Array.from({ length: shards })
@@ -41,7 +42,10 @@ export class ShardedMap<Value> {
     if (this.#shards[shardOf(key)]?.delete(key)) this.#size -= 1
   }
 
-  /** Another entry with each call, over and over; `undefined` when there is none. */
+  /**
+   * Returns another entry with each call, and starts again after the last; `undefined` when the map
+   * is empty.
+   */
   next(): [key: string, value: Value] | undefined {
     if (this.#size === 0) return undefined
     for (;;) {
@@ -53,7 +57,7 @@ export class ShardedMap<Value> {
   }
 }
 
-/** By the hash of the end of a key. */
+/** Returns the shard of a key, by the hash of the key's end. */
 function shardOf(key: string): number {
   const hash = fnv1a(key, Math.max(0, key.length - significant))
   return (hash ^ (hash >>> 15)) & (shards - 1)

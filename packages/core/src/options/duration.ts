@@ -9,11 +9,11 @@ import { warnOnce } from './warn.ts'
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
 
-// ms itself also takes '5', '-1s' and '1 yr': a quota must not hang on what such a text might mean.
+// The library ms also takes '5', '-1s' and '1 yr'. A quota must not depend on such a text.
 const strictForm = /^[1-9]\d{0,14}(ms|s|m|h|d|w)$/
 
 /**
- * The milliseconds of a duration, a whole number ≥ 1; throws an error that names `option`
+ * Returns the milliseconds of a duration, a whole number ≥ 1. Throws an error that names `option`
  * otherwise.
  */
 export function durationMs(value: unknown, option: string): number {
@@ -31,8 +31,8 @@ export function durationMs(value: unknown, option: string): number {
 const longestWindowMs = 3_650 * 86_400_000
 
 /**
- * The milliseconds of a window, ten years at most. A bare number below 1,000 is warned of: most
- * limiters would take it for seconds.
+ * Returns the milliseconds of a window, ten years at most. Warns of a bare number below 1,000,
+ * which a user may mean as seconds.
  */
 export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)

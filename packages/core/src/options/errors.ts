@@ -1,6 +1,6 @@
 /**
- * Every code that Sluice throws or reports, and what it means. `docs/errors.md` lists the same
- * codes with what to do about each; a test keeps the two lists equal.
+ * Every code that Sluice throws or reports, with its meaning. `docs/errors.md` lists the same codes
+ * with the fix for each; a test keeps the two lists equal.
  */
 export const errorCodes = {
   SLUICE_OPTION_UNKNOWN: 'an option that does not exist',
@@ -48,8 +48,8 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 /**
- * Tells whether an error has this code, or any code of Sluice. The class would not do: the ESM and
- * the CommonJS build have one each.
+ * Tells whether an error has this code, or any code of Sluice. `instanceof` does not work here: the
+ * ESM and the CommonJS build have a class each.
  */
 export function isSluiceError(error: unknown, code?: ErrorCode): error is SluiceError {
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
@@ -74,8 +74,8 @@ export class SluiceError extends Error {
 const maxTextLength = 1_024
 
 /**
- * The message of what was thrown, in 1,024 characters at most. Anything can be thrown, also a value
- * that cannot become a text.
+ * Returns the message of a thrown value, 1,024 characters at most. The value can be anything, even
+ * one that cannot become a text.
  */
 export function errorText(error: unknown): string {
   const text = textOf(error)

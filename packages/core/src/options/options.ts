@@ -12,7 +12,7 @@ export interface Range {
   readonly max?: number
 }
 
-/** A value as it stands in a message: short, on one line, and never the text of a long secret. */
+/** Returns a value as messages show it: short, on one line, and never the text of a long secret. */
 export function quote(value: unknown): string {
   if (typeof value === 'string') return `'${shortened(value)}'`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -28,8 +28,8 @@ function shortened(text: string): string {
 }
 
 /**
- * Text as it may stand in a line of a log. A client may have sent it, so what would begin a new
- * line, or move or hide other text there, is written as its code.
+ * Returns text that is safe in a line of a log. A client may have sent it, so characters that begin
+ * a new line, or move or hide other text, are written as their codes.
  */
 export function onOneLine(text: string): string {
   return text.replace(unprintable, (character) => {
@@ -65,8 +65,8 @@ export function wholeNumber(value: unknown, place: OptionPlace, range: Range): n
 }
 
 /**
- * An option, or its default where it was left out. Null is not left out: it may be a setting that
- * could not be read.
+ * Returns an option, or its default where it was left out. Null is not left out: it may be a
+ * setting that could not be read.
  */
 export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
@@ -89,8 +89,8 @@ export function flag(value: unknown, place: OptionPlace, otherwise: boolean): bo
 }
 
 /**
- * Tells whether a value can hold options: a plain object. A Map, a Promise or a Date would be taken
- * for an object without fields, and so switch off what it was meant to set.
+ * Tells whether a value can hold options: a plain object. A Map, a Promise or a Date would count as
+ * an object without fields, and all its settings would be lost.
  */
 export function isOptions(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
@@ -126,7 +126,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
 /** The most names that fit on a line or two. */
 const mostListed = 12
 
-/** Says which option was probably meant, or which there are: a guard has fifty. */
+/** Names the option that was probably meant, or lists the options: a guard has fifty. */
 function suggestion(field: string, known: readonly string[]): string {
   const near = [misnomers.get(field), known.find((name) => isNear(name, field))].find(
     (name) => name !== undefined && known.includes(name),

@@ -7,7 +7,7 @@ const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 
 /**
  * Writes a warning that the user should see once; every runtime has `console.warn`.
- * @param topic what makes two warnings the same one, where the text can differ without end
+ * @param topic a text that two warnings of one kind share, for messages that can differ without end
  */
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return

@@ -4,11 +4,11 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { RecentUnits } from './recent-units.ts'
 
-/** Units that were admitted here for one key, and that the store has not counted. */
+/** Units of one key that this process admitted, and that the store has not counted. */
 interface Debt {
-  /** The check for the store, with the largest limit that was asked with. */
+  /** The check for the store, with the largest limit of the requests. */
   check: Check
-  /** The same check as it was decided here. */
+  /** The same check as this process decided it. */
   local: Check
   readonly units: RecentUnits | DrainingUnits
   /**
@@ -55,14 +55,14 @@ export class Debts {
     return this.#debts.size
   }
 
-  /** Adds to what is owed. Leases end by themselves, and are not owed. */
+  /** Adds a debt. Leases end by themselves, and are no debt. */
   owe({ check, local, units, receipts, isDoubtful }: Owed): void {
     // A penalty takes nothing from what is admitted.
     if (units === 0 || algorithmOf(check.policy).counts !== 'units') return
     const nowMs = monotonicMs()
     const debt = this.#debtOf(check, local)
-    // With a smaller one the store, or the memory here, would hold less than was admitted under a
-    // larger one.
+    // With a smaller limit, the store or the local memory would hold less than was admitted under
+    // the larger one.
     if (check.limit > debt.check.limit) {
       debt.check = check
       debt.local = local
@@ -101,7 +101,7 @@ export class Debts {
     if (this.#batches.get(receipt)?.isOwed) this.#cancel(receipt.check, units)
   }
 
-  /** Takes out what one key owes for certain. */
+  /** Takes out the certain debt of one key. */
   take(check: Check): Due | undefined {
     const id = keyId(check)
     const debt = this.#debts.get(id)
@@ -112,8 +112,8 @@ export class Debts {
   }
 
   /**
-   * Takes out what the first `count` keys owe, what is doubtful too: the store answers again, and
-   * has not answered that.
+   * Takes out the debts of the first `count` keys, the doubtful ones too: the store answers again,
+   * and has not answered those.
    */
   takeSome(count: number): readonly Due[] {
     const taken: Due[] = []
@@ -146,7 +146,7 @@ export class Debts {
     const { check, local, receipts } = debt
     const nowMs = monotonicMs()
     const units = debt.units.take(Math.max(0, debt.units.total(nowMs) - kept), nowMs)
-    // Each payment stands for what was taken before it.
+    // Each payment stands for the units taken before it.
     debt.receipts = []
     debt.batch.isOwed = false
     debt.batch = { isOwed: true }
@@ -154,7 +154,7 @@ export class Debts {
     return units === 0 ? undefined : { check, local, units, receipts }
   }
 
-  /** Adds to what is owed for certain. The oldest belong to requests that have ended, mostly. */
+  /** Adds a certain debt. The oldest receipts are dropped: most of their requests have ended. */
   #keep({ receipts: kept, batch }: Debt, receipts: readonly Receipt[]): void {
     for (const receipt of receipts) this.#batches.set(receipt, batch)
     kept.push(...receipts)

@@ -11,9 +11,9 @@ interface Size {
 }
 
 /**
- * Units in a bucket, as many as have not drained. It drains by the share of this process, since
- * each of a fleet has a bucket of its own where the store has one for all: rather too many than too
- * few.
+ * Units in a bucket that have not drained. It drains by the share of this process, since each
+ * process of a fleet has a bucket of its own, and the store has one for all. Over-counting is safer
+ * than under-counting.
  */
 export class DrainingUnits {
   #size: Size
@@ -24,7 +24,7 @@ export class DrainingUnits {
     this.#size = size
   }
 
-  /** Goes on with another size. */
+  /** Continues with another size. */
   resize(size: Size, nowMs: number): void {
     this.#drain(nowMs)
     this.#size = size
@@ -56,8 +56,8 @@ export class DrainingUnits {
 }
 
 /**
- * The bucket of a check as the store has it, which drains as one decided here; `undefined` for what
- * is no bucket, or never drains.
+ * Returns the bucket of a check as the store has it, with the speed of the local one; `undefined`
+ * for another algorithm, or a bucket that never drains.
  */
 export function bucketSize(check: Check, local: Check): Size | undefined {
   const { windowMs } = check.policy

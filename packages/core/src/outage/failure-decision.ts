@@ -43,8 +43,8 @@ export function decideWithout(
 }
 
 /**
- * The mode that counts for a request: the strictest of its policies', which without one of their
- * own have the limiter's. A penalty goes with the others.
+ * Returns the failure mode of a request: the strictest mode of its policies. A policy without a
+ * mode has the limiter's. The mode of a penalty does not count.
  */
 function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined

@@ -7,7 +7,7 @@ import type { Outcome, StoreOp } from '../store.ts'
 import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
-/** The operations that decide or take; the others settle what those have done. */
+/** The operations that decide or take units. The others settle units taken before. */
 export type AskOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
 
 export interface LocalAsk {
@@ -19,10 +19,13 @@ export interface LocalAsk {
   readonly isDoubtful: boolean
 }
 
-/** The receipt of the store for units that were taken here. */
+/** The receipt of the store for units that this process took. */
 interface Twin {
   readonly receipt: Receipt
-  /** True when the receipt is for these units alone; else it is for a payment with others in it. */
+  /**
+   * True when the receipt is for these units alone; false when it is for a payment with others in
+   * it.
+   */
   readonly isItsOwn: boolean
 }
 
@@ -32,10 +35,7 @@ interface Paid {
   readonly givenBack: number
 }
 
-/**
- * Decides in bounded local memory while a store is away, and remembers what the store has to be
- * told.
- */
+/** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
 export class Fallback {
   readonly debts: Debts = new Debts()
   readonly #memory: MemoryStore
@@ -69,7 +69,7 @@ export class Fallback {
     return { ...decision, outcomes: told }
   }
 
-  /** With what has to be given back at the store too, since it has it already. */
+  /** Refunds units here. Returns also the refunds for the store, for units that it has counted. */
   followUp(
     op: StoreOp,
     checks: readonly Check[],
@@ -81,7 +81,7 @@ export class Fallback {
     for (const [index, check] of checks.entries()) {
       const { receipt } = check
       if (!receipt) continue
-      // As far as it counted still.
+      // Only the units that still counted are refunded.
       const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
       this.#countGivenBack(receipt, units)
       const twin = this.#twins.get(receipt)
@@ -92,22 +92,22 @@ export class Fallback {
     return { outcomes, atStore }
   }
 
-  /** Does here what was done at the store. */
+  /** Repeats an operation of the store in this memory. */
   overwrite(op: 'reset' | 'block', checks: readonly Check[]): void {
     if (op === 'reset') for (const check of checks) this.debts.forget(check)
     try {
       this.#memory.apply(op, checks)
     } catch {
-      // A memory that is full of exhausted keys: then the block is in force at the store alone.
+      // The memory is full of exhausted keys. Then the block is in force at the store alone.
     }
   }
 
   /**
-   * The blocks that the store has told of: they are in force without it too, until they end or the
-   * store has lifted them.
+   * Remembers the blocks that outcomes of the store show. They stay in force during an outage,
+   * until they end or the store has lifted them.
    */
   remember(checks: readonly Check[], { allowed: isAllowed, outcomes }: Decision): void {
-    // Only a denial tells of a block; else a block may have been lifted.
+    // Only a denial shows a block; any other outcome means that a block may have been lifted.
     if (isAllowed && this.#blocked.size === 0) return
     for (const [index, check] of checks.entries()) {
       const { allowed = true, retryAfterMs = 0, remaining = 0 } = outcomes[index] ?? {}
@@ -117,23 +117,23 @@ export class Fallback {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
         this.#blocked.add(id)
         if (this.#blocked.size > mostBlocked) this.#blocked.delete(firstOf(this.#blocked))
-        // An outcome that is unknown, or of a charge, says nothing of a block.
+        // An unknown outcome, or one of a charge, shows nothing about a block.
       } else if (remaining > 0 && this.#blocked.delete(id)) this.overwrite('reset', [check])
     }
   }
 
-  /** The store has taken, for one request, what it has taken here too. */
+  /** Notes that the store has taken the units of one request that this process took too. */
   pair(local: Receipt | undefined, atStore: Receipt): void {
     if (local) this.#twins.set(local, { receipt: atStore, isItsOwn: true })
   }
 
   /**
-   * The store has taken in one charge what these have taken here. Returns what it has to give back,
-   * since they were refunded meanwhile.
+   * Notes that one charge of the store stands for these receipts. Returns the refunds for the
+   * store, of units that were given back meanwhile.
    */
   pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Check[] {
     if (!atStore) return []
-    // A late answer may have brought one of its own.
+    // A late answer may have brought a receipt of its own.
     const others = locals.filter(({ receipt }) => !this.#twins.has(receipt))
     for (const { receipt } of others) {
       this.#twins.set(receipt, { receipt: atStore, isItsOwn: false })
@@ -142,7 +142,7 @@ export class Fallback {
     return units > 0 ? [this.#giveBack(atStore, units)] : []
   }
 
-  /** The receipts in a payment. Units that were given back before are no part of it. */
+  /** Returns the receipts in a payment. Units that were given back before are no part of it. */
   paidWith(receipts: readonly Receipt[]): readonly Paid[] {
     return receipts
       .map((receipt) => ({ receipt, givenBack: this.#givenBack.get(receipt) ?? 0 }))
@@ -160,7 +160,7 @@ export class Fallback {
     this.#givenBack.set(receipt, (this.#givenBack.get(receipt) ?? 0) + units)
   }
 
-  /** A refund at the store of so many units more. */
+  /** Returns a refund at the store of so many more units. */
   #giveBack(receipt: Receipt, cost: number): Check {
     const refunded = this.#givenBack.get(receipt) ?? 0
     this.#countGivenBack(receipt, cost)
@@ -168,8 +168,8 @@ export class Fallback {
   }
 
   /**
-   * The units of a debt that count still, as far as this memory can tell: one that is full may have
-   * forgotten some.
+   * Returns the units of a debt that still count, as far as this memory can tell: a full memory may
+   * have dropped some.
    */
   unitsOwed({ check, local, units }: Due): number {
     const algorithm = algorithmOf(check.policy)
@@ -187,7 +187,7 @@ export class Fallback {
  */
 const mostBlocked = 100_000
 
-/** The units that count of the key of a receipt. */
+/** Returns the units that count for the key of a receipt. */
 function unitsNow({ receipt }: Check): number {
   if (!receipt) return 0
   const { check, incarnation } = receipt

@@ -12,8 +12,9 @@ interface Share {
 const shares = new WeakMap<Policy, Share>()
 
 /**
- * A check as one of `instances` processes decides it alone: with its share of the limit, so that a
- * fleet that is cut off admits about the limit together. At least 1, where the limit is.
+ * Returns a check as one of `instances` processes decides it alone. It has a share of the limit, so
+ * that a fleet without its store admits about the limit together. The share is at least 1, unless
+ * the limit is 0.
  */
 export function localCheck(check: Check, instances: number): Check {
   // Strikes are counted where they happen, and a client that stays below their number must not be
@@ -26,12 +27,12 @@ export function localCheck(check: Check, instances: number): Check {
   }
 }
 
-/** The outcome for clients: the policy as they know it, with the limit that is in force here. */
+/** Returns the outcome for clients: the policy as they know it, with the local limit. */
 export function localOutcome(outcome: Outcome, { policy }: Check): Outcome {
   return outcome.policy === policy ? outcome : { ...outcome, policy }
 }
 
-/** A policy with this process' share of its bucket. */
+/** Returns a policy with this process' share of its bucket. */
 function localPolicy(policy: Policy, instances: number): Policy {
   const known = shares.get(policy)
   if (known?.instances === instances) return known.policy

@@ -46,8 +46,8 @@ export class Outage {
   }
 
   /**
-   * The store failed. Returns whether the outage begins with that: it may have failed again while
-   * traffic returned.
+   * Notes that the store failed. Returns whether that begins the outage: the store may have failed
+   * again while traffic returned.
    */
   begin(nowMs: number): boolean {
     this.#ramp = undefined
@@ -61,12 +61,12 @@ export class Outage {
     this.#decisions += 1
   }
 
-  /** The store answers again. */
+  /** Notes that the store answers again. */
   beginReturn(nowMs: number): void {
     this.#ramp = new Ramp(nowMs, Math.random)
   }
 
-  /** All traffic is back. */
+  /** Notes that all traffic is back. */
   end(nowMs: number): { durationMs: number; decisions: number } {
     const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
     this.#since = undefined

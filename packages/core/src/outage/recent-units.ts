@@ -6,8 +6,8 @@ interface Slice {
 const slicesOfALife = 8
 
 /**
- * Units with their times, to an eighth of how long they count: those that count no more are
- * forgotten. Times never step.
+ * Units with their times, by a clock that never steps. A time is exact to an eighth of the units'
+ * life. Units that count no more are dropped.
  */
 export class RecentUnits {
   readonly #lifeMs: number

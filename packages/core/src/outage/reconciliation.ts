@@ -14,7 +14,7 @@ import type { Fallback } from './fallback.ts'
  */
 const atOnce = 100
 
-/** Brings a store, when it is back, to know what was decided without it. */
+/** Tells a store that is back what was decided without it. */
 export class Reconciliation {
   readonly #fallback: Fallback
   readonly #tell: (event: ResilienceEvent) => void
@@ -25,20 +25,20 @@ export class Reconciliation {
     this.#tell = tell
   }
 
-  /** Does it on return. */
+  /** Applies the operations when the store is back. */
   defer(op: StoreOp, checks: readonly Check[]): void {
     this.#deferred.add(op, checks)
   }
 
   /**
-   * Does it now, whatever comes of it: what cannot be given back stays taken, which admits no more
-   * than it should.
+   * Applies the operations now, and ignores a failure: units that cannot be given back stay taken,
+   * which admits no more than the limit.
    */
   async apply(store: Store, op: StoreOp, checks: readonly Check[]): Promise<void> {
     try {
       await applyChange(store, op, checks)
     } catch {
-      // As above.
+      // Ignored too: an excess of taken units is safe.
     }
   }
 
@@ -69,8 +69,8 @@ export class Reconciliation {
   }
 
   /**
-   * Nothing will be heard any more of what was asked: whether it was taken nobody knows, so it
-   * stays owed.
+   * Handles a request that will get no answer. Nobody knows if the store took the units, so they
+   * stay a debt.
    */
   lost({ op }: Question, meanwhile: Decision): void {
     if (op === 'peek') return
@@ -86,7 +86,7 @@ export class Reconciliation {
     { meanwhile, local }: { meanwhile: Decision; local: Outcome | undefined },
   ): boolean {
     if (!meanwhile.allowed && !isCharge) return false
-    // A lease that runs was given meanwhile; where none was, nobody would end this one.
+    // Either a local lease runs for the request, or nobody would end the lease of the store.
     if (algorithmOf(check.policy).counts === 'leases') return false
     if (meanwhile.source !== 'fallback') return true
     // A debt that was given back or paid meanwhile must not be paid twice.
@@ -121,8 +121,8 @@ export class Reconciliation {
   }
 
   /**
-   * Before a key is asked for again, the store is told what it has taken meanwhile: both travel in
-   * this order.
+   * Pays the debts of the keys before the store is asked about them. The store gets both in this
+   * order.
    */
   payFor({ checks, caller }: Question): void {
     for (const check of checks) {
@@ -135,8 +135,8 @@ export class Reconciliation {
   }
 
   /**
-   * The units that were charged: 0 when nothing counts any more. `undefined` when the store failed:
-   * then the debt stands.
+   * Charges a debt. Returns the units charged: 0 when nothing counts any more, `undefined` when the
+   * store failed. The debt then stays.
    */
   async #pay(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#fallback.unitsOwed(due)
@@ -150,7 +150,7 @@ export class Reconciliation {
     } catch {
       const left = Math.max(0, units - this.#fallback.unitsGivenBackSince(paid))
       const receipts = paid.map(({ receipt }) => receipt)
-      // Whoever asks next finds out how the store is.
+      // The next request finds out whether the store answers.
       this.#fallback.debts.owe({ ...due, units: left, receipts, isDoubtful: false })
       return undefined
     }
@@ -181,7 +181,7 @@ class DeferredOps {
     return this.#deferred.length
   }
 
-  /** The oldest. */
+  /** Takes the oldest operations out. */
   takeSome(count: number): readonly DeferredOp[] {
     return this.#deferred.splice(0, count)
   }

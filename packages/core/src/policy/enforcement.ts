@@ -4,9 +4,9 @@ import { invalid, knownFields, oneOf, orDefault } from '../options/options.ts'
 /** The mode of a policy: it refuses, or it only reports what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
 
-/** For whom a policy is enforced, while it is tried out. */
+/** The share of keys that a policy is enforced for, while it is tried out. */
 export interface EnforcedShare {
-  /** Of the keys, 0 to 1. Raising it only ever adds keys. */
+  /** Share of the keys, 0 to 1. A higher share only adds keys. */
   share: number
 }
 
@@ -16,7 +16,7 @@ interface EnforcementOptions {
 }
 
 /**
- * The share of keys that a policy is enforced for: all, none in shadow, or what is chosen.
+ * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
  * @throws SluiceError when both are given, or one is out of range
  */
 export function enforcedShare(

@@ -18,8 +18,8 @@ export function headroomOf(value: unknown, option: string): number {
 }
 
 /**
- * A limit without its headroom, rounded down; 1 at least where anything is allowed at all, and
- * `Infinity` as it is.
+ * Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. `Infinity`
+ * stays as it is.
  */
 export function withoutHeadroom(limit: number, headroom: number): number {
   if (headroom === 0 || limit === 0 || limit === Number.POSITIVE_INFINITY) return limit

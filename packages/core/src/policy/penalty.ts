@@ -7,7 +7,7 @@ import { escapeName, type Policy, policyName } from './policy.ts'
 interface NamedPenalty {
   /**
    * The name that blocked clients are told. A named penalty is one wherever its name is used on one
-   * store, with one `within`: whoever is blocked in one place is blocked in all of them.
+   * store, with one `within`: a key that is blocked in one place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */
   name?: string
@@ -22,14 +22,17 @@ export interface AutomaticPenalty extends NamedPenalty {
    * collects none.
    */
   after: number
-  /** In which time: counted from the first of them, and anew when it is over. */
+  /**
+   * Window of the denials. It begins with the first denial, and anew with the first one after its
+   * end.
+   */
   within: Duration
   /** The duration of the first block. */
   for: Duration
   /**
    * Factor by which each further block is longer: a number ≥ 1, fractions of a ms are dropped. A
-   * key that has been quiet for as long as its last block was, and for `within` at least, starts
-   * from the beginning.
+   * key that is not blocked again within the duration of its last block, or within `within` if that
+   * is longer, starts from the beginning.
    * @default 2
    */
   factor?: number
@@ -37,7 +40,7 @@ export interface AutomaticPenalty extends NamedPenalty {
   max?: Duration
 }
 
-/** Blocks nobody by itself: only `limiter.block` does. */
+/** Blocks by `limiter.block` alone. */
 export interface ManualPenalty extends NamedPenalty {
   after: 'never'
 }

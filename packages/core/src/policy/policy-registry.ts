@@ -5,12 +5,12 @@ import type { Store } from '../store.ts'
 import type { Policy } from './policy.ts'
 
 interface Registered {
-  /** The policy that the name stands for, as far as is known. */
+  /** The policy that others of the name are compared with. */
   policy: Policy
   uses: number
 }
 
-/** By the space that stores count in: two stores of one Redis are one place. */
+/** Registered names by the `space` of their stores: two stores of one Redis share them. */
 const registries = processWide(
   '@sluice/core/registries/2',
   () => new WeakMap<object, Map<string, Registered>>(),
@@ -33,7 +33,7 @@ export function registerPolicies(store: Store, policies: readonly Policy[]): rea
 function register(policy: Policy, registry: Map<string, Registered>): Policy {
   const known = registry.get(policy.id) ?? { policy, uses: 0 }
   registry.set(policy.id, known)
-  // A penalty by hand leaves open what strikes lead to.
+  // A penalty by hand does not say what strikes lead to.
   if (!known.policy.penalty) known.policy = policy
   known.uses += 1
   return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }

@@ -45,7 +45,7 @@ export interface PolicyFields extends AlgorithmOptions {
   limit: number | typeof unlimited
   /**
    * The share of the limit that is left free, 0 to 0.5: `limit: 100, headroom: 0.1` allows 90, and
-   * says so. For the quota of an upstream that others use too, or that counts a little differently.
+   * says so. For the quota of an upstream that others use too, or that counts slightly differently.
    * @default 0
    */
   headroom?: number
@@ -87,8 +87,8 @@ export interface PolicyFields extends AlgorithmOptions {
 }
 
 /**
- * A policy needs a window, except with `concurrency`, which counts requests in flight. Compilers
- * describe the last form that may be meant.
+ * A policy needs a window, except with `concurrency`, which counts requests in flight. The form
+ * with a window is last, because compilers name it in errors.
  */
 export type WindowForm =
   | { algorithm: 'concurrency'; window?: never }

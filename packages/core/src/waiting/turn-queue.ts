@@ -40,7 +40,7 @@ interface Waiter<Grant> {
 const errorRetryMs = 1_000
 
 /**
- * Lets the waiters of this process have units one after the other. Only the first asks, so a
+ * Gives units to the waiters of this process one after the other. Only the first waiter asks, so a
  * process has one ask under way.
  */
 export class TurnQueue<Grant> {
@@ -126,8 +126,8 @@ export class TurnQueue<Grant> {
     try {
       const answer = await this.#source.ask(cost)
       if ('retryMs' in answer) return answer.retryMs
-      // The cancellation may have left, or another waiter may have come before it. Whoever is first
-      // now, and as cheap, has the units.
+      // The waiter may have left, or another may have come before it. The waiter that is first now,
+      // and costs as much, gets the units.
       const first = this.#waiters[0]
       if (first?.cost === cost) await first.take(answer.grant)
       else await this.#source.giveBack(answer.grant)

@@ -3,11 +3,11 @@ import type { PolicyState } from '../policy-state.ts'
 
 export type HeaderLine = readonly [name: string, value: string]
 
-/** What the fields of one response have in common, in whatever dialect. */
+/** Input of every dialect for the fields of one response. */
 export interface FieldOptions {
   /** Milliseconds since 1970, by the clock that clients compare `X-RateLimit-Reset` with. */
   readonly nowMs: number
-  /** Whether the response refuses the request; Retry-After is sent only then. */
+  /** True if the response refuses the request; Retry-After is sent only then. */
   readonly rejected: boolean
   /**
    * `X-RateLimit-Used` and `X-RateLimit-Resource` beside the `legacy` fields, as GitHub sends them.
@@ -17,13 +17,13 @@ export interface FieldOptions {
 }
 
 export interface FormatOptions extends FieldOptions {
-  /** As `checkDialects` answers them; none: Retry-After alone. */
+  /** Dialects as `checkDialects` returns them; an empty list sends Retry-After alone. */
   readonly dialects: readonly Dialect[]
   /** Milliseconds added to Retry-After, and to nothing else. @default 0 */
   readonly retryJitterMs?: number | undefined
 }
 
-/** How one dialect is written. */
+/** Writer of one dialect. */
 export interface DialectFormat {
   /** The fields it may write, in the order of Access-Control-Expose-Headers. */
   readonly fieldNames: readonly string[]

@@ -47,12 +47,12 @@ interface PolicyItem extends Pick<PolicyState, 'windowMs' | 'unit' | 'vendor'> {
 const mostItems = 1_000
 
 /**
- * The last item of each name. Names are as many as policies; should a caller make them up, the
- * items begin anew.
+ * The last item of each policy name. The map is cleared when it is full, in case a caller invents
+ * names.
  */
 const lastItems = new Map<string, PolicyItem>()
 
-/** `undefined` for what cannot be written. */
+/** Returns the parts of a policy's items; `undefined` when they cannot be written. */
 function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
   const last = lastItems.get(state.name)
   if (last && last.limit === limit && isOf(last, state)) return last
@@ -69,7 +69,7 @@ function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
   return item
 }
 
-/** Items with a partition key are made anew: whoever has the bytes can change them. */
+/** Items with a partition key are not cached: the caller can change the bytes of the key. */
 function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): boolean {
   return (
     item.windowMs === windowMs &&
@@ -81,8 +81,8 @@ function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): bo
 }
 
 /**
- * Empty for requests, the default; `undefined` for a unit that cannot be written: without it, `q`
- * would be a lie.
+ * Returns the `qu` parameter: empty for requests, the default; `undefined` for a unit that cannot
+ * be written. Without its unit, `q` would be wrong.
  */
 function unitParameter(state: PolicyState): string | undefined {
   if (state.unit === undefined || countsRequests(state)) return ''
@@ -98,7 +98,7 @@ function seconds(key: string, durationMs: number | undefined): string {
 const ownKeys = ['q', 'qu', 'w', 'pk']
 
 /**
- * A vendor parameter is a comment; one that cannot be written, or would replace a real parameter,
+ * Returns the vendor parameter. One that cannot be written, or would replace a standard parameter,
  * is left out.
  */
 function vendorParameter({ vendor }: PolicyState): string {
@@ -120,7 +120,10 @@ function isDuplicate(state: PolicyState, index: number, states: readonly PolicyS
   })
 }
 
-/** Unknown counts as plenty: a policy that can tell is worth more than one that cannot. */
+/**
+ * Returns the units left. Unknown counts as infinite, so that a policy with a known number is
+ * listed.
+ */
 function unitsLeft(state: PolicyState): number {
   return shownRemaining(state, shownLimit(state) ?? 0) ?? Number.MAX_VALUE
 }

@@ -5,8 +5,8 @@ import type { HeaderLine } from './dialect-format.ts'
 
 /**
  * `RateLimit-Policy` before draft-8: integers, where the window is required and no number may occur
- * twice. What does not fit is left out. Of several policies with one number it is the binding one
- * that is listed, since the other fields tell of it; without it, the first.
+ * twice. A policy that does not fit is left out. Of several policies with one number, the binding
+ * one is listed, since the other fields describe it; without it, the first.
  */
 export function addIntegerPolicies(
   lines: HeaderLine[],
@@ -25,7 +25,7 @@ export function addIntegerPolicies(
   if (policies !== '') lines.push(['RateLimit-Policy', policies])
 }
 
-/** The number under which a policy can be listed. */
+/** Returns the number under which a policy can be listed. */
 function integerLimit(state: PolicyState): number | undefined {
   const hasWindow = countsRequests(state) && wholeSeconds(state.windowMs) !== undefined
   return hasWindow ? shownLimit(state) : undefined

@@ -6,7 +6,7 @@ import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.t
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-/** What the option `githubExtras` adds. */
+/** The fields that the option `githubExtras` adds. */
 export const githubFieldNames: readonly string[] = ['X-RateLimit-Used', 'X-RateLimit-Resource']
 
 /**
@@ -46,8 +46,8 @@ function addFields(lines: HeaderLine[], { states, options, resetSeconds }: Legac
 }
 
 /**
- * Octokit waits for the reset only when nothing remains, so a few units that were not enough read
- * 0. Where no wait helps, nothing should be waited for, and the true number stays.
+ * Octokit waits for the reset only when nothing remains. So a refused request reads 0, even if a
+ * few units are left. Where no wait helps, the true number stays, so that Octokit does not wait.
  */
 function legacyRemaining({ violated, waitMs, remaining }: BindingPolicy): number {
   return violated && waitMs !== Number.POSITIVE_INFINITY ? 0 : remaining

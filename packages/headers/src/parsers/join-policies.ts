@@ -20,8 +20,8 @@ export function joinByName(
 }
 
 /**
- * The one state of the older dialects with the policy of the same limit, which is where its window
- * stands.
+ * Joins the one state of the older dialects with the policy of the same limit, which has the
+ * window.
  */
 export function joinByLimit(
   policies: readonly ParsedPolicy[],

@@ -13,8 +13,8 @@ const betweenLines = /,(?!\s*\d\d[ -][A-Z])/
 /**
  * Retry-After as milliseconds from `nowMs`, never negative: seconds, or an HTTP-date. Two lines, as
  * two limiters may send them, mean the longer wait. Seconds since 1970 are an instant, sent by
- * mistake. A fraction is no delay-seconds (RFC 9110 §10.2.3), but who ignores it comes too early.
- * Anything else is ignored: signs and units.
+ * mistake. A fraction is no delay-seconds (RFC 9110 §10.2.3), but a client that ignores it comes
+ * too early. Anything else is ignored: signs and units.
  */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
   let longestMs: number | undefined

@@ -2,7 +2,7 @@ import { parseDictionary, parseList } from 'structured-headers'
 import { maxInteger } from '../seconds.ts'
 
 /**
- * A member of a list. Its types are whatever the sender chose: every reader checks what it takes.
+ * A member of a list. Its types are the sender's choice: every reader checks the types it takes.
  */
 export interface FieldItem {
   readonly value: unknown
@@ -36,19 +36,19 @@ export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | u
 }
 
 /**
- * Whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot be told
- * from one.
+ * Tells whether a bare item is an Integer of at least `min`. A Decimal without a fraction cannot be
+ * told from one.
  */
 export function isInteger(value: unknown, min: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= maxInteger
 }
 
-/** Whether a parameter is absent or an Integer of at least `min`. */
+/** Tells whether a parameter is absent or an Integer of at least `min`. */
 export function isOptionalInteger(value: unknown, min: number): value is number | undefined {
   return value === undefined || isInteger(value, min)
 }
 
-/** Whether a parameter is absent or a Byte Sequence. */
+/** Tells whether a parameter is absent or a Byte Sequence. */
 export function isOptionalBytes(value: unknown): value is ArrayBuffer | undefined {
   return value === undefined || value instanceof ArrayBuffer
 }

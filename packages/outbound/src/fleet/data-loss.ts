@@ -4,7 +4,10 @@ import { background, backgroundSleep } from '../background.ts'
 import { FleetFlag } from './flag.ts'
 import type { RecoveryWait } from './recovery-wait.ts'
 
-/** Once a year the fleet takes a store for a new one that has not lost anything, and waits for nothing. */
+/**
+ * Life (ms) of the flag. Once a year it expires, and the fleet waits although the store has lost
+ * nothing.
+ */
 const flagMs = 365 * 86_400_000
 
 const pollMs = 250
@@ -13,9 +16,10 @@ const pollMs = 250
 const markMs = 3_600_000
 
 /**
- * Tells whether the store still has what the fleet has told it. A flag is set there, and is gone when the store has lost its data; every
- * permit comes with what it says in the same step. Whoever misses the flag permits nothing for a while, tells the store what it knows, and
- * sets the flag again, unless a mark of its own says that the store has lost its data once more meanwhile.
+ * Detects that the store has lost the fleet's data. The fleet keeps a flag in the store, and each
+ * permit reads it in the same atomic step. A process that misses the flag permits nothing for a
+ * while, and reports its own calls to the store. Then it sets the flag again, unless its own mark
+ * is gone too: then the store has lost its data once more.
  */
 export class DataLossWatch {
   readonly #flag: FleetFlag
@@ -26,7 +30,7 @@ export class DataLossWatch {
   #isRestoring = false
   #isClosed = false
 
-  /** @param reportAgain tells the store of this process' own calls, and whether that was done */
+  /** @param reportAgain reports this process' own calls to the store; false if that failed */
   constructor(
     { name, store }: { readonly name: string; readonly store: Store },
     recovery: RecoveryWait,
@@ -50,7 +54,7 @@ export class DataLossWatch {
     return isSet === true && !this.#isRestoring
   }
 
-  /** Looks without a permit. */
+  /** Reads the flag without a permit. */
   async look(): Promise<void> {
     if ((await this.#leftMs(this.#flag)) === 0) this.#miss()
   }
@@ -72,7 +76,7 @@ export class DataLossWatch {
     while (!this.#isClosed) {
       if (!isMarked) {
         isMarked = await this.#tried(this.#mark.set(markMs + this.#finiteRestMs))
-        // What is told, and how long is waited, counts from the mark on.
+        // The report and the wait begin after the mark.
         if (isMarked) this.#recovery.dataLost()
       }
       if (isMarked) isTold ||= await this.#reportAgain()
@@ -82,7 +86,8 @@ export class DataLossWatch {
       const markedMs = await this.#leftMs(this.#mark)
       if (markedMs === undefined) continue
       if (markedMs === 0) {
-        // With what others had told it since. A flag that is there may be one of ours that came late.
+        // The reports of other processes are lost too. A flag that is set may be an old one of this
+        // process that came late.
         this.#recovery.dataLost()
         if (await this.#tried(this.#flag.clear())) {
           isTold = false
@@ -100,7 +105,10 @@ export class DataLossWatch {
     return Number.isFinite(restMs) ? restMs : 0
   }
 
-  /** Resolves to true if the work succeeded. Otherwise the store is unavailable again, and a new wait follows. */
+  /**
+   * Resolves to true if the work succeeded. Otherwise the store is unavailable again, and a new
+   * wait follows.
+   */
   async #tried(work: Promise<void>): Promise<boolean> {
     try {
       await work

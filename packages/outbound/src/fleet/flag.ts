@@ -18,7 +18,10 @@ export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): 
 
 const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
 
-/** A flag that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A block by hand, which nobody is blocked by. */
+/**
+ * A flag that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A
+ * block by hand, which nobody is blocked by.
+ */
 export class FleetFlag {
   readonly #limiter: Limiter
   readonly #key: string
@@ -52,7 +55,7 @@ export class FleetFlag {
       const { source, retryAfterMs } = await this.#limiter.peek(this.#key)
       return source === 'store' ? retryAfterMs : undefined
     } catch {
-      // It answers nonsense.
+      // The store returned an invalid answer.
       return undefined
     }
   }

@@ -2,16 +2,22 @@ import type { Check, Decision, Store } from '@sluice/core'
 import { background, backgroundSleep } from '../background.ts'
 import { FleetFlag } from './flag.ts'
 
-/** Interval (ms) in which the process that was told checks that the store still has the pause, and retries after a failure. */
+/**
+ * Interval (ms) at which a paused process checks that the store still has the pause, and retries
+ * after a failure.
+ */
 const recheckMs = 500
 
 /** Difference (ms) between two clocks that is tolerated. */
 const toleratedMs = 50
 
-/** While a third party wants no calls, a flag in the store keeps the fleet from making any: it outlives whoever was told. */
+/**
+ * Pauses the fleet by a flag in the store. The flag outlives the process that got the third party's
+ * answer.
+ */
 export class Pause {
   readonly #flag: FleetFlag
-  /** By a clock that never steps. */
+  /** End of the pause, by a clock that never steps. */
   #endsAt = 0
   #telling: Promise<boolean> | undefined
   #keepsUp = false
@@ -31,20 +37,23 @@ export class Pause {
     return this.#flag.checks(1)
   }
 
-  /** Time (ms) before it makes sense to ask again after a denial with these checks; `undefined` if the fleet is not paused. */
+  /**
+   * Time (ms) before it makes sense to ask again after a denial with these checks; `undefined` if
+   * the fleet is not paused.
+   */
   retryMsBy(decision: Decision): number | undefined {
     const leftMs = this.#flag.leftMsBy(decision)
     return leftMs > 0 ? Math.min(leftMs, 1_000) : undefined
   }
 
-  /** Holds up the fleet for so long, or for as long as it is held up already. */
+  /** Pauses the fleet for `forMs`, or until the end of a longer pause. */
   begin(forMs: number): void {
     this.#endsAt = Math.max(this.#endsAt, performance.now() + forMs)
     background(this.#tell())
     if (!this.#keepsUp) background(this.#keepUp())
   }
 
-  /** The pause goes on without this process, as soon as the store knows of it. */
+  /** Stops, as soon as the store has the pause. The pause goes on without this process. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#telling
@@ -66,7 +75,10 @@ export class Pause {
     return this.#telling
   }
 
-  /** Sets the flag unless it lasts as long already. Looks again afterwards: another process may have set a shorter one at the same time. */
+  /**
+   * Sets the flag unless it lasts long enough already. Reads it again afterwards, since another
+   * process may have set a shorter one at the same time.
+   */
   async #tellStore(): Promise<boolean> {
     for (let tries = 1; tries <= 3; tries += 1) {
       const knownMs = await this.#flag.leftMs()
@@ -75,7 +87,7 @@ export class Pause {
       try {
         await this.#flag.set(this.leftMs)
       } catch {
-        // The store is away: told when it is back.
+        // The store is away; it gets the pause when it is back.
         return false
       }
     }

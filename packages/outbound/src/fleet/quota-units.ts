@@ -6,12 +6,15 @@ export interface Quota {
   readonly windowMs: number
 }
 
-/** Time (ms) by which the units of a call outlive a window if its process is silent: the call may still arrive, or be reported. */
+/**
+ * Time (ms) by which the units of a call outlive a window if its process is silent: the call may
+ * still arrive, or be reported.
+ */
 export const graceMs = 30_000
 
 /**
- * The units of one quota: those of calls under way, which are renewed and given back, and those of calls that are over, which run out after
- * a window. Both together never exceed the limit.
+ * The units of one quota. Units of calls under way are renewed, and given back at the end. Units of
+ * calls that are over expire after a window. Their sum never exceeds the limit.
  */
 export class QuotaUnits {
   readonly #quota: Quota
@@ -26,7 +29,10 @@ export class QuotaUnits {
     this.#over = over
   }
 
-  /** Asks for the units that are left beside what is over, and what that is now, in one step. */
+  /**
+   * Returns checks that take units beside those of calls that are over, and read the latter in the
+   * same step.
+   */
   takeChecks(cost: number): readonly Check[] {
     const limit = Math.max(0, this.#quota.limit - this.#overUnits)
     return [
@@ -44,7 +50,7 @@ export class QuotaUnits {
     return { policy: this.#over, key: fleetKey, cost: Math.min(units, limit), limit }
   }
 
-  /** Reads the answer to `takeChecks`: whether there is less, as much or more room than was asked for. */
+  /** Reads the answer to `takeChecks`: less, the same or more room than it assumed. */
   read({ outcomes }: Decision): 'less' | 'same' | 'more' {
     const before = this.#overUnits
     const over = outcomes.find(({ policy }) => policy.id === this.#over.id)
@@ -53,7 +59,10 @@ export class QuotaUnits {
     return this.#overUnits > before ? 'less' : 'more'
   }
 
-  /** True if the units that a decision took are within the limit. Read it before other checks of the decision. */
+  /**
+   * True if the units that a decision took are within the limit. Read it before other checks of the
+   * decision.
+   */
   holds({ outcomes }: Decision): boolean {
     const taken = outcomes.find(({ policy }) => policy.id === this.#underWay.id)
     if (taken?.remaining === undefined) return false
@@ -66,7 +75,7 @@ export function quotaPolicies(name: string, { limit, windowMs }: Quota): readonl
   const one = { algorithm: 'concurrency', limit } as const
   return [
     { ...one, name: `outbound.${name}.${windowMs}.underway`, lease: `${windowMs + graceMs}ms` },
-    // The store's clock has whole milliseconds: it may take an answer for one earlier.
+    // The store's clock has whole milliseconds, so an answer may seem a millisecond older.
     { ...one, name: `outbound.${name}.${windowMs}.over`, lease: `${windowMs + 1}ms` },
   ]
 }

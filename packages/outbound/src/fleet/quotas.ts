@@ -22,27 +22,31 @@ export interface NoLease {
   readonly retryMs: number
 }
 
-/** So often the units of calls under way are renewed: a store that has lost its data has to hear of them before a window is over. */
+/**
+ * Renewals of the units of calls under way in a window. A store that has lost its data must learn
+ * of them within the window.
+ */
 const renewalsPerWindow = 4
 const longestRenewalMs = 3_000
 
-/** A process that was held up for so long since it asked may be about to lose what it was given. */
+/** Time (ms) since the ask after which a delayed process may soon lose its units. */
 const lateMs = graceMs / 3
 
 /** Delay (ms) before a store that does not decide is asked again. */
 const awayRetryMs = 250
 
 /**
- * The units of a third party's quotas. A call holds its units from when it is permitted until a window after its answer: wherever in between
- * the third party counted it, no window of its own has more than the limit. All units are leases, so that the store keeps time for the whole
- * fleet, and nothing stays behind for ever.
+ * The units of a third party's quotas. A call holds its units from its permit until a window after
+ * its answer. The third party counts the call somewhere in between, so none of its windows has more
+ * than the limit. All units are leases: the store keeps time for the whole fleet, and every unit
+ * expires.
  */
 export class FleetQuotas {
   readonly #limiter: Limiter
   readonly #quotas: readonly QuotaUnits[]
   readonly #pause: Pause
   readonly #recovery: RecoveryWait
-  /** `undefined` where the store lives in this process, and so has forgotten nothing that this process knows. */
+  /** `undefined` if the store is in this process: it cannot lose data that this process keeps. */
   readonly #lossWatch: DataLossWatch | undefined
   readonly #recent: RecentCalls
   readonly #shortestMs: number
@@ -72,7 +76,8 @@ export class FleetQuotas {
     this.#lossWatch = isMemoryStore(store)
       ? undefined
       : new DataLossWatch(setup, this.#recovery, () => this.#reportAgain())
-    // Where no permit comes for the longest window anyway, nobody has to hear of calls that are over.
+    // If the recovery is as long as the longest window, calls that are over have expired at its
+    // end.
     this.#isWatched = this.#lossWatch !== undefined && this.#longestMs > recoveryMs
     this.#limiter = fleetLimiter(
       quotas.flatMap((quota) => quotaPolicies(name, quota)),
@@ -102,7 +107,7 @@ export class FleetQuotas {
     const rooms = this.#quotas.map((quota) => quota.read(decision))
     if (!decision.allowed) {
       const pausedMs = this.#pause.retryMsBy(decision)
-      // What was asked for was less than there is: asked again at once.
+      // There is more room than assumed: ask again at once.
       return { retryMs: pausedMs ?? (rooms.includes('more') ? 0 : this.#retryMs) }
     }
     const recoveryMs = this.#recovery.restMs
@@ -114,13 +119,13 @@ export class FleetQuotas {
     return { retryMs: recoveryMs > 0 ? Math.min(recoveryMs, awayRetryMs) : this.#retryMs }
   }
 
-  /** For a call that was not made after all. */
+  /** Gives back the units of a call that was not made. */
   async giveBack(lease: CallLease): Promise<void> {
     this.#underWay.delete(lease)
     await this.#limiter.release(lease.decision)
   }
 
-  /** The third party has answered: the units last one window from now. */
+  /** Notes the answer of the third party. The units last one window from now. */
   answered(lease: CallLease): void {
     this.#recent.add(lease.cost)
     const report = this.#report(lease).finally(() => this.#reports.delete(report))
@@ -128,20 +133,25 @@ export class FleetQuotas {
     background(report)
   }
 
-  /** It has not answered, and may still count the call for so long. */
+  /** Notes that the third party did not answer, and may still count the call within `lateMs`. */
   async unanswered(lease: CallLease, lateMs: number): Promise<void> {
     await backgroundSleep(lateMs)
     this.answered(lease)
   }
 
-  /** Waits until the store knows of the answers that have come, for a second at most. Calls under way keep their units. */
+  /**
+   * Waits until the store knows of the answers that have come, for a second at most. Calls under
+   * way keep their units.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#lossWatch?.close()
     await Promise.race([Promise.allSettled(this.#reports), backgroundSleep(1_000)])
   }
 
-  /** No process alone knows when units are free, so the store is asked again after a short time. */
+  /**
+   * Delay (ms) before the next ask. It is short, since no process alone knows when units are free.
+   */
   get #retryMs(): number {
     const evenMs = this.#shortestMs / 50
     return Math.min(Math.max(evenMs, 5), 250) * (0.75 + Math.random() / 2)
@@ -170,13 +180,14 @@ export class FleetQuotas {
     try {
       const isKept = await this.#isKept(lease.decision)
       if (isKept || !this.#underWay.has(lease)) return
-      // The leases are gone, or the store fails: new ones last as long, and one too many is no harm.
+      // The leases are gone, or the store fails. New leases last as long, and a lease too many is
+      // safe.
       this.#recovery.storeFailed()
       const decision = await this.#charge(({ quota }) => quota.underWayCheck(lease.cost))
       if (decision) await this.#replace(lease, decision)
     } finally {
       lease.isRenewing = false
-      // It may have come to its end meanwhile.
+      // The call may have ended meanwhile.
       if (!this.#underWay.has(lease)) await this.#limiter.release(lease.decision)
     }
   }
@@ -185,18 +196,21 @@ export class FleetQuotas {
     this.#recovery.dataLost()
     const before = lease.decision
     lease.decision = decision
-    // It may be there after all.
+    // The old leases may still exist.
     await this.#limiter.release(before)
   }
 
-  /** Asks twice, since an answer may have been lost on its way. */
+  /** Renews twice, since an answer may have been lost on its way. */
   async #isKept(decision: Decision): Promise<boolean> {
     const isKept = (await this.#limiter.renew(decision)) || (await this.#limiter.renew(decision))
     if (isKept) this.#recovery.storeAnswered()
     return isKept
   }
 
-  /** Until the store knows that the call is over, its units are those of a call under way. */
+  /**
+   * Reports that a call is over. Until the store knows it, the units count as those of a call under
+   * way.
+   */
   async #report(lease: CallLease): Promise<void> {
     const endsAt = performance.now() + this.#longestMs + graceMs
     for (let tries = 0; performance.now() < endsAt; tries += 1) {
@@ -207,7 +221,10 @@ export class FleetQuotas {
     await this.#limiter.release(lease.decision)
   }
 
-  /** Tells a store that has lost its data of the calls that are over. Those under way tell of themselves. */
+  /**
+   * Reports the calls that are over to a store that has lost its data. Renewals report those under
+   * way.
+   */
   async #reportAgain(): Promise<boolean> {
     const units = this.#recent.units()
     if (!units.some(isSome)) return true
@@ -227,7 +244,7 @@ export class FleetQuotas {
         return decision
       }
     } catch {
-      // A store that answers nonsense has not done it either.
+      // An invalid answer means that the store did not take the units.
     }
     this.#recovery.storeFailed()
     return undefined

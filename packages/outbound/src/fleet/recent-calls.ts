@@ -7,10 +7,10 @@ interface Share {
   units: number
 }
 
-/** In so many shares of its window the calls of a quota are remembered. */
+/** Number of slices that a window is remembered in. */
 const sharesPerWindow = 64
 
-/** The units of the calls that this process has made and that count still, for a store that has forgotten them. */
+/** Units of this process' calls that still count, to report to a store that has lost its data. */
 export class RecentCalls {
   readonly #logs: readonly { readonly windowMs: number; shares: Share[] }[]
 
@@ -18,7 +18,7 @@ export class RecentCalls {
     this.#logs = quotas.map(({ windowMs }) => ({ windowMs, shares: [] }))
   }
 
-  /** A call was answered, or cannot be any more. */
+  /** Adds a call that has its answer, or can get none any more. */
   add(units: number): void {
     const now = performance.now()
     this.#forget(now)
@@ -33,7 +33,7 @@ export class RecentCalls {
     }
   }
 
-  /** Of each quota; never too few. */
+  /** Returns the units of each quota; never too few. */
   units(): readonly number[] {
     this.#forget(performance.now())
     return this.#logs.map(({ shares }) => shares.reduce((sum, { units }) => sum + units, 0))

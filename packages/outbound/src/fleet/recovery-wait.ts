@@ -1,18 +1,21 @@
 import { graceMs, type Quota } from './quota-units.ts'
 
 /**
- * The longest that a process takes to notice that a store is back, and to tell it of the calls that it has under way. After a short outage it
- * takes less: breakers ask again within half a second, or four times as long as the store was away, and let all traffic return 2.5 s later.
+ * Longest time (ms) until a process notices that a store is back, and has reported its calls under
+ * way. It is shorter after a short outage. Circuit breakers ask again within half a second, or
+ * within four times the outage. All traffic is back 2.5 s later.
  */
 const noticeMs = 15_000
 const shortestNoticeMs = 3_000
 const noticePerAway = 4
 
 /**
- * For how long a process permits nothing, since the store may not know of calls that count still. By a clock that never steps.
+ * The time in which a process permits nothing, since the store may not know all calls that count.
+ * By a clock that never steps.
  *
- * While a store is away for long, the units of calls under way run out. What was answered before it was back counts for a window after that;
- * of the rest the store is told when it is back.
+ * While a store is away for long, the units of calls under way expire. A call that was answered
+ * before the store is back counts for a window. The other calls are reported when the store is
+ * back.
  */
 export class RecoveryWait {
   readonly #windowsMs: readonly number[]
@@ -37,12 +40,12 @@ export class RecoveryWait {
     return this.#isAway ? Number.POSITIVE_INFINITY : Math.max(0, this.#endsAt - performance.now())
   }
 
-  /** The store did not decide. */
+  /** Notes that the store did not decide. */
   storeFailed(): void {
     this.#isAway = true
   }
 
-  /** The store has decided. */
+  /** Notes that the store has decided. */
   storeAnswered(): void {
     const now = performance.now()
     if (this.#isAway) this.#wait(this.#afterAway(now))
@@ -51,7 +54,10 @@ export class RecoveryWait {
     this.#heardAt = now
   }
 
-  /** The store has lost what it knew: others have to tell it of their calls, and may have to notice first that it is there. */
+  /**
+   * Notes that the store has lost its data. Other processes have to notice that, and report their
+   * calls.
+   */
   dataLost(): void {
     this.#noteSilence(performance.now())
     const noticedMs = shortestNoticeMs + noticePerAway * this.#silence.lengthMs
@@ -64,7 +70,10 @@ export class RecoveryWait {
     this.#silence = { lengthMs, endedAt: now }
   }
 
-  /** No units run out in a third of the time that they last: the rest is for renewing them before, and for noticing after. */
+  /**
+   * Returns the wait (ms) after the store was away. No units expire within a third of their life:
+   * the rest of it is for the renewal before and for the notice after.
+   */
   #afterAway(now: number): number {
     const awayMs = this.#heardAt === undefined ? Number.POSITIVE_INFINITY : now - this.#heardAt
     const windowsMs = this.#windowsMs.filter((windowMs) => (windowMs + graceMs) / 3 <= awayMs)

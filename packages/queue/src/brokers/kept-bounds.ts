@@ -4,11 +4,16 @@ import { orDefault, wholeNumber } from '@sluice/core'
 export interface KeptOptions {
   /** Dead letters that are kept; the oldest go first. A whole number ≥ 0. @default 10_000 */
   maxDeadLetters?: number
-  /** Outcomes of other jobs that are kept, within their retention; the oldest go first, and their idempotency keys with them. @default 100_000 */
+  /**
+   * Outcomes of other jobs that are kept, within their retention; the oldest go first, and their
+   * idempotency keys with them.
+   * @default 100_000
+   */
   maxKept?: number
   /**
-   * Bytes that outcomes take at most, and as many again dead letters: results, errors, payloads of dead letters, and about 2,000 for each job.
-   * The oldest go first; one that is longer alone is not kept. A whole number ≥ 0.
+   * Most bytes of all outcomes, and of all dead letters: results, errors, payloads of dead letters,
+   * and about 2,000 for each job. The oldest go first. A single longer one is not kept. A whole
+   * number ≥ 0.
    * @default 50_000_000
    */
   maxKeptBytes?: number
@@ -17,7 +22,10 @@ export interface KeptOptions {
 /** The checked options, with the defaults filled in. */
 export type KeptBounds = { readonly [option in keyof KeptOptions]-?: number }
 
-/** Bytes that an ended job takes beside its texts. In Redis these are BullMQ's fields, the record of its idempotency key, and its counters. */
+/**
+ * Bytes that an ended job takes beside its texts. In Redis these are BullMQ's fields, the record of
+ * its idempotency key, and its counters.
+ */
 export const bytesOfEnded = 2_000
 
 export function keptBounds(options: KeptOptions): KeptBounds {

@@ -27,9 +27,10 @@ import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
 import { checkSoft, isSoft } from './soft-policies.ts'
 
 /**
- * Lets a guard put requests into a queue, which then are answered with 202.
+ * Lets a guard put requests into a queue, and answer them with 202.
  * @example
- * app.post('/reports', rateLimit({ limit: 10, window: '1s', admission: createAdmission({ queue, monitor: '/jobs' }) }))
+ * const admission = createAdmission({ queue, monitor: '/jobs' })
+ * app.post('/reports', rateLimit({ limit: 10, window: '1s', admission }))
  * app.use('/jobs', mount(statusMonitor({ queue })))
  * @throws SluiceError when an option is unknown, missing or out of range
  */
@@ -68,7 +69,10 @@ class QueueAdmission<Native> implements Admission<Native> {
     })
   }
 
-  /** Only responses that a cache may keep depend on it. */
+  /**
+   * Tells whether a response varies with `Prefer`. Only responses that a cache may keep have to say
+   * so.
+   */
   varies({ method }: HttpRequest): boolean {
     return this.#setup.admit !== 'always' && (method === 'GET' || method === 'HEAD')
   }
@@ -91,11 +95,14 @@ class QueueAdmission<Native> implements Admission<Native> {
     if (!('id' in result)) return notEnqueued(result)
     const answer = taken(await this.#answer(result, job, asked))
     const isKnown = result.outcome === 'known'
-    // A 409 says nothing of the job.
+    // A 409 does not answer for the job.
     return { ...answer, isNew: !isKnown, isKnown: isKnown && answer.status !== 409 }
   }
 
-  /** Finds out if a request that passes was queued before. Then the application must not serve it beside the job. */
+  /**
+   * Tells whether a request that passes was queued before. The application must not serve it as
+   * well.
+   */
   #takesAgain(asked: AdmissionRequest<Native>): MaybePromise<boolean | Taken> {
     const key = this.#keyOf(asked.request)
     if (key === undefined) return false
@@ -109,7 +116,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     return typeof id === 'object' ? taken(id) : id !== undefined
   }
 
-  /** Takes what is over soft limits alone, and answers what was queued before. */
+  /** Takes a request that only soft limits deny, and answers a request that was queued before. */
   #takesDenied(asked: AdmissionRequest<Native>, decision: Decision): MaybePromise<boolean | Taken> {
     const { admit, soft } = this.#setup
     if (!isSoft(decision, undefined)) return false
@@ -118,7 +125,10 @@ class QueueAdmission<Native> implements Admission<Native> {
     return typeof key === 'string' ? this.#deniedAgain(key, asked, takesNew) : takesNew
   }
 
-  /** Asks the broker so often at most: a denial is to stay cheap. While the broker fails, a request is one that it does not know. */
+  /**
+   * Answers a denied request that was queued before. Lookups at the broker are limited, so that a
+   * denial stays cheap. While the broker fails, every request counts as new.
+   */
   async #deniedAgain(
     key: string,
     asked: AdmissionRequest<Native>,
@@ -138,7 +148,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     return this.#setup.queue.identityOf(native, request)
   }
 
-  /** A job that was accepted stays so, whatever fails from now on. */
+  /** Answers for an accepted job. No later error makes it fail. */
   async #answer(
     { id, outcome, retryAfterMs: expectedWaitMs }: Extract<EnqueueResult, { id: string }>,
     { identity }: JobRequest,
@@ -160,7 +170,7 @@ class QueueAdmission<Native> implements Admission<Native> {
     return { ...accepted, headers: { ...accepted.headers, 'Preference-Applied': 'respond-async' } }
   }
 
-  /** The key of the client's own, or what is wrong with it. */
+  /** Returns the idempotency key of a request, or the answer to an invalid one. */
   #keyOf(request: HttpRequest): string | undefined | JobAnswer {
     const { isRequired, isStrict } = this.#setup
     const header = request.header('idempotency-key')

@@ -11,7 +11,7 @@ import type { JobStatus } from '../job.ts'
 import type { EnqueueResult } from '../queue.ts'
 import type { RequestBody } from './request-body.ts'
 
-/** A response, whoever writes it. */
+/** A response, for the guard or the monitor to write. */
 export interface JobAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export interface JobAnswer {
   readonly isOurs?: boolean
 }
 
-/** The bounds of what a client that polls is told to wait. */
+/** Shortest and longest wait (ms) that a polling client is told. */
 const minPollMs = 1_000
 const maxPollMs = 30_000
 
@@ -43,7 +43,7 @@ export function acceptedAnswer(
   )
 }
 
-/** The answer for a job that may not have ended: from the monitor, and after a wait. */
+/** Answers for a job that may not have ended, at the monitor or after a wait. */
 export function jobAnswer(job: JobStatus, expectedWaitMs: number): JobAnswer {
   const { id, state } = job
   if (state === 'pending') return json(200, { id, status: state }, pollIn(expectedWaitMs))
@@ -67,7 +67,7 @@ export function problem(
   return problemAnswer({ ...plainProblem(status), ...members }, headers)
 }
 
-/** The refusal of a policy of ours. */
+/** Makes the refusal of a policy of this package. */
 export function quotaProblem(policy: string, retryAfterMs: number): JobAnswer {
   return problemAnswer(quotaExceeded([policy]), retryIn(retryAfterMs))
 }
@@ -77,7 +77,7 @@ export function retryIn(retryAfterMs: number): Readonly<Record<string, string>> 
   return value === undefined ? {} : { 'Retry-After': value }
 }
 
-/** A 202 is no refusal: the wait is a hint for whoever polls. */
+/** A 202 is no refusal: the wait is a hint for the next poll. */
 function pollIn(expectedWaitMs: number): Readonly<Record<string, string>> {
   return retryIn(Math.min(Math.max(expectedWaitMs, minPollMs), maxPollMs))
 }
@@ -106,7 +106,7 @@ function answer(
   }
 }
 
-/** Nobody knows when a broker that failed comes back. */
+/** `Retry-After` (ms) while the broker fails: nobody knows when it is back. */
 const brokerRetryMs = 5_000
 
 /** Runs work; answers 503 if the broker fails, because that is not the client's fault. */
@@ -125,12 +125,15 @@ export async function orWithout<T, U>(work: () => Promise<T>, otherwise: U): Pro
   }
 }
 
-/** Any other error is one of the application: of a function of its own, or a payload that nothing can carry. */
+/**
+ * Tells whether the broker failed. Any other error is the application's: of one of its functions,
+ * or a payload that JSON cannot carry.
+ */
 function isOfBroker(error: unknown): error is SluiceError {
   return isSluiceError(error) && error.code.startsWith('SLUICE_BROKER_')
 }
 
-/** An answer as the guard writes it. */
+/** Turns an answer into one that the guard writes. */
 export function taken({ status, headers, body: text, isOurs = false }: JobAnswer): Taken {
   const { 'Content-Type': contentType = '', ...rest } = headers
   return { status, fields: Object.entries(rest), body: { contentType, text }, givesBack: isOurs }

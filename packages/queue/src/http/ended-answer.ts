@@ -8,19 +8,22 @@ import { type JobAnswer, jobAnswer, json } from './answers.ts'
 export interface JobResponse {
   /** 200 to 299. @default 200 */
   status?: number
-  /** Beside those of the limits. */
+  /** Headers in addition to those of the limits. */
   headers?: Readonly<Record<string, string>>
   /** Anything that JSON can carry. @default no body */
   body?: unknown
 }
 
-/** The user's say in how clients are answered whose job is done. */
+/** Function of the user that makes the answer for a job that is done. */
 export interface Endings<Native> {
   readonly queue: Queue<Native>
   readonly toAnswer?: ((job: JobStatus) => MaybePromise<JobResponse>) | undefined
 }
 
-/** The answer for a job that has ended: from the monitor, after a wait, and to a repeated request. */
+/**
+ * Makes the answer for a job that has ended: at the monitor, after a wait, and for a repeated
+ * request.
+ */
 export async function endedAnswer<Native>(
   job: JobStatus,
   { queue, toAnswer }: Endings<Native>,

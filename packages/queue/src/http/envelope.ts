@@ -4,28 +4,31 @@ import { digest } from '../digest.ts'
 /** A request as a job carries it. */
 export interface RequestEnvelope {
   readonly method: string
-  /** As it was sent, with the query. */
+  /** URL as it was sent, with the query. */
   readonly url: string
-  /** The pattern that the router matched; `undefined` where nothing is matched (yet). */
+  /** The pattern that the router matched; `undefined` if it has matched none. */
   readonly route: string | undefined
   /** The headers that `headers` lists. */
   readonly headers: Readonly<Record<string, string>>
   /** Digest of the identity of the request, as in the job; never the key itself. */
   readonly identity: string
-  /** JSON, text, or bytes as base64; left out where the request has none. */
+  /** The body: JSON, text, or bytes as base64; left out if the request has none. */
   readonly body?: unknown
   /** Encoding of a `body` of bytes. */
   readonly encoding?: 'base64'
 }
 
 interface EnvelopeParts {
-  /** The names of those that are kept. */
+  /** Names of the headers to keep. */
   readonly headers: readonly string[]
   readonly identity: string
   readonly body: { readonly value: unknown; readonly encoding?: 'base64' }
 }
 
-/** Makes the payload of a job from a request. It has only the headers that are listed, because others carry secrets. */
+/**
+ * Makes the payload of a job from a request. It has only the listed headers, because others may
+ * carry secrets.
+ */
 export function envelopeOf(
   request: HttpRequest,
   { headers, identity, body }: EnvelopeParts,
@@ -45,7 +48,10 @@ export function envelopeOf(
   }
 }
 
-/** Fingerprint of a request, which tells two requests with one key apart: method, URL and body, no headers. */
+/**
+ * Makes the fingerprint of a request from its method, URL and body. It tells two requests with one
+ * idempotency key apart.
+ */
 export function fingerprintOf({ method, url, body, encoding }: RequestEnvelope): string {
   const text = JSON.stringify([
     method,

@@ -9,7 +9,7 @@ interface HoldingTerms<Native> {
   readonly maxHeld: number
 }
 
-/** Requests that are held until their jobs have ended, since their clients would rather wait. */
+/** Requests that are held until their jobs have ended, since their clients prefer to wait. */
 export class HeldRequests<Native> {
   readonly #terms: HoldingTerms<Native>
   #waiting = 0
@@ -18,7 +18,10 @@ export class HeldRequests<Native> {
     this.#terms = terms
   }
 
-  /** Waits for the end of a job. If the job does not end in time, or the broker fails, the job stays accepted. */
+  /**
+   * Waits for the end of a job. If the job does not end in time, or the broker fails, the job stays
+   * accepted.
+   */
   async ended(
     { id, identity }: { readonly id: string; readonly identity: string },
     waitMs: number,

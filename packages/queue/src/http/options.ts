@@ -17,44 +17,67 @@ import type { RequestEnvelope } from './envelope.ts'
 
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>
-  /** Path or URL of the status monitor as clients see it, such as `'/jobs'`. It begins every `Location`. */
+  /**
+   * Path or URL of the status monitor as clients see it, such as `'/jobs'`: the start of every
+   * `Location`.
+   */
   monitor: string
   /**
-   * Selects the queued requests: `always`, those that pass the limits; `overflow`, those that are over a soft limit, and those that ask with
-   * `Prefer: respond-async`; `preferred`, only those.
+   * Selects the requests to queue. `always`: all that pass the limits. `overflow`: those over a
+   * soft limit, and those with `Prefer: respond-async`. `preferred`: only those with
+   * `Prefer: respond-async`.
    * @default 'always'
    */
   admit?: Admit
-  /** Names of the policies that are soft: over them alone a request is queued; over any other it is refused. `overflow` only. @default all */
+  /**
+   * Names of the soft policies: a request over these alone is queued, and over any other refused.
+   * `overflow` only.
+   * @default all
+   */
   soft?: readonly string[]
-  /** Names of request headers that jobs carry, in lower case. @default ['content-type', 'accept-language'] */
+  /**
+   * Names of request headers that jobs carry, in lower case.
+   * @default ['content-type', 'accept-language']
+   */
   headers?: readonly string[]
   /**
-   * The longest body, in bytes; a longer one gets 413. Without `toJob` three quarters of the queue's `maxJobBytes` at most, since bytes
-   * are carried as base64. @default 65_536, or as much as the queue takes
+   * The longest body, in bytes; a longer one gets 413. Without `toJob`, at most three quarters of
+   * the queue's `maxJobBytes`, since bytes become base64.
+   * @default 65_536, or as much as the queue takes
    */
   maxBodyBytes?: number
   /** Makes the payload of the job. @default the envelope */
   toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
   /**
-   * Makes the answer of a job that is done, for who waited for it and for who sends its request again: a status of 200 to 299, headers,
-   * and a body that is written as JSON. @default 200 with { id, status, result }
+   * Makes the answer for a job that is done, after a wait and for a repeated request: a status of
+   * 200 to 299, headers, and a body that is written as JSON.
+   * @default 200 with { id, status, result }
    */
   toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>
   /** Reading of `Idempotency-Key`. */
   idempotency?: IdempotencyOptions
   /** The longest that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Duration
-  /** Requests that are held for `Prefer: wait` at once in this process; one more is answered at once. @default 1_000 */
+  /**
+   * Requests that are held for `Prefer: wait` at once in this process; one more is answered at
+   * once.
+   * @default 1_000
+   */
   maxHeld?: number
 }
 
 export interface IdempotencyOptions {
   /** Answers 400 to a request without a key. @default false */
   required?: boolean
-  /** Requires quotes around the key, as the draft does; many clients leave them out. @default false */
+  /**
+   * Requires quotes around the key, as the draft does; many clients leave them out.
+   * @default false
+   */
   strict?: boolean
-  /** Answer to a repeated request while its job has not ended: that job (202), or 409. @default 'same' */
+  /**
+   * Answer to a repeated request while its job has not ended: that job (202), or 409.
+   * @default 'same'
+   */
   whileRunning?: 'same' | 'conflict'
 }
 
@@ -65,7 +88,7 @@ const admits: readonly Admit[] = ['always', 'overflow', 'preferred']
 /** The checked options of an admission, with the defaults filled in. */
 export interface AdmissionSetup<Native> {
   readonly queue: Queue<Native>
-  /** Without a slash at its end. */
+  /** The option `monitor` without a slash at its end. */
   readonly monitor: string
   readonly admit: Admit
   readonly soft: readonly string[] | undefined
@@ -132,7 +155,7 @@ export function setUpAdmission<Native>(options: AdmissionOptions<Native>): Admis
   }
 }
 
-/** A longer body would be read only to be refused, because the job cannot carry it. `toJob` may make less of a body. */
+/** Returns the longest body. The job could not carry a longer one; only `toJob` may shorten it. */
 function maxBodyBytesOf<Native>(
   { maxBodyBytes, toJob }: AdmissionOptions<Native>,
   maxJobBytes: number,
@@ -146,7 +169,10 @@ function maxBodyBytesOf<Native>(
   throw invalid({ option }, bytes, legal)
 }
 
-/** Rate at which one identity may look at its jobs: at the monitor by default, and by repeating a request over a limit. */
+/**
+ * Rate at which one identity may look up its jobs: the default of the monitor, and for repeated
+ * requests over a limit.
+ */
 export const pollPolicy = {
   name: 'poll',
   algorithm: 'fixed-window',
@@ -154,7 +180,7 @@ export const pollPolicy = {
   window: '1s',
 } as const
 
-/** Returns an option that is a queue which says whose a request is, else throws. */
+/** Returns an option that is a queue with `identity`, else throws. */
 export function queueOf<Native>(queue: Queue<Native>): Queue<Native> {
   if (typeof queue !== 'object' || queue === null || !('expectedWaitMs' in queue)) {
     throw invalid({ option: 'queue' }, queue, 'what createQueue({ broker, … }) makes')

@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { HttpRequest } from '@sluice/http'
 
-/** A body as a job can carry it. */
+/** A body in a form that a job can carry. */
 export type RequestBody =
   | { readonly outcome: 'read'; readonly value: unknown; readonly encoding?: 'base64' }
   | { readonly outcome: 'too-large' | 'malformed' | 'nested' | 'encoded' }
 
-/** Reads the body of a request: what a parser made of it, if one has run, else the stream, as far as it may be long. */
+/**
+ * Reads the body of a request: the result of a parser, if one has run, else the stream, up to a
+ * length.
+ */
 export async function readBody(request: HttpRequest, maxBytes: number): Promise<RequestBody> {
   const { content } = request
   if (!content) return { outcome: 'read', value: undefined }
@@ -48,12 +51,15 @@ function fromJson(bytes: Buffer): RequestBody {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
     return isNested(value, maxLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
   } catch {
-    // The client's mistake, and told to the client.
+    // The client's mistake, which the answer tells.
     return { outcome: 'malformed' }
   }
 }
 
-/** Levels of lists and objects in each other. A parser reads any number of them; who writes them needs the stack for each. */
+/**
+ * Deepest nesting of lists and objects. A parser reads any depth; `JSON.stringify` needs stack for
+ * each level.
+ */
 const maxLevels = 500
 
 function isNested(value: unknown, levels: number): boolean {
@@ -65,7 +71,7 @@ function asBase64(bytes: Buffer): RequestBody {
   return { outcome: 'read', value: bytes.toString('base64'), encoding: 'base64' }
 }
 
-/** Reads a stream without destroying it where it is too long: its socket is needed to say so. */
+/** Reads a stream. Does not destroy one that is too long: the answer needs its socket. */
 function readBytes(stream: Readable, maxBytes: number): Promise<Buffer | 'too-large'> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []

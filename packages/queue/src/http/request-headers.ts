@@ -1,6 +1,6 @@
 /** Preferences of a client in `Prefer` (RFC 7240) about waiting. */
 export interface Preference {
-  /** It would take a 202. */
+  /** True if the client accepts a 202. */
   readonly respondAsync: boolean
   /** Time (ms) that the client prefers to wait for the answer itself. */
   readonly waitMs: number | undefined
@@ -9,10 +9,10 @@ export interface Preference {
 const preference =
   /([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?[^,"]*(?:"(?:[^"\\]|\\.)*"[^,"]*)*/y
 
-/** No client has that much to prefer. */
+/** Longest `Prefer` that is read, in characters. */
 const maxHeaderLength = 1_024
 
-/** Reads the header: of a preference that is there twice the first counts; what cannot be read is as if it were not there. */
+/** Reads `Prefer`. Of a repeated preference the first counts; an unreadable one is ignored. */
 export function parsePrefer(header: string | undefined): Preference {
   let respondAsync = false
   let waitMs: number | undefined
@@ -40,8 +40,9 @@ const bareKey = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,256}$/
 const quotedKey = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,256})"$/
 
 /**
- * The value of an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07): a quoted string; many clients leave the quotes away.
- * @returns `undefined` for what is none
+ * Reads the value of an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07): a quoted
+ * string. Many clients leave out the quotes.
+ * @returns `undefined` for an invalid value
  */
 export function parseIdempotencyKey(
   header: string,

@@ -1,7 +1,7 @@
 import { type Decision, invalid, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 
-/** True if only soft policies deny the request. */
+/** Tells whether only soft policies deny the request. */
 export function isSoft(
   { outcomes, source }: Decision,
   soft: readonly string[] | undefined,
@@ -13,7 +13,7 @@ export function isSoft(
   )
 }
 
-/** @throws SluiceError when a name is of none of the policies, which would refuse all that is over them */
+/** @throws SluiceError when no policy has the name */
 export function checkSoft(
   soft: readonly string[] | undefined = [],
   policies: readonly Policy[],
@@ -25,7 +25,7 @@ export function checkSoft(
   throw invalid({ option: 'soft' }, wrong, legal)
 }
 
-/** Whom a penalty blocks is refused. */
+/** A request that a penalty blocks is refused. */
 function mayBeSoft(policy: Policy): boolean {
   return algorithmOf(policy).counts !== 'strikes'
 }

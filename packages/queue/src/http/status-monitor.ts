@@ -9,7 +9,10 @@ import { pollPolicy, queueOf } from './options.ts'
 
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>
-  /** Rate at which one identity may look, apart from all other limits. @default { limit: 20, window: '1s' } */
+  /**
+   * Rate at which one identity may look, besides all other limits.
+   * @default { limit: 20, window: '1s' }
+   */
   poll?: { limit: number; window: Duration }
   /** Store that counts `poll`. @default memoryStore(): in this process */
   store?: Store
@@ -20,7 +23,8 @@ const fields: readonly (keyof StatusMonitorOptions)[] = ['queue', 'poll', 'store
 const ownPath = /^\/([A-Za-z0-9-]{1,64})\/?$/
 
 /**
- * Shows jobs to whom they are of: `GET /<id>` says how a job is, `DELETE /<id>` cancels it.
+ * Shows jobs to the clients that they belong to: `GET /<id>` returns the state of a job,
+ * `DELETE /<id>` cancels it.
  * @example
  * app.use('/jobs', mount(statusMonitor({ queue })))
  * @throws SluiceError when an option is unknown, missing or out of range

@@ -25,22 +25,41 @@ interface WorkerSettings<Payload, Result> extends QueueObserverOptions {
   concurrency?: number
   /** Runs that a job gets before it is a dead letter: a whole number ≥ 1. @default 5 */
   attempts?: number
-  /** Before attempt n + 1 a job waits up to `base` · 2^(n − 1), and `max` at most, at random. @default { base: '1s', max: '5m' } */
+  /**
+   * Before attempt n + 1 a job waits a random time up to `base` · 2^(n − 1), and `max` at most.
+   * @default { base: '1s', max: '5m' }
+   */
   backoff?: { base?: Duration; max?: Duration }
-  /** The longest that a run may take; then its signal is aborted, and it has failed. @default '5m' */
+  /**
+   * The longest that a run may take; then its signal is aborted, and it has failed.
+   * @default '5m'
+   */
   timeout?: Duration
-  /** Time after which a job of a silent worker runs elsewhere; at most twice that. At least a second. Shared brokers only. @default '30s' */
+  /**
+   * Time after which a job of a silent worker runs elsewhere; at most twice that. At least a
+   * second. Shared brokers only.
+   * @default '30s'
+   */
   lease?: Duration
   /** The longest result, as JSON, in bytes. @default 1_000_000 */
   maxResultBytes?: number
 }
 
 interface RateOptions {
-  /** Runs that all workers of the queue together may start in any window: a whole number ≥ 1. @default no limit */
+  /**
+   * Runs that all workers of the queue together may start in any window: a whole number ≥ 1.
+   * @default no limit
+   */
   limit: number
-  /** The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short: 1 in `'50ms'`, not 20 in `'1s'`. */
+  /**
+   * The window of `limit`: milliseconds, or a text such as `'1s'`. For a steady pace make it short:
+   * 1 in `'50ms'`, not 20 in `'1s'`.
+   */
   window: Duration
-  /** Store that counts `limit`: the Redis store for a broker that processes share. @default memoryStore(), for a broker of one process */
+  /**
+   * Store that counts `limit`: the Redis store for a broker that processes share.
+   * @default memoryStore(), for a broker of one process
+   */
   store?: Store
 }
 
@@ -142,7 +161,7 @@ function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {
   throw invalid({ option: 'backoff.base' }, base, 'at most backoff.max')
 }
 
-/** It is renewed every half of it, by a process that may be busy. */
+/** Checks the lease. The worker renews it twice in its time, and may be busy. */
 function leaseOf(lease: unknown): number {
   const leaseMs = timerMs(lease, 'lease')
   if (leaseMs >= minLeaseMs) return leaseMs

@@ -3,7 +3,7 @@ import { type Decision, type Limiter, TurnQueue } from '@sluice/core'
 /** Delay (ms) before a limiter is asked again after its store did not decide. */
 const unavailableRetryMs = 250
 
-/** All workers of a queue count against one key. */
+/** The key that all workers of a queue count against. */
 const everyWorker = 'workers'
 
 /** Lets runs wait for a unit of the rate that all workers of the queue share. */
@@ -23,15 +23,17 @@ export class StartRate {
     })
   }
 
-  /** Runs that wait. */
+  /** Number of waiting runs. */
   get waiting(): number {
     return this.#turns?.waiting ?? 0
   }
 
   /**
-   * Resolves to `true` when a run has begun, and to `false` if the worker closes or the run is aborted before.
-   * @param begin notes that the run begins. Until `begin` has resolved, no other run of this process has a unit, so at most one start is
-   * late. If `begin` rejects, so does the wait, and its unit is lost.
+   * Resolves to `true` when a run has begun, and to `false` if the worker closes or the run is
+   * aborted before.
+   * @param begin notes that the run begins. Until `begin` has resolved, no other run of this
+   * process has a unit, so at most one start is late. If `begin` rejects, so does the wait, and its
+   * unit is lost.
    */
   async pass(signal: AbortSignal, begin: () => Promise<void>): Promise<boolean> {
     if (this.#isClosed || signal.aborted) return false
@@ -40,14 +42,17 @@ export class StartRate {
     return true
   }
 
-  /** Sends all runs that wait away, and each that comes later. */
+  /** Refuses all waiting runs, and each later one. */
   close(): void {
     this.#isClosed = true
     this.#turns?.close()
   }
 }
 
-/** The `Retry-After` of a store that is away is for clients; a worker may ask sooner. */
+/**
+ * Returns the delay (ms) before the next ask. The `Retry-After` of a store that is away is for
+ * clients; a worker may ask sooner.
+ */
 function retryMs({ source, retryAfterMs }: Decision): number {
   return source === 'closed' ? unavailableRetryMs : retryAfterMs
 }

@@ -12,15 +12,15 @@ import { jsonText } from '../json-text.ts'
 
 export interface RunContext {
   /**
-   * Aborted when the time of the run is over, when the job is cancelled, when it is run elsewhere by now since this worker was not heard of for
-   * too long, or when the worker closes and has waited long enough.
+   * Aborted when the run times out, when the job is cancelled, when it runs elsewhere because this
+   * worker was silent for too long, or when the grace of a closing worker is over.
    */
   readonly signal: AbortSignal
 }
 
 /**
- * Does a job. What it returns is the result, and is kept as JSON; what it throws has the job run again.
- * A job may run more than once: `job.id` is the same in every run.
+ * Does a job. The returned value is the result, kept as JSON. After an error the job runs again. A
+ * job may run more than once: `job.id` is the same in every run.
  */
 export type JobHandler<Payload = unknown, Result = unknown> = (
   job: Job<Payload>,
@@ -34,7 +34,7 @@ export class PermanentError extends Error {
 }
 
 export interface RunSetup {
-  /** A method, since what payloads are is for the user to say. */
+  /** A method, so that the user can choose the type of payloads. */
   handler(job: Job, context: RunContext): unknown
   /** Runs that a job gets. */
   readonly attempts: number
@@ -45,7 +45,7 @@ export interface RunSetup {
 }
 
 export interface RunSignals {
-  /** Aborted when the job is cancelled, or run elsewhere by now. */
+  /** Aborted when the job is cancelled, or runs elsewhere by now. */
   readonly cancelled: AbortSignal
   /** Aborted when the worker cannot wait any longer. */
   readonly shutDown: AbortSignal
@@ -54,7 +54,7 @@ export interface RunSignals {
 /** Time (ms) that a handler has to stop when the worker closes. */
 export const stopGraceMs = 1_000
 
-/** Calls the handler once, and says what becomes of the job. Never rejects. */
+/** Calls the handler once, and returns the settlement of the job. Never rejects. */
 export async function runOnce(
   job: Job,
   setup: RunSetup,
@@ -114,7 +114,7 @@ function isPermanent(error: unknown): boolean {
   try {
     return isSluiceError(error, 'SLUICE_JOB_PERMANENT')
   } catch {
-    // A Proxy may throw when it is asked what it is.
+    // A Proxy may throw in `instanceof`.
     return false
   }
 }
@@ -128,7 +128,7 @@ async function invoke(
   return handler(job, context)
 }
 
-/** Rejects when a handler had a moment to stop, and did not. */
+/** Rejects if a handler does not stop within `stopGraceMs` after the shutdown. */
 function stopped(shutDown: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const wait = (): void => {
@@ -139,7 +139,10 @@ function stopped(shutDown: AbortSignal): Promise<never> {
   })
 }
 
-/** @throws PermanentError for what JSON cannot carry, or is too long: another run would hardly make it shorter */
+/**
+ * @throws PermanentError for a value that JSON cannot carry, or that is too long: another run would
+ * hardly shorten it
+ */
 function asJson(result: unknown, maxBytes: number): string {
   const text = jsonOf(result)
   if (Buffer.byteLength(text) <= maxBytes) return text
@@ -163,8 +166,8 @@ export interface Backoff {
 }
 
 /**
- * Exponential backoff with full jitter: anything from 0 to base · 2^(attempt − 1), and to the maximum at most. Jobs that failed together
- * come back spread out.
+ * Returns an exponential backoff (ms) with full jitter: from 0 to base · 2^(attempt − 1), the
+ * maximum at most. So jobs that failed together do not run together again.
  */
 function backoffMs({ baseMs, maxMs }: Backoff, attempt: number): number {
   return Math.floor(Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1)))

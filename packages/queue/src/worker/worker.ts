@@ -7,13 +7,14 @@ import { StartRate } from './rate.ts'
 import { type RunSetup, runOnce, stopGraceMs } from './run.ts'
 
 export interface Worker {
-  /** Jobs whose handler is under way. */
+  /** Jobs whose handler is running. */
   readonly running: number
-  /** Jobs that were taken, and wait for a unit of the rate. */
+  /** Jobs that were taken and wait for a unit of the rate. */
   readonly waiting: number
   /**
-   * Takes no more jobs, waits for those that run, and returns those that wait for the rate. After `grace` the signals of the rest are
-   * aborted, and what does not stop within a second is returned to the queue too. A broker that does not answer is waited for a second longer.
+   * Takes no more jobs, waits for the running ones, and returns those that wait for the rate. After
+   * `grace` it aborts the signals of the rest. A run that does not stop within a second is returned
+   * to the queue too. A broker that does not answer gets one more second.
    */
   close(options?: CloseOptions): Promise<void>
 }
@@ -23,7 +24,7 @@ export interface CloseOptions {
   grace?: Duration
 }
 
-/** Lost workers after which a job is a dead letter, because the job may be the reason. */
+/** Number of lost workers after which a job is a dead letter, because the job may be the cause. */
 const maxInterruptions = 5
 
 /** Delay (ms) of a job if the broker could not note that its run begins. */
@@ -33,12 +34,14 @@ const brokerRetryMs = 1_000
 const brokerPatienceMs = 1_000
 
 /**
- * Runs the jobs of a queue. The workers of a queue together never start more than `limit` runs in any window, retries included.
+ * Runs the jobs of a queue. The workers of a queue together never start more than `limit` runs in
+ * any window, retries included.
  * @example
- * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler: async ({ payload }) => render(payload) })
+ * const handler = async ({ payload }) => render(payload)
+ * const worker = createWorker({ broker, store, limit: 20, window: '1s', handler })
  * process.once('SIGTERM', () => worker.close())
- * @typeParam Payload what the queue's payloads are; nothing checks it at run time
- * @typeParam Result what the handler has to return
+ * @typeParam Payload the type of the queue's payloads; nothing checks it at run time
+ * @typeParam Result the type that the handler has to return
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createWorker<Payload = unknown, Result = unknown>(
@@ -69,11 +72,11 @@ export function createWorker<Payload = unknown, Result = unknown>(
     try {
       if (!(await startRate.pass(cancelled, begin))) return notBegun(job, cancelled)
     } catch {
-      // The broker has reported it. It fails, and not the job.
+      // The broker has reported the error, which is not the job's.
       return { outcome: 'postponed', delayMs: brokerRetryMs }
     }
     if (isTooLate) return expire(job)
-    // While the broker noted that it begins.
+    // The worker may have closed while the broker noted the run.
     if (isOver || cancelled.aborted) return notBegun(job, cancelled)
     const shutDown = new AbortController()
     running.add(shutDown)
@@ -130,7 +133,10 @@ export function createWorker<Payload = unknown, Result = unknown>(
   }
 }
 
-/** Jobs may wait, so while the store does not decide none starts: a limiter that guessed could exceed the rate. */
+/**
+ * Makes the limiter of a rate. Jobs may wait, so none starts while the store does not decide: a
+ * local guess could exceed the rate.
+ */
 function limiterOf({ name }: Broker, { limit, window, store }: Rate): Limiter {
   return createLimiter({
     policies: [{ name: `queue.${name}`, limit, window }],
@@ -145,8 +151,9 @@ function isPast(time: number | undefined): boolean {
 }
 
 /**
- * Decides if a job waits again that was running when workers ended: jobs that were lost together come back together, and one of them may be what
- * ends workers. Apart from each other the others get done.
+ * Tells whether a job that was running when workers died runs again after a delay. Jobs that were
+ * lost together come back together, and one of them may be the cause. With delays the others get
+ * done.
  */
 function runsLater(interrupted: number): boolean {
   return interrupted > 1 && Math.random() < 0.5

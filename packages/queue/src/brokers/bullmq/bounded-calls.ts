@@ -1,19 +1,19 @@
 import { errorText, isSluiceError, SluiceError } from '@sluice/core'
 
 export interface BoundedCallsOptions {
-  /** The longest that an ask may take. */
+  /** The longest that a call may take. */
   readonly deadlineMs: number
-  /** Asks that may be under way at once. */
+  /** Calls that may be under way at once. */
   readonly maxAtOnce: number
 }
 
-/** While nothing is answered, one ask is let through so often. */
+/** Interval (ms) at which a probe is let through while nothing is answered. */
 const probeEveryMs = 250
 
-/** A probe that was not answered for so long is taken for lost. */
+/** Time (ms) after which a probe without an answer counts as lost. */
 const probeLostMs = 10_000
 
-/** An ask, as whoever works on it sees it. */
+/** A call, for the function that does its steps. */
 export interface BrokerCall {
   /** True once the call was given up: its remaining steps should be left out. */
   readonly isTimedOut: boolean
@@ -26,9 +26,10 @@ interface Started {
 }
 
 /**
- * Asks something that may be slow, or frozen, each ask within a deadline. What was written to a frozen server is carried out when it goes on,
- * so little is under way at once: the others wait here, and are dropped when they are late. Once an ask is overdue the others are refused at
- * once, but for a probe now and then, until one is answered.
+ * Makes calls with a deadline to a server that may be slow or frozen. A frozen server executes what
+ * it has received when it continues, so few calls are under way at once. The others wait here, and
+ * are dropped when they are late. After one call is overdue, all others are refused at once, except
+ * for occasional probes, until one is answered.
  */
 export class BoundedCalls {
   readonly #options: BoundedCallsOptions
@@ -82,7 +83,7 @@ export class BoundedCalls {
   }
 }
 
-/** One ask and its time. */
+/** One call and its timer. */
 class TimedCall<T> implements BrokerCall, Started {
   readonly answer: Promise<T>
   readonly #work: (ask: BrokerCall) => Promise<T>

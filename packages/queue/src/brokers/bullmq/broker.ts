@@ -20,16 +20,16 @@ import { type BullmqBrokerOptions, type BullmqSetup, setUpBullmq } from './optio
 import { QueueState } from './queue-state.ts'
 import { type Bullmq, BullmqWorker } from './worker.ts'
 
-/** Attempts are counted by our worker, which knows how many there may be; BullMQ is to ask it each time. */
+/** Attempts that BullMQ allows: so many that our worker decides, which counts them itself. */
 const attemptsOfBullmq = 1_000_000
 
-/** Calls under way at most, which is what a frozen Redis may execute when it continues. */
+/** Most calls under way: a frozen Redis may execute all of them when it continues. */
 const maxCalls = 100
 
-/** Jobs that expired unseen, and are ended at once to make room. */
+/** Most expired jobs that are ended in one step to make room. */
 const endedAtOnce = 50
 
-/** Events of BullMQ that are kept, about. */
+/** Number of BullMQ's events that are kept, approximately. */
 const eventsKept = 10
 
 /** Time (ms) that `close` waits for workers that are still open, and then for the connections. */
@@ -37,7 +37,7 @@ const workersPatienceMs = 2_000
 const connectionPatienceMs = 1_000
 
 /**
- * Keeps jobs in Redis by BullMQ (6), which is to be installed beside ioredis.
+ * Keeps jobs in Redis by BullMQ 6. Install `bullmq` and `ioredis` beside it.
  * @example
  * const broker = bullmqBroker({ connection: 'redis://localhost' })
  * @throws SluiceError when an option is unknown, missing or out of range
@@ -147,7 +147,7 @@ class BullmqBroker implements Broker {
         await found.job.retry('failed', { resetAttemptsMade: true })
         return true
       } catch (error) {
-        // Somebody else was first.
+        // Another process was first.
         if ((await findJob(queue, id))?.status.state !== 'failed') return false
         throw error
       }
@@ -163,7 +163,7 @@ class BullmqBroker implements Broker {
       for (const worker of workers) worker.abandon()
       await closing
     }
-    // What could not be opened was told to whoever asked, and needs no end.
+    // A queue that could not be opened was reported to its caller, and has nothing to close.
     const opened = await this.#opened?.catch(() => undefined)
     if (!opened) return
     const { queue, state, connected } = opened
@@ -177,7 +177,10 @@ class BullmqBroker implements Broker {
     connected.end()
   }
 
-  /** Adds a job that has its place. One whose client has been told that it may not have been is added only where a key says what it is. */
+  /**
+   * Adds a job that has its place. After a timeout its client is told that the job may not exist.
+   * Then it is added only if it has an idempotency key.
+   */
   async #add(
     { queue, state }: Opened,
     { job, claim, ask }: { job: StoredJob; claim: string; ask: BrokerCall },
@@ -203,7 +206,7 @@ class BullmqBroker implements Broker {
     if (ask.isTimedOut && !job.record) await state.endWaiting(job, 'withdrawn')
   }
 
-  /** Ends jobs that nobody has begun to run in time, so that they hold no places. */
+  /** Ends jobs that expired before a run began, so that they hold no places. */
   async #endOverdue({ queue, state }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
     const ids = await state.overdue(endedAtOnce)
     const ends = ids.map(async (id) => {
@@ -214,7 +217,7 @@ class BullmqBroker implements Broker {
     await Promise.all(ends)
   }
 
-  /** Opens the queue with the first use: a broker that is made and not used has no connection. */
+  /** Opens the queue on first use: a broker without use has no connection. */
   #open(): Promise<Opened> {
     this.#opened ??= this.#connect()
     return this.#opened
@@ -226,7 +229,7 @@ class BullmqBroker implements Broker {
     const connected = connect()
     const queue = new bullmq.Queue(name, {
       ...{ connection: connected.ofQueue, prefix },
-      // They carry results, and nobody of us reads them.
+      // The events carry results, and Sluice does not read them.
       streams: { events: { maxLen: eventsKept } },
     })
     queue.on('error', this.#report)
@@ -238,7 +241,7 @@ class BullmqBroker implements Broker {
     return this.#calls.ask(async (ask) => {
       const opened = await this.#open()
       await opened.state.client
-      // It may have come after all, when nobody waits any more.
+      // The answer may come after the deadline.
       if (ask.isTimedOut) throw new Error('it was given up')
       return work(opened, ask)
     })
@@ -273,7 +276,7 @@ class LateWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
-    // One that could not be opened was reported, and has nothing to close.
+    // A worker that could not be opened was reported, and has nothing to close.
     const worker = await this.#opening.catch(() => undefined)
     await worker?.close()
   }

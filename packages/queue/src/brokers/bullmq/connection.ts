@@ -1,12 +1,12 @@
 import { invalid, SluiceError } from '@sluice/core'
 
-/** Redis as BullMQ takes it: options for its connections, or a client that it copies for its workers. */
+/** Redis for BullMQ: options for its connections, or a client that it copies for its workers. */
 export interface BullmqConnection {
   readonly ofQueue: object
   readonly ofWorkers: object
   /** True if workers use the queue's connection beside one of their own. */
   readonly isShared: boolean
-  /** Ends what BullMQ does not: the client that it was handed. */
+  /** Ends the client that BullMQ was given, since BullMQ does not. */
   end(): void
 }
 
@@ -16,12 +16,15 @@ export type Connect = () => BullmqConnection
 const legal =
   'a URL, the options of an ioredis connection, or a function that makes a client, and not a client: BullMQ needs connections of its own'
 
-/** BullMQ's own waits up to 20 seconds; a queue that is back should not stay unused for so long. */
+/**
+ * Delay (ms) before the next attempt to connect. BullMQ's own waits up to 20 seconds, too long for
+ * a queue that is back.
+ */
 function retryStrategy(times: number): number {
   return Math.min(100 * times, 2_000)
 }
 
-/** @throws SluiceError when the option is none that is known */
+/** @throws SluiceError when the option has no known form */
 export function connectOf(connection: unknown, prefix: string): Connect {
   if (typeof connection === 'function') return () => made(connection(), prefix)
   const options = optionsOf(connection)
@@ -77,7 +80,8 @@ function made(client: unknown, prefix: string): BullmqConnection {
     throw invalid({ option: 'connection()' }, client, clusters)
   }
   checkClient(client, prefix)
-  // Its errors are told by the queue; after its end nobody listens, and they would end the process.
+  // The queue reports its errors. After the queue's end an error without a listener would end the
+  // process.
   client.on('error', () => undefined)
   return {
     ofQueue: client,
@@ -87,7 +91,7 @@ function made(client: unknown, prefix: string): BullmqConnection {
   }
 }
 
-/** BullMQ builds keys within its scripts, which know of no prefix of the client's. */
+/** Refuses a `keyPrefix`: BullMQ's scripts build keys without it. */
 function checkNoKeyPrefix({ keyPrefix }: ClientOptions): void {
   if (keyPrefix === undefined || keyPrefix === '') return
   throw invalid({ option: 'connection.keyPrefix' }, keyPrefix, 'left out; use prefix instead')

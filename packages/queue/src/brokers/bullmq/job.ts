@@ -3,11 +3,11 @@ import type { EnqueueTerms } from '../../broker.ts'
 import { digest } from '../../digest.ts'
 import type { JobState, JobStatus, NewJob } from '../../job.ts'
 
-/** A job, and what is to be known of it when it ends. */
+/** A job, with the data that its end needs. */
 export interface StoredJob extends NewJob {
   /** Time for which the outcome and the idempotency key are kept after the end of the job. */
   readonly retentionMs: number
-  /** Digests of the idempotency key, and of what it stands for. */
+  /** Digests of the idempotency key and of its fingerprint. */
   readonly record?: { readonly key: string; readonly fingerprint: string } | undefined
 }
 
@@ -19,7 +19,7 @@ export function storedJob(job: NewJob, { retentionMs, idempotency }: EnqueueTerm
   return { ...job, retentionMs, record: { key, fingerprint: shortDigest(idempotency.fingerprint) } }
 }
 
-/** A client chooses its key, and another identity may choose the same. */
+/** Combines the identity with the idempotency key: two identities may choose the same key. */
 export function recordKey(identity: string, idempotencyKey: string): string {
   return shortDigest(JSON.stringify([identity, idempotencyKey]))
 }
@@ -44,7 +44,10 @@ export function writeJob({ id: _, ...data }: StoredJob): object {
   return data
 }
 
-/** The return value of a run in BullMQ: a job that is completed there may have been cancelled or expired. */
+/**
+ * The return value of a run in BullMQ: a job that is completed there may have been cancelled or
+ * expired.
+ */
 export interface Ending {
   readonly outcome: 'done' | 'cancelled' | 'expired'
   readonly result?: unknown
@@ -66,7 +69,10 @@ export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
   }
 }
 
-/** No identity, and no key of a client's, stands in Redis as it is, nor makes a key longer than others. */
+/**
+ * Digests an identity or idempotency key, so that Redis never holds it, and all keys have one
+ * length.
+ */
 export function shortDigest(text: string): string {
   return digest(text).slice(0, 22)
 }

@@ -8,12 +8,15 @@ export interface Found {
   readonly status: JobStatus
 }
 
-/** Ids of ours; any other text could be the name of another key of BullMQ's, such as `wait`. */
+/**
+ * The form of our ids. Any other text could be the name of another key of BullMQ's, such as `wait`.
+ */
 const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export async function findJob(queue: Queue, id: string): Promise<Found | undefined> {
   if (!jobId.test(id)) return undefined
-  // The state is read first. In the other order, a job that ends between the two reads would be done, and have no result.
+  // The state is read first. In the other order, a job that ends between the two reads would be
+  // done, and have no result.
   const state = await queue.getJobState(id)
   const job = state === 'unknown' ? undefined : await queue.getJob(id)
   return job && { job, status: statusOf(job, state) }
@@ -26,7 +29,10 @@ export async function isOverdue({ job, status }: Found, state: QueueState): Prom
   return !(await state.hasBegun({ id }))
 }
 
-/** BullMQ removes what ended long ago when something else ends, and not before. */
+/**
+ * True if a job ended so long ago that its outcome is not kept. BullMQ removes it only when another
+ * job ends.
+ */
 export function isForgotten({ job, status }: Found): boolean {
   if (status.state === 'failed' || job.finishedOn === undefined) return false
   return job.finishedOn + readJob(job).retentionMs <= Date.now()

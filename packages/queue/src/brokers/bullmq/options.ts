@@ -4,17 +4,24 @@ import { type Connect, connectOf } from './connection.ts'
 
 export interface BullmqBrokerOptions extends KeptOptions {
   /**
-   * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that makes a client, for a Cluster or node-redis. The
-   * broker opens connections of its own, and ends them.
+   * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that
+   * makes a client, for a Cluster or node-redis. The broker opens its own connections, and ends
+   * them.
    */
   connection: string | object | (() => object)
   /** The name of BullMQ's queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: string
   /** Prefix of BullMQ's keys; in braces (`{bull}`) for a Cluster. @default 'bull' */
   prefix?: string
-  /** The longest that enqueueing and looking up may take, in ms, before it is an error: 1 to 60,000. @default 2_000 */
+  /**
+   * The longest that enqueueing or a lookup may take, in ms, before it is an error: 1 to 60,000.
+   * @default 2_000
+   */
   deadlineMs?: number
-  /** Told of errors of the connections, which are made again by themselves. @default a warning, once for each message */
+  /**
+   * Called for errors of the connections, which reconnect by themselves.
+   * @default a warning, once for each message
+   */
   onError?: (error: Error) => void
 }
 

@@ -4,27 +4,35 @@ import { bytesOfEnded, type KeptBounds } from '../kept-bounds.ts'
 import { recordKey, type StoredJob, shortDigest } from './job.ts'
 import { BullmqScripts } from './scripts.ts'
 
-/** A place older than this that has no job will never have one. */
+/** Age (ms) after which a place without a job never gets one. */
 const orphanAfterMs = 60_000
-/** Time (ms) within which a job is added after its place was reserved. After it, the job is not added. */
+/**
+ * Time (ms) within which a job is added after its place was reserved. After it, the job is not
+ * added.
+ */
 const claimMs = 2 * orphanAfterMs
 const sweptAtOnce = 100
 const sweepsAtOnce = 50
 
-/** Longest life (ms) of the flag that asks a running job to stop. Its worker looks twice a second. */
+/**
+ * Longest life (ms) of the flag that asks a running job to stop. Its worker looks twice a second.
+ */
 const flagMs = 86_400_000
 
-/** A record outlives whatever its job waits for, and is shortened with the job's end. */
+/** Time (ms) by which a record outlives its retention. The end of the job shortens it. */
 const recordMarginMs = 30 * 86_400_000
 
-/** A place that is taken, for a job that is to be added now. It may be known already, and nobody has added it so far. */
+/**
+ * A place that is taken for a job, which is to be added now. Its idempotency key may be known
+ * already, from a process that has not added it.
+ */
 export interface Taken {
   readonly outcome: 'taken'
   readonly id: string
   readonly isKnown: boolean
 }
 
-/** The queue is full, also of jobs that have expired unseen. */
+/** The queue is full, partly of jobs that have expired. */
 export interface FullOfOverdue {
   readonly outcome: 'overdue'
   readonly bound: 'queue' | 'identity'
@@ -44,8 +52,8 @@ export type WaitingEnd = 'ended' | 'running' | 'finished' | 'unknown'
 type KeptSet = 'completed' | 'failed'
 
 /**
- * The places that a queue has for jobs, of which BullMQ knows nothing: it has no bound, and no identities. They live beside its keys,
- * under `<prefix>:<queue>:sluice:`.
+ * The places of a queue for jobs: BullMQ itself has no bound, and no identities. They are kept
+ * beside its keys, under `<prefix>:<queue>:sluice:`.
  */
 export class QueueState {
   readonly #queue: Queue
@@ -63,7 +71,7 @@ export class QueueState {
     return this.#scripts.client
   }
 
-  /** @param claim who is about to add the job */
+  /** @param claim id of the call that is about to add the job */
   async take(
     job: StoredJob,
     claim: string,
@@ -89,7 +97,7 @@ export class QueueState {
     return { outcome: Number(overdue) > 0 ? 'overdue' : 'full', bound }
   }
 
-  /** The job that an idempotency key stands for. */
+  /** Finds the id of the job that an idempotency key stands for. */
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
     const record = this.#key(`idempotency:${recordKey(identity, idempotencyKey)}`)
     const args = [shortDigest(identity), this.#queue.toKey('')]
@@ -97,7 +105,7 @@ export class QueueState {
     return typeof id === 'string' && id !== '' ? id : undefined
   }
 
-  /** For a job that took a place and could not be added; nothing, where it is there all the same. */
+  /** Frees the place of a job that could not be added. Does nothing if the job exists after all. */
   async undo(job: StoredJob, claim: string): Promise<void> {
     const { places, identities, expiries } = this.#keys
     await this.#scripts.run(
@@ -107,7 +115,7 @@ export class QueueState {
     )
   }
 
-  /** @param token of the run that ends the job, where one does */
+  /** @param token lock of the run that ends the job, if a run does */
   async release(job: StoredJob, token = ''): Promise<void> {
     const { places, identities, flow, expiries } = this.#keys
     const lock = `${this.#jobKey(job)}:lock`
@@ -151,7 +159,7 @@ export class QueueState {
     return { isToStop: flag === 1, interrupted, hasBegun: began === 1 }
   }
 
-  /** Counts a run that begins; one that is given back as if it had not is counted back. */
+  /** Counts a run that begins, or takes the count back for a run that did not begin after all. */
   async begin(job: StoredJob, step: 1 | -1 = 1): Promise<void> {
     const [place] = placeOf(job)
     await this.#scripts.run('begin', [this.#jobKey(job), this.#keys.expiries], [place, step])
@@ -162,7 +170,7 @@ export class QueueState {
     return (await client.hget(this.#jobKey({ id }), 'sluice:began')) !== null
   }
 
-  /** Prepares a dead letter to run again; whether it is one. */
+  /** Prepares a dead letter to run again. Resolves to false if it is none. */
   async reopen(job: StoredJob): Promise<boolean> {
     const { places, identities } = this.#keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
@@ -176,7 +184,10 @@ export class QueueState {
     return reply === 1
   }
 
-  /** Counts what is kept of a job that has ended, and drops its payload unless it may run again; without a job, forgets what is too old. */
+  /**
+   * Counts the bytes kept of an ended job, and drops its payload unless it may run again. Without a
+   * job, drops outcomes that are too old.
+   */
   async keep(job: StoredJob | undefined, set: KeptSet): Promise<void> {
     const { id = '', retentionMs = 0, identity = '', enqueuedAt = 0 } = job ?? {}
     const isDead = set === 'failed'
@@ -202,7 +213,7 @@ export class QueueState {
     return (await (await this.client).get(this.#flagKey(id))) !== null
   }
 
-  /** Jobs that have waited longer than they were worth. */
+  /** Finds jobs that have expired. */
   async overdue(limit: number): Promise<readonly string[]> {
     const args = [Date.now(), limit, this.#queue.toKey('')]
     return texts(await this.#scripts.run('overdue', [this.#keys.expiries], args))
@@ -227,7 +238,7 @@ export class QueueState {
     }
   }
 
-  /** Looks at some thousands of old places, and goes on there the next time. */
+  /** Looks at some thousands of old places, and continues from there the next time. */
   async sweep(): Promise<void> {
     const { places, identities, expiries } = this.#keys
     const before = Date.now() - orphanAfterMs

@@ -30,7 +30,8 @@ export class BullmqScripts {
       }
       return client
     })
-    // Reported by the queue; here it would be unhandled where nothing is asked meanwhile.
+    // The queue reports the error. Without this it would be an unhandled rejection if no script
+    // runs meanwhile.
     this.client.catch(() => undefined)
   }
 

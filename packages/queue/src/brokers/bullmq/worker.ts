@@ -14,10 +14,12 @@ import type { QueueState } from './queue-state.ts'
 /** The part of BullMQ that is used. It is loaded on first use, because it is an optional peer. */
 export type Bullmq = typeof import('bullmq')
 
-/** Our worker counts what a job was interrupted by, and gives it up; BullMQ is not to. */
+/**
+ * BullMQ must not give up interrupted jobs: our worker counts interruptions, and gives a job up.
+ */
 const stallsOfBullmq = 1_000_000
 
-/** After an error that is no failure of the job's: Redis was away, full, or loading. */
+/** Delay (ms) after an error that is not the job's: Redis was away, full, or loading. */
 const infrastructureRetryMs = 1_000
 
 const cancellationPollMs = 500
@@ -44,7 +46,10 @@ interface Run {
   hasBegun: boolean
 }
 
-/** Runs jobs of a BullMQ queue: carries out what our worker decides, and leaves the delivery to BullMQ. */
+/**
+ * Runs jobs of a BullMQ queue: carries out what our worker decides, and leaves the delivery to
+ * BullMQ.
+ */
 export class BullmqWorker implements BrokerWorker {
   readonly #work: BullmqWork
   readonly #worker: Worker
@@ -52,7 +57,7 @@ export class BullmqWorker implements BrokerWorker {
   readonly #running = new Map<string, Run>()
   /** Settlements of jobs that BullMQ has not written yet. */
   readonly #settling = new WeakMap<BullmqJob, Settlement>()
-  /** Jobs that have ended, until what is kept of them is counted. */
+  /** Jobs that have ended, until their kept bytes are counted. */
   readonly #keeping = new Set<Promise<void>>()
   readonly #timers: readonly NodeJS.Timeout[]
   readonly #abandoned: Promise<void>
@@ -73,7 +78,7 @@ export class BullmqWorker implements BrokerWorker {
       lockDuration: options.leaseMs,
       stalledInterval: Math.max(1, Math.floor(options.leaseMs / 2)),
       maxStalledCount: stallsOfBullmq,
-      // After an error of the connection.
+      // The worker starts again after an error of the connection.
       runRetryDelay: infrastructureRetryMs,
       settings: { backoffStrategy: (_attempts, _type, error) => delayOf(error) },
     })
@@ -105,7 +110,7 @@ export class BullmqWorker implements BrokerWorker {
     void this.#stopRenewing()
     const backend = this.#worker.getBackend()
     void this.#reported(backend.close(true))
-    // A farewell that it waits for may have begun before.
+    // BullMQ may have begun to end its connection before.
     const { isShared } = this.#work.connected
     for (const client of [isShared ? undefined : backend.client, backend.blockingClient]) {
       client?.then(
@@ -156,10 +161,10 @@ export class BullmqWorker implements BrokerWorker {
     }
   }
 
-  /** Carries out what became of a run; what is thrown is how BullMQ is told. */
+  /** Carries out the settlement of a run. BullMQ takes it as a thrown error. */
   async #settle(run: Run, settlement: Settlement): Promise<Ending> {
     const { bullmq } = this.#work
-    // BullMQ leaves a job alone that is said to be delayed.
+    // BullMQ does not touch a job after a `DelayedError`.
     if (isSluiceError(run.controller.signal.reason, 'SLUICE_LEASE_LOST'))
       throw new bullmq.DelayedError()
     if (settlement.outcome === 'postponed') return this.#postpone(run, settlement.delayMs)
@@ -171,7 +176,7 @@ export class BullmqWorker implements BrokerWorker {
     }
     this.#settling.set(run.native, settlement)
     if (settlement.outcome === 'retry') throw new RetryLater(settlement.error, settlement.delayMs)
-    // Where this fails the place is swept: what the job came to is worth more.
+    // If this fails, the place is swept later: the outcome of the job matters more.
     await this.#reported(this.#work.state.release(run.job, run.token))
     if (settlement.outcome === 'dead') throw new bullmq.UnrecoverableError(settlement.error)
     const { onSettled: _, ...ending } = settlement
@@ -190,7 +195,10 @@ export class BullmqWorker implements BrokerWorker {
     void keeping.finally(() => this.#keeping.delete(keeping))
   }
 
-  /** Puts a job back for later, as if it had not been taken, however long Redis takes to say that it is. */
+  /**
+   * Puts a job back for later, as if it had not been taken, and repeats that until Redis confirms
+   * it.
+   */
   async #postpone(run: Run, delayMs: number): Promise<never> {
     const { DelayedError } = this.#work.bullmq
     for (;;) {
@@ -201,7 +209,7 @@ export class BullmqWorker implements BrokerWorker {
       } catch (error) {
         if (error instanceof DelayedError) throw error
         this.#work.onError(error)
-        // Without a lock it is run elsewhere; without us it will be.
+        // Without its lock the job runs elsewhere; after a close it will.
         if (isLockLost(error) || this.#isAbandoned) throw new DelayedError()
         await sleep(infrastructureRetryMs)
       }
@@ -214,7 +222,10 @@ export class BullmqWorker implements BrokerWorker {
     run.hasBegun = false
   }
 
-  /** BullMQ may mean an earlier run of the job, that ended as its lock was to be renewed. */
+  /**
+   * Stops runs that have lost their lock. BullMQ may mean an earlier run of the job, whose renewal
+   * failed as it ended.
+   */
   async #stopLost(id: string): Promise<void> {
     const run = this.#running.get(id)
     if (!run || (await this.#reported(this.#work.state.holdsLock(id, run.token))) !== false) return
@@ -252,7 +263,10 @@ export class BullmqWorker implements BrokerWorker {
   }
 }
 
-/** A worker that does not renew locks for ever when it cannot be closed: one that never found Redis waits for it to the end. */
+/**
+ * A worker that renews no locks after a failed close: BullMQ's never ends if it never reached
+ * Redis.
+ */
 function renewing({ Worker }: Bullmq) {
   return class extends Worker {
     stopRenewing(): Promise<void> {
@@ -275,7 +289,7 @@ function delayOf(error: Error | undefined): number {
   return error instanceof RetryLater ? error.delayMs : infrastructureRetryMs
 }
 
-/** BullMQ's: no such job, no lock, not active, another's lock. */
+/** Error codes of BullMQ: no such job, no lock, not active, another's lock. */
 function isLockLost(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? Number(error.code) : 0
   return [-1, -2, -3, -6].includes(code)

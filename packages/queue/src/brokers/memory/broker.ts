@@ -22,7 +22,7 @@ export interface MemoryBrokerOptions extends KeptOptions {
 }
 
 /**
- * Keeps jobs in this process: for development and tests. They are gone with it.
+ * Keeps jobs in this process, for development and tests. The jobs end with the process.
  * @throws SluiceError when an option is unknown or out of range
  */
 export function memoryBroker(options: MemoryBrokerOptions = {}): Broker {
@@ -66,7 +66,7 @@ class MemoryBroker implements Broker {
     const { payload, ...others } = job
     this.#jobs.add({
       job: others,
-      // What a real broker would carry, so that development shows what production does.
+      // JSON, as with a real broker, so that development shows what production does.
       payload: JSON.stringify(payload),
       state: 'pending',
       dueAt: 0,

@@ -2,13 +2,13 @@ import type { Settlement } from '../../broker.ts'
 import { isOpen, type JobState, type NewJob } from '../../job.ts'
 import { bytesOfEnded, type KeptBounds } from '../kept-bounds.ts'
 
-/** A job of the memory broker, and what became of it. */
+/** A job of the memory broker, and its outcome. */
 export interface Entry {
   readonly job: Omit<NewJob, 'payload'>
-  /** As JSON; dropped when the job ends in a way that cannot be retried. */
+  /** The payload as JSON; dropped when the job ends and cannot be retried. */
   payload: string | undefined
   state: JobState
-  /** Not before: the time of its next attempt. */
+  /** Earliest time of the next run. */
   dueAt: number
   attempts: number
   /** True once a handler was called for the job. Then the job does not expire. */
@@ -17,9 +17,9 @@ export interface Entry {
   result?: string
   error?: string | undefined
   endedAt?: number
-  /** Bytes, about, that the job takes after its end. */
+  /** Bytes, approximately, that the job takes after its end. */
   keptBytes?: number
-  /** Tells its run that the job is cancelled, while it runs. */
+  /** Cancels the run of the job, while it runs. */
   running?: AbortController | undefined
   readonly retentionMs: number
   /** Identity and idempotency key. */
@@ -27,10 +27,13 @@ export interface Entry {
   readonly fingerprint: string | undefined
 }
 
-/** Whoever finds the queue full looks for what has expired, and a herd may. */
+/**
+ * Shortest time (ms) between two searches for expired jobs: many requests may find the queue full
+ * at once.
+ */
 const lookedAtOnce = 100
 
-/** Longest time (ms) between two searches for outcomes to forget, because a clock may be set. */
+/** Longest time (ms) between two searches for outcomes to drop, because a clock may be set. */
 const maxLookMs = 60_000
 
 /** Jobs by id, in the order in which they came. */
@@ -87,7 +90,9 @@ export class JobTable {
     return this.#all.get(id)
   }
 
-  /** The job that an idempotency key stands for. Dead letters are kept for longer than their keys. */
+  /**
+   * Finds the job that an idempotency key stands for. Dead letters are kept longer than their keys.
+   */
   firstWith(owner: string, nowMs: number): Entry | undefined {
     const entry = this.#byOwner.get(owner)
     if (entry && !isOpen(entry) && forgottenAt(entry) <= nowMs) {
@@ -107,7 +112,7 @@ export class JobTable {
     this.#opened(entry)
   }
 
-  /** The first job that is due, which then runs. */
+  /** Takes the first job that is due, to run it. */
   take(nowMs: number): Entry | undefined {
     for (const entry of this.#waiting) {
       if (entry.dueAt > nowMs) continue
@@ -156,14 +161,14 @@ export class JobTable {
     entry.attempts = 0
     entry.dueAt = 0
     entry.hasBegun = true
-    // Its key may stand for a newer job by now, which keeps it.
+    // The idempotency key may stand for a newer job by now, which keeps it.
     if (entry.owner !== undefined && !this.#byOwner.has(entry.owner)) {
       this.#byOwner.set(entry.owner, entry)
     }
     this.#opened(entry)
   }
 
-  /** Jobs that have waited longer than they were worth, and have never begun: some of the oldest. */
+  /** Finds some of the oldest jobs that have expired, and have never begun. */
   overdue(nowMs: number): Entry[] {
     const oldest: Entry[] = []
     for (const entry of this.#waiting) {
@@ -173,7 +178,7 @@ export class JobTable {
     return oldest.filter((entry) => isOverdue(entry, nowMs))
   }
 
-  /** Drops what ended so long ago that its outcome is not kept any more. Dead letters stay. */
+  /** Drops outcomes whose retention is over. Dead letters stay. */
   forgetEnded(nowMs: number): void {
     for (const alike of this.#byRetention.values()) {
       for (const entry of alike) {
@@ -183,7 +188,7 @@ export class JobTable {
     }
   }
 
-  /** Lets go of the timer. */
+  /** Stops the timer. */
   close(): void {
     clearTimeout(this.#timer)
   }
@@ -230,7 +235,7 @@ export class JobTable {
   }
 }
 
-/** Jobs that have ended, in that order, within their bounds. */
+/** Ended jobs in the order of their ends, within their bounds. */
 class Ended {
   readonly entries = new Set<Entry>()
   readonly #maxCount: number
@@ -242,7 +247,7 @@ class Ended {
     this.#maxBytes = maxBytes
   }
 
-  /** The oldest outcomes, as many as exceed the bounds. */
+  /** Takes out the oldest outcomes that exceed the bounds. */
   add(entry: Entry): Entry[] {
     const { payload = '', result = '', error = '' } = entry
     entry.keptBytes = bytesOfEnded + Buffer.byteLength(payload + result + error)

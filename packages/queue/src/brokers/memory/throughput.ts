@@ -1,12 +1,15 @@
 const bucketMs = 1_000
 const spanMs = 30_000
 
-/** Jobs that were accepted and that ended in a second, measured over half a minute at most, and no longer than the queue has been busy. */
+/**
+ * Measures jobs accepted and ended per second, over the time that the queue has been busy, half a
+ * minute at most.
+ */
 export class Throughput {
   #busySince: number | undefined
   readonly #buckets = new Map<number, { in: number; out: number }>()
 
-  /** @param depth before the job came */
+  /** @param depth number of jobs before this one */
   came(nowMs: number, depth: number): void {
     if (depth === 0) this.#busySince = nowMs
     this.#bucket(nowMs).in += 1
