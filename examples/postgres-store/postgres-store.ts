@@ -87,7 +87,7 @@ class PostgresStore implements Store {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
         .splice(0, mostAsked)
-        .filter(({ cancellation }) => !cancellation?.answered)
+        .filter(({ cancellation }) => !cancellation?.isUnwanted)
       if (batch.length > 0) await this.#decide(batch)
     }
     this.#working = undefined

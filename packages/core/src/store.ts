@@ -56,7 +56,7 @@ export interface Outcome {
 
 /** A cancellation flag: checks that nobody waits for any more need not be sent. */
 export interface Cancellation {
-  answered: boolean
+  isUnwanted: boolean
 }
 
 /**

@@ -123,8 +123,8 @@ export class Fleet {
     if (this.#counts.length > beatsUntilGone) this.#counts.shift()
   }
 
-  #send(...args: [string, ...string[]]): Promise<unknown> {
-    return this.#redis.send(args, this.#key)
+  #send(name: string, ...args: string[]): Promise<unknown> {
+    return this.#redis.send(name, args, this.#key)
   }
 
   /** Servers may forbid TIME: then the clock of this process has to do. */

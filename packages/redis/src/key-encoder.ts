@@ -22,11 +22,11 @@ const longestCached = 256
 interface Identity {
   readonly tag: string
   readonly text: string
-  /** The key of the policy that was asked for last: mostly there is one. */
+  /** The policy that was asked for last, and its key alone: mostly there is one policy. */
   policy: Policy | undefined
-  key: string
-  /** Its keys so far, by what they say of their policy: whole texts, whose hash is known, cost less than new ones. */
-  readonly keys: Map<string, string>
+  key: readonly [string]
+  /** Its keys so far, where it has several: whole texts, whose hash is known, cost less than new ones. */
+  keys: Map<string, readonly [string]> | undefined
 }
 
 /**
@@ -47,8 +47,8 @@ export class KeyEncoder {
   /** The keys of the checks of one request. */
   keysOf(checks: readonly Check[]): readonly string[] {
     const [only] = checks
-    if (only && checks.length === 1) return [this.#keyOf(only)]
-    return checks.map((check) => this.#keyOf(check))
+    if (only && checks.length === 1) return this.#keyOf(only)
+    return checks.map((check) => this.#keyOf(check)[0])
   }
 
   /** What stands for an identity in logs: as in its keys, unless those are readable. */
@@ -58,17 +58,24 @@ export class KeyEncoder {
       : digestText(bytesOf(key, this.#options.secret))
   }
 
-  #keyOf({ policy, key }: Check): string {
+  #keyOf({ policy, key }: Check): readonly [string] {
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
+    if (identity.policy) this.#keep(identity, identity.policy)
     const part = this.#policyPart(policy)
-    const known = identity.keys.get(part)
-    const name = known ?? `${this.#options.prefix}:{${identity.tag}}:${part}:${identity.text}`
-    if (known === undefined && identity.keys.size < mostKeysOfIdentity)
-      identity.keys.set(part, name)
+    identity.key = identity.keys?.get(part) ?? [
+      flat(`${this.#options.prefix}:{${identity.tag}}:${part}:${identity.text}`),
+    ]
     identity.policy = policy
-    identity.key = name
-    return name
+    return identity.key
+  }
+
+  /** Keeps the latest key of an identity that has several. */
+  #keep(identity: Identity, policy: Policy): void {
+    identity.keys ??= new Map()
+    if (identity.keys.size < mostKeysOfIdentity) {
+      identity.keys.set(this.#policyPart(policy), identity.key)
+    }
   }
 
   #identityOf(key: string): Identity {
@@ -92,8 +99,8 @@ export class KeyEncoder {
       tag,
       text: digest ? digestText(bytes) : escapeKey(key),
       policy: undefined,
-      key: '',
-      keys: new Map(),
+      key: [''],
+      keys: undefined,
     }
   }
 
@@ -108,6 +115,11 @@ export class KeyEncoder {
     this.#policies.set(policy, part)
     return part
   }
+}
+
+/** Copies a text that was put together from others: V8 would go through its parts at every use. */
+function flat(text: string): string {
+  return Buffer.from(text).toString()
 }
 
 function bytesOf(key: string, secret: string | undefined): Buffer {

@@ -12,16 +12,16 @@ import {
   type StoreOp,
   warnOnce,
 } from '@sluice/core'
-import { algorithms } from '@sluice/core/backend'
+import { algorithmOf } from '@sluice/core/backend'
 import { CallEncoder } from './calls/call.ts'
 import { CallQueue, notSentInTime } from './calls/call-queue.ts'
-import type { Row } from './calls/row.ts'
+import { PromisedAsk } from './calls/promised-ask.ts'
 import { splitByPlan } from './calls/split-calls.ts'
 import { clientErrors } from './clients/client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { laneByTag, oneLane } from './cluster/lanes.ts'
-import { overMovingSlots } from './cluster/moving-slots.ts'
+import { type AskRedis, overMovingSlots } from './cluster/moving-slots.ts'
 import { tags } from './cluster/tags.ts'
 import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
@@ -30,7 +30,7 @@ import {
   type RedisStoreOptions,
   setUpRedisStore,
 } from './redis-store-options.ts'
-import { type Answer, decodeReply, isFailure } from './replies/reply.ts'
+import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
 import { lastFailure, storeFailure } from './replies/store-failure.ts'
 import { type Plan, Plans } from './scripts/plans.ts'
 import { ScriptRunner } from './scripts/script-runner.ts'
@@ -92,33 +92,54 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   warnAboutGuessableKeys(options)
   const errors = clientErrors(client)
 
-  /** @param plan of all the rows, where they have one in common */
-  async function call(
-    scriptRunner: ScriptRunner,
-    rows: readonly Row[],
+  /** @param plan of all the asks, where they have one in common */
+  function askRedis(
+    runner: ScriptRunner,
+    asks: readonly Ask[],
     plan: Plan | undefined,
-  ): Promise<readonly Answer[]> {
-    for (let turn = scriptRunner.turn(); turn; turn = scriptRunner.turn()) {
-      await turn
-      if (rows.every(({ answered }) => answered)) throw notSentInTime()
+  ): Promise<readonly AskResult[]> {
+    if (runner.isLoading || clock === 'client') return askLater(runner, asks, plan)
+    try {
+      return askNow(runner, asks, plan)
+    } catch (error) {
+      return Promise.reject(error)
     }
-    callNumber += 1
-    const number = callNumber
+  }
+
+  async function askLater(
+    runner: ScriptRunner,
+    asks: readonly Ask[],
+    plan: Plan | undefined,
+  ): Promise<readonly AskResult[]> {
+    await runner.turn()
+    if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
     if (clock === 'client') await fleet.clockAsked()
-    const header = { now: isServerClock ? undefined : clientNow(), number, incarnation }
-    const encoded = calls.encode(rows, plan, header)
+    return askNow(runner, asks, plan)
+  }
+
+  function askNow(
+    runner: ScriptRunner,
+    asks: readonly Ask[],
+    plan: Plan | undefined,
+  ): Promise<readonly AskResult[]> {
+    callNumber += 1
+    const now = isServerClock ? undefined : clientNow()
+    const call = calls.encode(asks, plan, { now, number: callNumber, incarnation })
     // Four for each key at most.
-    incarnation = (incarnation + 4 * Number(encoded.command[2])) % u32
-    const reply = await scriptRunner.run(encoded)
-    errors.clear()
-    const { answers, unreadable } = decodeReply(reply, encoded.text, rows)
-    if (unreadable > 0) {
-      notify(onInvalid, {
-        code: 'SLUICE_STATE_UNREADABLE',
-        message: `${unreadable} stored values could not be read, and counted as empty`,
-      })
-    }
-    return answers
+    incarnation = (incarnation + 4 * call.keyCount) % u32
+    return runner.run(call).then((reply) => {
+      errors.clear()
+      const { results, unreadable } = decodeReply(reply, call.callId, asks)
+      if (unreadable > 0) tellUnreadable(unreadable)
+      return results
+    })
+  }
+
+  function tellUnreadable(count: number): void {
+    notify(onInvalid, {
+      code: 'SLUICE_STATE_UNREADABLE',
+      message: `${count} stored values could not be read, and counted as empty`,
+    })
   }
 
   function clientNow(): number {
@@ -127,27 +148,24 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   function openLane(): CallQueue {
     // Nodes of a Cluster learn scripts one by one.
-    const scriptRunner = new ScriptRunner(redis)
-    const send = (rows: readonly Row[], plan?: Plan) => call(scriptRunner, rows, plan)
-    const sendCall = redis.isCluster ? overMovingSlots(send) : send
+    const runner = new ScriptRunner(redis)
+    const askNode: AskRedis = (asks, plan) => askRedis(runner, asks, plan)
+    const ask = redis.isCluster ? overMovingSlots(askNode) : askNode
     return new CallQueue({
       ...batch,
       split: (asks) => splitByPlan(asks, plans),
-      async send({ asks, plan }) {
+      send({ asks, plan }) {
         const end = tellOfCall && timedCall(asks, tellOfCall)
-        try {
-          const answers = await sendCall(asks, plan)
-          for (let i = 0; i < asks.length; i += 1) {
-            const answer = answers[i] ?? []
-            if (isFailure(answer)) asks[i]?.fail(answer)
-            else asks[i]?.settle(answer)
-          }
-          end?.(false)
-        } catch (error) {
-          end?.(true)
-          const failure = storeFailure(error, errors.last)
-          for (const ask of asks) ask.fail(failure)
-        }
+        return ask(asks, plan)
+          .then((results) => {
+            passOn(results, asks)
+            end?.(false)
+          })
+          .catch((error: unknown) => {
+            end?.(true)
+            const failure = storeFailure(error, errors.last)
+            for (const one of asks) one.fail(failure)
+          })
       },
     })
   }
@@ -191,7 +209,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     apply(op, asked, cancellation) {
       join()
       const checks = boundedChecks(asked)
-      return lanes.apply({ op, checks, keys: keys.keysOf(checks), cancellation })
+      const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks), cancellation })
+      lanes.submit(ask)
+      return ask.outcomes
     },
 
     submit(ask) {
@@ -224,7 +244,7 @@ function timedCall(
 }
 
 function isBounded({ policy, limit }: Check): boolean {
-  return !algorithms[policy.algorithm].keepsEachUnit || limit <= maxSortedSetLimit
+  return !algorithmOf(policy).keepsEachUnit || limit <= maxSortedSetLimit
 }
 
 function spaceOf(client: object, redis: RedisClient, prefix: string): Space {

@@ -27,7 +27,7 @@ export async function recordCalls(
   })
   await work()
   Reflect.deleteProperty(client, 'call')
-  const calls = recorded.filter(([command]) => command === 'EVALSHA').slice(-maxCalls)
+  const calls = recorded.filter(([command]) => command === 'evalsha').slice(-maxCalls)
   if (calls.length === 0) throw new Error('no call was recorded')
   const keys = calls.reduce((sum, [, , numberOfKeys]) => sum + Number(numberOfKeys), 0)
   return {

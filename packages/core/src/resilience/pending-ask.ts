@@ -48,7 +48,7 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
   readonly caller: Caller
   readonly request: object | undefined
   keys: readonly string[] = noKeys
-  answered = false
+  isUnwanted = false
   changes = 0
   simulatedMs = 0
   /** The answer, as soon as there is one. */
@@ -81,7 +81,7 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
   }
 
   answer(decision: Decision): void {
-    this.answered = true
+    this.isUnwanted = true
     this.decision = decision
     this.#resolve?.(decision)
   }
@@ -95,7 +95,7 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
   }
 
   override miss(error: unknown): void {
-    this.answered = true
+    this.isUnwanted = true
     this.meanwhile = this.#handler.miss(this, error)
     this.#resolve?.(this.meanwhile)
   }

@@ -273,7 +273,7 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const cancellation: Cancellation = { answered: false }
+    const cancellation: Cancellation = { isUnwanted: false }
     // A refund or a release has to be done, whoever waits for it.
     const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
     try {
@@ -286,7 +286,7 @@ export class StoreAccess implements AnswerHandler {
       this.#noteFailure(caller, error)
       throw error
     } finally {
-      cancellation.answered = true
+      cancellation.isUnwanted = true
     }
   }
 }

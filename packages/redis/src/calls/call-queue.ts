@@ -108,7 +108,7 @@ export class CallQueue {
   /** Lets go of requests that nobody waits for any more: as far as they stand in front, since who came first gives up first. */
   #dropUnwanted(): void {
     let error: SluiceError | undefined
-    for (let ask = this.#waiting[this.#gone]; ask?.answered; ask = this.#waiting[this.#gone]) {
+    for (let ask = this.#waiting[this.#gone]; ask?.isUnwanted; ask = this.#waiting[this.#gone]) {
       error ??= notSentInTime()
       this.#gone += 1
       ask.fail(error)
@@ -145,7 +145,7 @@ export class CallQueue {
 }
 
 function isWanted(ask: Ask): boolean {
-  return !ask.answered
+  return !ask.isUnwanted
 }
 
 export function notSentInTime(): SluiceError {

@@ -1,25 +1,24 @@
-import type { Check, Policy, StoreOp } from '@sluice/core'
+import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
 import { capacityOf, isShortLog, logTtlMs, type StoreSettings } from '../scripts/usual-states.ts'
-import type { Row } from './row.ts'
 
-/** Rows that follow each other, of one operation on one list of policies: their keys travel without further words. */
+/** Asks that follow each other, of one operation on one list of policies: their keys travel without further words. */
 interface Group {
   readonly op: StoreOp
   /** Numbers of the policies, from 1. */
   readonly shape: readonly number[]
-  readonly rows: Row[]
+  readonly asks: Ask[]
 }
 
-/** The rows of a call as `lua/decide.lua` reads them: policies once, and groups of rows. */
+/** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of rows. */
 export class GeneralCall {
   readonly #settings: StoreSettings
   readonly #groups: Group[] = []
   /** A check of each policy and limit, by number. */
   readonly #policies: Check[] = []
 
-  constructor(rows: readonly Row[], settings: StoreSettings) {
+  constructor(asks: readonly Ask[], settings: StoreSettings) {
     this.#settings = settings
-    for (const row of rows) this.#add(row)
+    for (const ask of asks) this.#add(ask)
   }
 
   get json(): string {
@@ -27,11 +26,11 @@ export class GeneralCall {
     return `{"policies":[${policies.join()}],"groups":[${this.#groups.map(encodeGroup).join()}]}`
   }
 
-  #add(row: Row): void {
-    const shape = row.checks.map((check) => this.#numberOf(check))
+  #add(ask: Ask): void {
+    const shape = ask.checks.map((check) => this.#numberOf(check))
     const last = this.#groups.at(-1)
-    if (last && last.op === row.op && isSame(last.shape, shape)) last.rows.push(row)
-    else this.#groups.push({ op: row.op, shape, rows: [row] })
+    if (last && last.op === ask.op && isSame(last.shape, shape)) last.asks.push(ask)
+    else this.#groups.push({ op: ask.op, shape, asks: [ask] })
   }
 
   #numberOf(check: Check): number {
@@ -77,23 +76,23 @@ function isSame(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((number, index) => number === b[index])
 }
 
-/** Whatever is the same for every row, as it mostly is, is left out. */
-function encodeGroup({ op, shape, rows }: Group): string {
-  const isPlain = rows.every(({ checks }) => checks.every(({ cost }) => cost === 1))
+/** Whatever is the same for every ask, as it mostly is, is left out. */
+function encodeGroup({ op, shape, asks }: Group): string {
+  const isPlain = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
   const more = [
-    isPlain ? '' : list('costs', rows, ({ cost }) => [cost]),
-    hasReceipts ? list('receipts', rows, receiptOf) : '',
+    isPlain ? '' : list('costs', asks, ({ cost }) => [cost]),
+    hasReceipts ? list('receipts', asks, receiptOf) : '',
   ]
-  return `{"op":"${op}","shape":[${shape.join()}],"rows":${rows.length}${more.join('')}}`
+  return `{"op":"${op}","shape":[${shape.join()}],"rows":${asks.length}${more.join('')}}`
 }
 
 function list(
   name: string,
-  rows: readonly Row[],
+  asks: readonly Ask[],
   numbersOf: (check: Check) => readonly number[],
 ): string {
-  const numbers = rows.flatMap(({ checks }) => checks.flatMap(numbersOf))
+  const numbers = asks.flatMap(({ checks }) => checks.flatMap(numbersOf))
   return `,"${name}":[${numbers.join()}]`
 }
 

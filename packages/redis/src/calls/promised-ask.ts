@@ -1,7 +1,15 @@
 import type { Ask, Cancellation, Check, Outcome, StoreOp } from '@sluice/core'
-import type { Row } from './row.ts'
 
-/** A request of a caller that waits for a promise. */
+/** What a promised ask is made of. */
+export interface AskParts {
+  readonly op: StoreOp
+  readonly checks: readonly Check[]
+  readonly keys: readonly string[]
+  /** Who waits for it, as far as the limiter says. */
+  readonly cancellation: Cancellation | undefined
+}
+
+/** An ask of a caller that waits for a promise. */
 export class PromisedAsk implements Ask {
   readonly op: StoreOp
   checks: readonly Check[]
@@ -11,7 +19,7 @@ export class PromisedAsk implements Ask {
   #resolve: (outcomes: readonly Outcome[]) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
 
-  constructor({ op, checks, keys, cancellation }: Row) {
+  constructor({ op, checks, keys, cancellation }: AskParts) {
     this.op = op
     this.checks = checks
     this.keys = keys
@@ -22,8 +30,8 @@ export class PromisedAsk implements Ask {
     })
   }
 
-  get answered(): boolean {
-    return this.#cancellation?.answered ?? false
+  get isUnwanted(): boolean {
+    return this.#cancellation?.isUnwanted ?? false
   }
 
   settle(outcomes: readonly Outcome[]): void {

@@ -27,15 +27,15 @@ export function isIoredisCluster(client: IoredisLike): client is IoredisClusterL
 export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   return {
     isCluster: true,
-    async send([command, ...rest], key) {
+    async send(name, args, key) {
       const node = nodeAt(client, client.slots[slotOf(key)]?.[0])
-      if (!node) return client.call(command, ...rest)
+      if (!node) return client.call(name, ...args)
       try {
-        return await node.call(command, ...rest)
+        return await node.call(name, ...args)
       } catch (error) {
         const asked = nodeAt(client, askedNode(error))
-        if (asked) return askAt(asked, command, rest)
-        if (isMoved(error)) return client.call(command, ...rest)
+        if (asked) return askAt(asked, name, args)
+        if (isMoved(error)) return client.call(name, ...args)
         throw error
       }
     },
@@ -45,10 +45,10 @@ export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
 /** ASKING holds for the next command of its connection only: nothing may come between the two. */
 async function askAt(
   node: IoredisNode,
-  command: string,
-  rest: readonly RedisArgument[],
+  name: string,
+  args: readonly RedisArgument[],
 ): Promise<unknown> {
-  const [, reply] = await Promise.all([node.call('ASKING'), node.call(command, ...rest)])
+  const [, reply] = await Promise.all([node.call('asking'), node.call(name, ...args)])
   return reply
 }
 

@@ -2,7 +2,7 @@ import type { RedisArgument, RedisClient } from './redis-client.ts'
 
 /** What Sluice uses of an ioredis client, version 5 or 6. */
 export interface IoredisLike {
-  call(command: string, ...args: RedisArgument[]): Promise<unknown>
+  call(name: string, ...args: RedisArgument[]): Promise<unknown>
   defineCommand(...args: never[]): unknown
 }
 
@@ -12,7 +12,7 @@ export function isIoredis(client: object): client is IoredisLike {
 }
 
 export function ioredisClient(client: IoredisLike): RedisClient {
-  return { isCluster: false, send: ([command, ...rest]) => client.call(command, ...rest) }
+  return { isCluster: false, send: (name, args) => client.call(name, ...args) }
 }
 
 function has(client: object, method: string): boolean {

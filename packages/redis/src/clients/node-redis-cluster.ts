@@ -72,7 +72,8 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
 
   return {
     isCluster: true,
-    async send(args, key) {
+    async send(name, args, key) {
+      const command = [name, ...args]
       checkOpen(client)
       if (isConnecting(client, key)) {
         connecting ??= untilConnected(client, key).finally(() => {
@@ -85,11 +86,11 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
         if (isReady(client, key) === false) throw new Error('the connection to the master is lost')
       }
       try {
-        return await client.sendCommand(key, false, [...args])
+        return await client.sendCommand(key, false, command)
       } catch (error) {
         const asked = client.nodeByAddress.get(askedNode(error) ?? '')
         if (!asked) throw error
-        return askAt(await client.nodeClient(asked), args)
+        return askAt(await client.nodeClient(asked), command)
       }
     },
   }
@@ -120,7 +121,7 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
  * Version 4 lets other commands come between its ASKING and the command that it is for, until it gives up, and hands on the redirection: what was
  * redirected did not run.
  */
-async function askAt(node: NodeClient, args: readonly RedisArgument[]): Promise<unknown> {
-  const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand([...args])])
+async function askAt(node: NodeClient, command: RedisArgument[]): Promise<unknown> {
+  const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand(command)])
   return reply
 }

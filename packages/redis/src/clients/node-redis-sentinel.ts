@@ -19,9 +19,9 @@ export function isNodeRedisSentinel(client: object): client is NodeRedisSentinel
 export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
   return {
     isCluster: false,
-    async send(args) {
+    async send(name, args) {
       checkOpen(client)
-      return client.sendCommand(false, [...args])
+      return client.sendCommand(false, [name, ...args])
     },
   }
 }

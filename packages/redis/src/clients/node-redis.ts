@@ -17,9 +17,9 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
 export function nodeRedisClient(client: NodeRedisLike): RedisClient {
   return {
     isCluster: false,
-    async send(args) {
+    async send(name, args) {
       checkOpen(client)
-      return client.sendCommand([...args])
+      return client.sendCommand([name, ...args])
     },
   }
 }

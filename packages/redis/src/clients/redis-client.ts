@@ -7,8 +7,7 @@ export interface RedisClient {
   readonly isCluster: boolean
   /**
    * Sends one command and gives its reply; an error reply rejects.
-   * @param args the command's name and its arguments
    * @param key one of its keys, by which a Cluster finds the node
    */
-  send(args: readonly [command: string, ...rest: RedisArgument[]], key: string): Promise<unknown>
+  send(name: string, args: readonly RedisArgument[], key: string): Promise<unknown>
 }

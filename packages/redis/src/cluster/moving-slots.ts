@@ -1,12 +1,10 @@
-import type { Row } from '../calls/row.ts'
-import { type Answer, isFailure } from '../replies/reply.ts'
+import type { Ask } from '@sluice/core'
+import { type AskResult, passOn } from '../replies/reply.ts'
 import type { Plan } from '../scripts/plans.ts'
 import { applyByShard } from './shards.ts'
 
-type Answers = readonly Answer[]
-
-/** Sends the rows of one call, which all live in one slot. */
-type SendRows = (rows: readonly Row[], plan?: Plan) => Promise<Answers>
+/** Asks Redis in one call. The keys of all asks live in one slot. */
+export type AskRedis = (asks: readonly Ask[], plan?: Plan) => Promise<readonly AskResult[]>
 
 /** How long a slot that was seen to move is taken to be moving. */
 const movingMs = 5_000
@@ -17,56 +15,60 @@ const movingMs = 5_000
  * in one place, where the client follows the redirection, so for some seconds each key of the slot is asked by itself. A request with several
  * keys is then decided key by key, with give-back. CLUSTERDOWN did not run either; it fails its requests, since it lasts longer than they can wait.
  */
-export function overMovingSlots(send: SendRows): SendRows {
+export function overMovingSlots(askRedis: AskRedis): AskRedis {
   let movingUntil = Number.NEGATIVE_INFINITY
 
-  return async (rows, plan) => {
+  return async (asks, plan) => {
     if (performance.now() >= movingUntil) {
       try {
-        return await send(rows, plan)
+        return await askRedis(asks, plan)
       } catch (error) {
         if (!isTryAgain(error)) throw error
         movingUntil = performance.now() + movingMs
       }
     }
-    return sendKeyByKey(rows, send)
+    return askKeyByKey(asks, askRedis)
   }
 }
 
-async function sendKeyByKey(rows: readonly Row[], send: SendRows): Promise<Answers> {
-  const answers = rows.map((): Answer => [])
+async function askKeyByKey(
+  asks: readonly Ask[],
+  askRedis: AskRedis,
+): Promise<readonly AskResult[]> {
+  const results = asks.map((): AskResult => [])
   const calls: Promise<void>[] = []
-  for (const positions of ofOneKey(rows)) {
+  for (const positions of ofOneKey(asks)) {
     calls.push(
-      send(positions.flatMap((at) => rows[at] ?? [])).then((results) => {
-        for (const [index, at] of positions.entries()) answers[at] = results[index] ?? []
+      askRedis(positions.flatMap((at) => asks[at] ?? [])).then((found) => {
+        for (const [index, at] of positions.entries()) results[at] = found[index] ?? []
       }),
     )
   }
-  for (const [at, row] of rows.entries()) {
-    if (row.keys.length === 1) continue
-    const askKey = async (part: Row) => {
-      const [answer = []] = await send([part])
-      if (isFailure(answer)) throw answer
-      return answer
+  for (const [at, ask] of asks.entries()) {
+    if (ask.keys.length === 1) continue
+    const submit = (part: Ask) => {
+      askRedis([part]).then(
+        (found) => passOn(found, [part]),
+        (error: unknown) => part.fail(error),
+      )
     }
     const isWhole = (key: string) => key
     calls.push(
-      applyByShard(row, isWhole, askKey).then((outcomes) => {
-        answers[at] = outcomes
+      applyByShard(ask, isWhole, submit).then((outcomes) => {
+        results[at] = outcomes
       }),
     )
   }
   // Whoever failed, the batch is under way until the last of its calls is.
   const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
   if (failed?.status === 'rejected') throw failed.reason
-  return answers
+  return results
 }
 
-/** Where the rows of one key stand, key by key. */
-function ofOneKey(rows: readonly Row[]): Iterable<number[]> {
+/** Where the asks of one key stand, key by key. */
+function ofOneKey(asks: readonly Ask[]): Iterable<number[]> {
   const positions = new Map<string, number[]>()
-  for (const [at, { keys }] of rows.entries()) {
+  for (const [at, { keys }] of asks.entries()) {
     const [key = '', ...others] = keys
     if (others.length > 0) continue
     const known = positions.get(key)

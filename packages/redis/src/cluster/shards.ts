@@ -1,9 +1,6 @@
-import type { Check, Outcome, StoreOp } from '@sluice/core'
-import { algorithms, leavesTrace, unknownOutcome } from '@sluice/core/backend'
-import type { Row } from '../calls/row.ts'
-
-/** Applies, in one atomic step, what lives in one shard. */
-export type AskShard = (row: Row) => Promise<readonly Outcome[]>
+import type { Ask, Check, Outcome, StoreOp } from '@sluice/core'
+import { algorithmOf, leavesTrace, unknownOutcome } from '@sluice/core/backend'
+import { PromisedAsk } from '../calls/promised-ask.ts'
 
 /** A check with its key, and where it stands among all of the request. */
 interface Item {
@@ -21,20 +18,23 @@ type Part = readonly Item[]
  * ever exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other operation goes to all shards at once.
  */
 export async function applyByShard(
-  row: Row,
+  whole: Ask,
   shardOf: (key: string) => string,
-  askShard: AskShard,
+  submit: (part: Ask) => void,
 ): Promise<readonly Outcome[]> {
-  const parts = partsOf(row, shardOf)
-  const outcomes = row.checks.map(unknownOutcome)
+  const parts = partsOf(whole, shardOf)
+  const outcomes = whole.checks.map(unknownOutcome)
 
   async function ask(op: StoreOp, part: Part): Promise<readonly Outcome[]> {
     const checks = part.map(({ check }) => check)
     // What settles the request has to be done, whoever waits for it.
-    const cancellation = op === row.op ? row.cancellation : undefined
-    const answers = await askShard({ op, checks, keys: part.map(({ key }) => key), cancellation })
+    const cancellation = op === whole.op ? whole : undefined
+    const keys = part.map(({ key }) => key)
+    const promised = new PromisedAsk({ op, checks, keys, cancellation })
+    submit(promised)
+    const answers = await promised.outcomes
     // That there was nothing to give back says nothing of the request.
-    record(part, op === row.op ? answers : answers.map((one) => ({ ...one, allowed: true })))
+    record(part, op === whole.op ? answers : answers.map((one) => ({ ...one, allowed: true })))
     return answers
   }
 
@@ -80,11 +80,11 @@ export async function applyByShard(
     }
   }
 
-  if (row.op === 'consume') {
+  if (whole.op === 'consume') {
     parts.sort(byTightness)
     await consumeInTurn()
   } else {
-    await Promise.all(parts.map((part) => ask(row.op, part)))
+    await Promise.all(parts.map((part) => ask(whole.op, part)))
   }
   const isAllowed = outcomes.every(({ allowed }) => allowed)
   return isAllowed
@@ -92,7 +92,7 @@ export async function applyByShard(
     : outcomes.map((outcome) => ({ ...outcome, delayMs: 0, receipt: undefined }))
 }
 
-function partsOf({ checks, keys }: Row, shardOf: (key: string) => string): Part[] {
+function partsOf({ checks, keys }: Ask, shardOf: (key: string) => string): Part[] {
   const parts = new Map<string, Item[]>()
   for (const [place, check] of checks.entries()) {
     const key = keys[place] ?? ''
@@ -119,7 +119,7 @@ function countsDenials({ check }: Item): boolean {
 
 /** A penalty takes nothing of what it allows, so that it has not counted yet what another shard has denied. */
 function takesStrikes(item: Item): boolean {
-  return algorithms[item.check.policy.algorithm].counts === 'strikes' && countsDenials(item)
+  return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)
 }
 
 function countsNoDenials(item: Item): boolean {

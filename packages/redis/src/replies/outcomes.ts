@@ -1,6 +1,6 @@
 import { type Check, type Counted, type CountingName, type Outcome, Receipt } from '@sluice/core'
 import {
-  algorithms,
+  algorithmOf,
   effectiveWindowMs,
   leavesTrace,
   outcomeOf,
@@ -10,7 +10,7 @@ import {
 } from '@sluice/core/backend'
 
 /** What the script reports of one key, after all requests of its row. */
-export interface Report {
+export interface KeyReport {
   /** Two numbers whose meaning the `report` function of the algorithm in Lua gives. */
   readonly x: number
   readonly y: number
@@ -19,25 +19,25 @@ export interface Report {
   readonly more: number | undefined
 }
 
-/** What is known of the request. */
-interface Answer {
+/** How the request was decided that the key belongs to. */
+export interface DecidedAsk {
   readonly now: number
   readonly isAllowed: boolean
   /** Whether units were taken, which a receipt can give back. */
   readonly isTaken: boolean
 }
 
-type Reader = (check: Check, report: Report, answer: Answer) => Outcome
+type Reader = (check: Check, report: KeyReport, decided: DecidedAsk) => Outcome
 
 /** The outcome of a check, by the functions of core, from the report of its algorithm. */
 export const readOutcome: { readonly [name in CountingName]: Reader } = {
-  'sliding-log': (check, { x, y, incarnation, more }, answer) => {
+  'sliding-log': (check, { x, y, incarnation, more }, decided) => {
     const { policy, cost, limit } = check
     const used = x
     // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
     const oldestMs = cost > 0 && used + cost > limit ? y : 0
-    const waitMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (more ?? oldestMs)
-    const retryAfterMs = answer.isAllowed ? 0 : waitMs
+    const deniedMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (more ?? oldestMs)
+    const retryAfterMs = decided.isAllowed ? 0 : deniedMs
     return {
       policy,
       allowed: retryAfterMs === 0,
@@ -46,32 +46,32 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
       resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: y }),
       retryAfterMs,
       delayMs: 0,
-      receipt: receiptOf(check, answer, recordedAt(check, answer.now), incarnation),
+      receipt: receiptOf(check, decided, recordedAt(check, decided.now), incarnation),
     }
   },
 
-  'sliding-counter': (check, { x, y, incarnation }, answer) => {
-    const startMs = answer.now - (answer.now % check.policy.windowMs)
+  'sliding-counter': (check, { x, y, incarnation }, decided) => {
+    const startMs = decided.now - (decided.now % check.policy.windowMs)
     const state = { startMs, current: x, previous: y, limit: check.limit }
-    return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
+    return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
 
-  'fixed-window': (check, { x, y, incarnation }, answer) => {
-    const startMs = y === 0 ? -1 : answer.now - y + 1
+  'fixed-window': (check, { x, y, incarnation }, decided) => {
+    const startMs = y === 0 ? -1 : decided.now - y + 1
     const state = { startMs, count: x, limit: check.limit }
-    return fromState(check, state, answer, receiptOf(check, answer, startMs, incarnation))
+    return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
 
-  'token-bucket': (check, report, answer) => fromBucket(check, report, answer, 0),
-  'leaky-bucket': (check, report, answer) =>
-    fromBucket(check, report, answer, report.more ?? heldMs(check, report)),
+  'token-bucket': (check, report, decided) => fromBucket(check, report, decided, 0),
+  'leaky-bucket': (check, report, decided) =>
+    fromBucket(check, report, decided, report.more ?? heldMs(check, report)),
 
-  concurrency: (check, { x, incarnation }, answer) => {
+  concurrency: (check, { x, incarnation }, decided) => {
     const { policy, cost, limit } = check
     const never = limit === 0 || cost > limit
     const fits = cost === 0 || x + cost <= limit
-    const waitMs = never ? Number.POSITIVE_INFINITY : fits ? 0 : policy.retryMs
-    const retryAfterMs = answer.isAllowed ? 0 : waitMs
+    const deniedMs = never ? Number.POSITIVE_INFINITY : fits ? 0 : policy.retryMs
+    const retryAfterMs = decided.isAllowed ? 0 : deniedMs
     return {
       policy,
       allowed: retryAfterMs === 0,
@@ -80,7 +80,7 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
       resetMs: undefined,
       retryAfterMs,
       delayMs: 0,
-      receipt: receiptOf(check, answer, incarnation, incarnation),
+      receipt: receiptOf(check, decided, incarnation, incarnation),
     }
   },
 
@@ -102,28 +102,28 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
 
 function fromBucket(
   check: Check,
-  { x, y, incarnation }: Report,
-  answer: Answer,
+  { x, y, incarnation }: KeyReport,
+  decided: DecidedAsk,
   delayMs: number,
 ): Outcome {
-  const endsAt = answer.now + y
-  const state = { level: x, at: answer.now, endsAt, limit: check.limit }
-  return fromState(check, state, answer, receiptOf(check, answer, endsAt, incarnation), delayMs)
+  const endsAt = decided.now + y
+  const state = { level: x, at: decided.now, endsAt, limit: check.limit }
+  return fromState(check, state, decided, receiptOf(check, decided, endsAt, incarnation), delayMs)
 }
 
 /** How long a request of a queue is held that was allowed: until all that came before it has drained. */
-function heldMs({ policy, cost, limit }: Check, { x }: Report): number {
+function heldMs({ policy, cost, limit }: Check, { x }: KeyReport): number {
   return Math.ceil(Math.max(0, x - cost * policy.windowMs) / limit)
 }
 
 function fromState(
   check: Check,
   state: Counted,
-  { now, isAllowed }: Answer,
+  { now, isAllowed }: DecidedAsk,
   receipt: Receipt | undefined,
   delayMs = 0,
 ): Outcome {
-  const counter = { algorithm: algorithms[check.policy.algorithm], state }
+  const counter = { algorithm: algorithmOf(check.policy), state }
   return outcomeOf(counter, check, {
     now,
     retryAfterMs: isAllowed ? 0 : waitMs(counter, check, now),
@@ -135,7 +135,7 @@ function fromState(
 /** @param at what a refund has to name: a time, or the number of a lease */
 function receiptOf(
   check: Check,
-  { isTaken }: Answer,
+  { isTaken }: DecidedAsk,
   at: number,
   incarnation: number,
 ): Receipt | undefined {

@@ -16,18 +16,23 @@ export class ScriptRunner {
     this.#client = client
   }
 
-  /** A promise to wait for before a call is made; `undefined` when nothing is in its way. */
-  turn(): Promise<void> | undefined {
-    if (!this.#isLoading) return undefined
-    return new Promise((resolve) => this.#waiting.push(resolve))
+  /** Whether a script is asked for the first time: then a call has to wait for its turn. */
+  get isLoading(): boolean {
+    return this.#isLoading
+  }
+
+  /** Waits until nothing is in the way of a call. */
+  async turn(): Promise<void> {
+    while (this.#isLoading) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 
   run(call: EncodedCall): Promise<unknown> {
     if (!this.#known.has(call.script)) return this.#load(call)
-    return this.#client.send(call.command, keyOf(call)).catch((error: unknown) => {
+    // In lower case, which ioredis looks up without a copy.
+    return this.#client.send('evalsha', call.args, keyOf(call)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
       this.#known.delete(call.script)
-      return this.#afterLoading(call)
+      return this.turn().then(() => this.run(call))
     })
   }
 
@@ -45,25 +50,19 @@ export class ScriptRunner {
   }
 
   async #evaluate(call: EncodedCall): Promise<unknown> {
-    const { script, command } = call
+    const { script, args } = call
     try {
-      return await this.#client.send(command, keyOf(call))
+      return await this.#client.send('evalsha', args, keyOf(call))
     } catch (error) {
       if (!isUnknownScript(error)) throw error
-      return this.#client.send(['EVAL', script.text, ...command.slice(2)], keyOf(call))
+      return this.#client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
     }
-  }
-
-  /** For a call that did not run, since the server has forgotten its script. */
-  async #afterLoading(call: EncodedCall): Promise<unknown> {
-    for (let turn = this.turn(); turn; turn = this.turn()) await turn
-    return this.run(call)
   }
 }
 
 /** One of the keys, by which a Cluster finds the node: it stands behind their number. */
-function keyOf({ command }: EncodedCall): string {
-  return String(command[3])
+function keyOf({ args }: EncodedCall): string {
+  return args[2] ?? ''
 }
 
 function isUnknownScript(error: unknown): boolean {
