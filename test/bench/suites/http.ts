@@ -69,6 +69,8 @@ const denied: Traffic = {
 
 /** A slow server may have met some of its clients in no warm-up. */
 const mostlyRight = 0.995
+/** On a busy machine a request may miss the deadline of its store. */
+const mayFail = 0.005
 
 interface Stage {
   readonly redis: BenchRedis
@@ -170,7 +172,8 @@ async function measure(measurement: Measurement, contender: HttpContender): Prom
   const right = statuses.get(expected) ?? 0
   if (right < mostlyRight * requests)
     throw new Error(`${requests - right} answers were not ${expected}`)
-  if (after.storeErrors > 0) throw new Error(`its store failed ${after.storeErrors} times`)
+  const storeErrors = after.storeErrors - before.storeErrors
+  if (storeErrors > mayFail * requests) throw new Error(`its store failed ${storeErrors} times`)
   const figures = {
     perSecond: (requests / elapsedMs) * 1000,
     nodeCpuUs: (after.cpuUs - before.cpuUs) / requests,
