@@ -94,6 +94,13 @@ describe('measureBars', () => {
     expect(result?.bound).toBe('≤ 0.5 × (wanted 0.4)')
   })
 
+  it('tells of what is wanted where there is no bar', () => {
+    const report = reportOf({ ours: [2], best: [8] })
+    const [result] = measureBars(report, [{ ...bar, wanted: 0.5 }])
+    expect(result).toMatchObject({ isWantedMet: true, bound: '(wanted ≤ 0.5 ×)' })
+    expect(result).not.toHaveProperty('isMet')
+  })
+
   it('compares differences where the bar is one', () => {
     const report = reportOf({ ours: [3], best: [2] })
     const difference: Bar = { ...bar, atMost: 0.2, isDifference: true, unit: 'µs' }

@@ -15,6 +15,7 @@ import { concurrency } from './suites/concurrency.ts'
 import { concurrencyBars } from './suites/concurrency-bars.ts'
 import { growth } from './suites/growth.ts'
 import { http } from './suites/http.ts'
+import { httpBars } from './suites/http-bars.ts'
 import { memory } from './suites/memory.ts'
 import { questions } from './suites/questions.ts'
 import { replay } from './suites/replay.ts'
@@ -51,7 +52,7 @@ async function main(options: BenchOptions): Promise<void> {
 
   const { rows, comparisons, failures, versions, notes } = report
   const headlines = answerQuestions(report, questions)
-  const bars = measureBars(report, concurrencyBars)
+  const bars = measureBars(report, [...concurrencyBars, ...httpBars])
   const tables = markdown(report, headlines, bars)
   process.stdout.write(tables)
   if (options.markdown !== undefined) await writeFile(options.markdown, tables)

@@ -7,7 +7,7 @@ export interface BenchOptions {
   readonly json: string | undefined
   readonly markdown: string | undefined
   readonly plots: string | undefined
-  /** Of the suites `concurrency` and `budget`, only the cases whose names contain this. */
+  /** Of the suites `concurrency`, `http` and `budget`, only the cases whose names contain this. */
   readonly case: string | undefined
   /** The names of the suites to run. */
   readonly suites: readonly string[]
@@ -19,7 +19,7 @@ export class UsageError extends Error {}
 export const usage = `npm run bench -- [--quick] [--suite NAME,NAME] [--case TEXT] [--json FILE] [--markdown FILE] [--plots DIR]`
 
 /** The suites that can be measured in part. */
-const suitesByCase = ['concurrency', 'budget']
+const suitesByCase = ['concurrency', 'http', 'budget']
 
 export function benchOptions(
   args: readonly string[],

@@ -1,29 +1,35 @@
 import { execFileSync } from 'node:child_process'
 
 /** Keeps processes on cores of their own. Unpinned, the throughput of one subject varies twofold between runs. */
-export interface Pinning {
+export interface Pinning<Side extends string> {
   /** What was done, for the output. */
   readonly note: string
   /** Pins all threads of a process. */
-  pin(side: 'node' | 'redis', pid: number): void
+  pin(side: Side, pid: number): void
+  /** Lets a process use all cores again that this one might use at first. */
+  release(pid: number): void
 }
 
 /** Chooses two of the cores that this process may use. Pins nothing, and says so, where `taskset` or a second core is missing. */
-export function choosePinning(): Pinning {
+export function choosePinning<Side extends string>(first: Side, second: Side): Pinning<Side> {
   const cores = allowedCores()
-  const [node, redis] = cores
-  if (node === undefined || redis === undefined) {
+  const [core, otherCore] = cores
+  if (core === undefined || otherCore === undefined) {
     const reason =
       cores.length === 0 ? 'there is no `taskset`' : 'this process may use one core only'
     return {
-      note: `Node and Redis were not pinned to cores, since ${reason}: figures vary more.`,
+      note: `${first} and ${second} were not pinned to cores, since ${reason}: figures vary more.`,
       pin: () => undefined,
+      release: () => undefined,
     }
   }
-  const coreOf = { node, redis }
+  const pinTo = (list: readonly number[], pid: number): void => {
+    taskset('-a', '-c', '-p', list.join(','), `${pid}`)
+  }
   return {
-    note: `Node was pinned to core ${node}, and Redis to core ${redis}.`,
-    pin: (side, pid) => void taskset('-a', '-c', '-p', `${coreOf[side]}`, `${pid}`),
+    note: `Pinned: ${first} to core ${core}, ${second} to core ${otherCore}.`,
+    pin: (side, pid) => pinTo([side === first ? core : otherCore], pid),
+    release: (pid) => pinTo(cores, pid),
   }
 }
 

@@ -5,6 +5,8 @@ import { clientHeader } from './http-contender.ts'
 export interface Load {
   readonly port: number
   readonly durationMs: number
+  /** Divides `clients`. @default 40 */
+  readonly connections?: number
 }
 
 export interface LoadResult {
@@ -15,13 +17,12 @@ export interface LoadResult {
   readonly statuses: ReadonlyMap<number, number>
 }
 
-const connections = 40
-const clientsPerConnection = 25
 /** In all; those of a connection take turns. */
-export const clients = connections * clientsPerConnection
+export const clients = 1_000
 
 /** A fixed number of connections, each of which asks again as soon as it was answered. */
-export function load({ port, durationMs }: Load): Promise<LoadResult> {
+export function load({ port, durationMs, connections = 40 }: Load): Promise<LoadResult> {
+  const clientsPerConnection = clients / connections
   const latenciesMs: number[] = []
   const statuses = new Map<number, number>()
   let connection = 0

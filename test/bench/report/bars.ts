@@ -5,7 +5,7 @@ import type { Report } from './report.ts'
 export interface Bar extends Question {
   readonly atMost?: number
   readonly atLeast?: number
-  /** What would be better still. */
+  /** What would be better still; alone, where it is no bar. */
   readonly wanted?: number
   /** The bound is one of ours − theirs. */
   readonly isDifference?: boolean
@@ -15,7 +15,8 @@ export interface BarResult extends Headline {
   readonly bound: string
   /** The ratio, or the difference. */
   readonly value: number
-  readonly isMet: boolean
+  /** Nothing where there is no bar. */
+  readonly isMet?: boolean
   /** Nothing where no more is wanted. */
   readonly isWantedMet?: boolean
 }
@@ -36,11 +37,12 @@ function resultOf(bar: Bar, headline: Headline): BarResult {
     (most === undefined || value <= most) && (least === undefined || value >= least)
   const unit = isDifference ? headline.unit : '×'
   const sign = atLeast === undefined ? '≤' : '≥'
+  const bound = atLeast ?? atMost
   return {
     ...headline,
     value,
-    bound: `${sign} ${atLeast ?? atMost} ${unit}${wanted === undefined ? '' : ` (wanted ${wanted})`}`,
-    isMet: reaches(atLeast, atMost),
+    bound: boundText({ bound, wanted, sign, unit }),
+    ...(bound === undefined ? {} : { isMet: reaches(atLeast, atMost) }),
     ...(wanted === undefined
       ? {}
       : {
@@ -48,4 +50,16 @@ function resultOf(bar: Bar, headline: Headline): BarResult {
             atLeast === undefined ? reaches(undefined, wanted) : reaches(wanted, undefined),
         }),
   }
+}
+
+interface BoundText {
+  readonly bound: number | undefined
+  readonly wanted: number | undefined
+  readonly sign: string
+  readonly unit: string
+}
+
+function boundText({ bound, wanted, sign, unit }: BoundText): string {
+  if (bound === undefined) return `(wanted ${sign} ${wanted} ${unit})`
+  return `${sign} ${bound} ${unit}${wanted === undefined ? '' : ` (wanted ${wanted})`}`
 }

@@ -41,12 +41,18 @@ function barSection(bars: readonly BarResult[]): string {
       `${showNumber(ours)} ${unit}`,
       `${showNumber(theirs)} ${unit}`,
       against,
-      isMet ? (isWantedMet ? 'met, as wanted' : 'met') : 'not met',
+      resultText(isMet, isWantedMet),
     ],
   )
-  const missed = bars.filter(({ isMet }) => !isMet).length
+  const met = bars.filter(({ isMet }) => isMet === true).length
+  const missed = bars.filter(({ isMet }) => isMet === false).length
   const head = ['what', 'bar', 'measured', 'ours', 'theirs', 'who', 'result']
-  return `## Bars\n\n${bars.length - missed} met, ${missed} not met.\n\n${table(head, rows)}`
+  return `## Bars\n\n${met} met, ${missed} not met.\n\n${table(head, rows)}`
+}
+
+function resultText(isMet: boolean | undefined, isWantedMet: boolean | undefined): string {
+  const wanted = isWantedMet === undefined ? [] : [isWantedMet ? 'as wanted' : 'not as wanted']
+  return [...(isMet === undefined ? [] : [isMet ? 'met' : 'not met']), ...wanted].join(', ')
 }
 
 function caseSections(report: Report, rows: readonly Row[]): string {

@@ -13,8 +13,8 @@ export const budget: Suite = {
   onDemand: true,
   async run(bench) {
     const redis = await startBenchRedis(bench)
-    const pinning = choosePinning()
-    pinning.pin('redis', redis.pid)
+    const pinning = choosePinning('Node', 'Redis')
+    pinning.pin('Redis', redis.pid)
     bench.report.notes.push(`Suite budget: ${pinning.note}`)
     const { log, withoutResilience, withoutDenials, withoutDigest } = contenders
     const isLeft = isChosen(bench, names.leavingOut)

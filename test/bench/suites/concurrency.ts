@@ -23,8 +23,8 @@ export const concurrency: Suite = {
   name: 'concurrency',
   async run(bench) {
     const redis = await startBenchRedis(bench)
-    const pinning = choosePinning()
-    pinning.pin('redis', redis.pid)
+    const pinning = choosePinning('Node', 'Redis')
+    pinning.pin('Redis', redis.pid)
     bench.report.notes.push(`Suite concurrency: ${pinning.note}`)
     const chosen = chosenFields(bench)
     const who = new Set(chosen.flatMap((field) => field.contenders))
@@ -135,7 +135,7 @@ function chosenFields(bench: Bench): readonly Field[] {
  */
 export async function startContenders(
   { cleanups }: Bench,
-  pinning: Pinning,
+  pinning: Pinning<'Node'>,
   list: readonly ConcurrencyContender[],
   execArgv: readonly string[] = [],
 ): Promise<Workers> {
@@ -147,7 +147,7 @@ export async function startContenders(
     ]),
   )
   await Promise.all([...workers.values()].map((worker) => worker.ask('close', undefined)))
-  for (const { pid } of workers.values()) pinning.pin('node', pid)
+  for (const { pid } of workers.values()) pinning.pin('Node', pid)
   return workers
 }
 
@@ -199,7 +199,7 @@ export function workerOf(workers: Workers, contender: ConcurrencyContender): Wor
   return worker
 }
 
-async function runMemory(bench: Bench, pinning: Pinning): Promise<void> {
+async function runMemory(bench: Bench, pinning: Pinning<'Node'>): Promise<void> {
   const counts = [10, bench.quick ? 50_000 : 1_000_000].filter((keys) =>
     isChosen(bench, memoryKeysCase(keys)),
   )
@@ -210,7 +210,7 @@ async function runMemory(bench: Bench, pinning: Pinning): Promise<void> {
       ({ name, role }) => role === 'peer' || name === 'sluice sliding-log, decide()',
     ),
   )
-  for (const worker of workers.values()) pinning.pin('node', worker.pid)
+  for (const worker of workers.values()) pinning.pin('Node', worker.pid)
   for (const keys of counts) {
     await runMemoryCase(bench, workers, {
       suite: concurrency.name,

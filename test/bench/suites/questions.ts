@@ -1,7 +1,7 @@
 import type { Question } from '../report/headline.ts'
 import { headCase } from './check-cases.ts'
 import { growthLimits, limitCase } from './growth.ts'
-import { httpCase } from './http.ts'
+import { frameworkName, httpCaseName, httpCases } from './http-bars.ts'
 import { memoryHeadCase } from './memory.ts'
 
 const slidingLog = 'sluice sliding-log'
@@ -71,20 +71,18 @@ export const questions: readonly Question[] = [
       unit: 'ms',
     },
   ]),
-  ...(['allowed', 'denied'] as const).flatMap((traffic) =>
-    (['express', 'fastify'] as const).flatMap((framework) =>
-      (['memory', 'redis'] as const).map(
-        (store): Question => ({
-          text: `HTTP: CPU above bare, ${httpCase(traffic, framework, store)}`,
-          suite: 'http',
-          case: httpCase(traffic, framework, store),
-          subject: `sluice, ${framework === 'express' ? 'Express' : 'Fastify'}, ${store}`,
-          figure: 'addedCpuUs',
-          unit: 'µs',
-        }),
-      ),
+  ...httpCases
+    .filter(({ connections }) => connections === 40)
+    .map(
+      (one): Question => ({
+        text: `HTTP: CPU above bare, ${httpCaseName(one)}`,
+        suite: 'http',
+        case: httpCaseName(one),
+        subject: `sluice, ${frameworkName(one.framework)}, ${one.store}`,
+        figure: 'addedCpuUs',
+        unit: 'µs',
+      }),
     ),
-  ),
   ...growthLimits({ quick: false }).map(
     (limit): Question => ({
       text: `Redis, limit ${limit.toLocaleString('en-US')}: bytes a recorded request`,
