@@ -80,7 +80,7 @@ export interface Metrics {
   onEvent(event: WorkEvent): void
   onQueue(queue: WatchedQueue): void
   onOutbound(outbound: WatchedOutbound): void
-  onWait(event: { readonly reason: string; readonly waitMs: number }): void
+  onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
 }
 
@@ -153,7 +153,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onEvent: (event) => work.note(event),
     onQueue: (queue) => work.watchQueue(queue),
     onOutbound: (outbound) => work.watchOutbound(outbound),
-    onWait: ({ reason, waitMs }) => work.noteWait(reason, waitMs),
+    onWaited: ({ reason, waitedMs }) => work.noteWait(reason, waitedMs),
     onGiveUp: ({ reason }) => work.noteGiveUp(reason),
 
     tap: (name, tap) => table.of(name).tap(tap),
