@@ -43,10 +43,13 @@ describe('an option that is wrong', () => {
     [{ pace: 1 }, 'pace must be true or false, but is 1'],
     [{ fetch: {} }, 'fetch must be a function, but is an object'],
     [{ onWait: 'log' }, "onWait must be a function, but is 'log'"],
-    [{ observers: [{}] }, 'observers[0] must be one of the objects with onWait or onGiveUp'],
+    [
+      { observers: [{}] },
+      'observers[0] must be one of the objects with onWait, onWaited or onGiveUp',
+    ],
     [
       { observers: [{ onWait: 5, onGiveUp: () => undefined }] },
-      'observers[0] must be one of the objects with onWait or onGiveUp, which are functions',
+      'observers[0] must be one of the objects with onWait, onWaited or onGiveUp, which are functions',
     ],
     [{ key: 'me' }, "key must be a function, but is 'me'"],
   ])('is refused when the client is made: %j', (options, message) => {

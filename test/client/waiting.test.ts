@@ -57,6 +57,23 @@ describe('a client that is refused', () => {
     expect(warn).toHaveBeenCalledOnce()
   })
 
+  it('tells observers after each wait how long it took, which is less where it was woken or aborted', async () => {
+    const onWaited = vi.fn()
+    const api = scriptedApi({ status: 429, headers: { 'Retry-After': '7' } }, {})
+    const fetch = createFetch({ fetch: api.fetch, observers: [{ onWaited }] })
+    const controller = new AbortController()
+    const aborted = fetch(url, { signal: controller.signal }).catch(() => undefined)
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(onWaited).not.toHaveBeenCalled()
+    controller.abort()
+    await settled(aborted)
+    await settled(fetch(url))
+    expect(onWaited.mock.calls).toMatchObject([
+      [{ reason: 'told', waitMs: 7_000, waitedMs: 2_000 }],
+      [{ reason: 'held', waitedMs: 5_000 }],
+    ])
+  })
+
   it('is never early, though timers are', async () => {
     const faked = globalThis.setTimeout
     const early = (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3))

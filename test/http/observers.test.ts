@@ -1,4 +1,4 @@
-import type { DecisionEvent, Observers, SkipEvent } from '@sluice/http'
+import type { DecisionEvent, GuardFields, Observers, SkipEvent } from '@sluice/http'
 import { describe, expect, it, vi } from 'vitest'
 import { exchange, guardOf } from './exchange.ts'
 
@@ -88,6 +88,36 @@ describe('observers of a guard', () => {
     expect(decisions).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
   })
 
+  it('are told of a limiter once, although retries are free', () => {
+    const onLimiter = vi.fn()
+    const shorthand = vi.fn()
+    const observed = { observers: [{ onLimiter }], onLimiter: shorthand }
+    guardOf({ limit: 1, window: '1m', idempotencyKey: true, ...observed })
+    expect([onLimiter, shorthand].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
+  })
+
+  it('are told of a request that there is no room to hold as shed, and not as a failed store', async () => {
+    const { decisions, observers } = listening()
+    const policy = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const
+    const guard = guardOf({ ...policy, maxWaiting: 0, observers })
+    await guard.check(exchange())
+    const { verdict } = await guard.check(exchange())
+    expect(verdict).toMatchObject({ action: 'reject', status: 503 })
+    expect(decisions.map(({ decision }) => decision.source)).toEqual(['store', 'shed'])
+    expect(decisions[1]).toMatchObject({ answeredBy: 'shed', decision: { allowed: false } })
+  })
+
+  it.each([
+    ['GET', 'GET /all'],
+    ['MKCALENDAR', 'OTHER /all'],
+    ['MADE-UP', 'OTHER /all'],
+  ])('are told of the method %s on a route for all methods as %s', async (method, route) => {
+    const { decisions, observers } = listening()
+    const guard = guardOf({ limit: 1, window: '1m', observers })
+    await guard.check(exchange({ method, route: '/all' }))
+    expect(decisions).toMatchObject([{ method, route }])
+  })
+
   it('may throw without hurting the request', async () => {
     const broken = {
       onSkip: () => {
@@ -97,5 +127,59 @@ describe('observers of a guard', () => {
     const guard = guardOf({ limit: 1, window: '1m', skip: () => true, observers: [broken] })
     const passage = await guard.check(exchange())
     expect(passage.verdict.action).toBe('pass')
+  })
+})
+
+describe('observers of a guard with an admission', () => {
+  type Admission = NonNullable<GuardFields<object>['admission']>
+  const answer = { status: 202, fields: [], body: undefined } as const
+
+  function admitting(admission: Partial<Admission>, limit = 1) {
+    const { decisions, observers } = listening()
+    const whole = {
+      ...{ overflows: true, takes: () => true, take: () => answer, varies: () => false },
+      ...admission,
+    }
+    const options = { admission: whole, policies: [{ name: 'soft', limit, window: '1m' }] } as const
+    return { decisions, guard: guardOf({ ...options, observers }) }
+  }
+  const failing = () => Promise.reject(new Error('no broker'))
+
+  it.each([
+    ['was taken', { isNew: true }, true],
+    ['was taken before', { isKnown: true }, true],
+    ['found no room', { givesBack: true, fullForMs: 1_000 }, false],
+    ['was wrong', {}, false],
+  ])('are told that a request is queued when it %s', async (_case, taken, isQueued) => {
+    const { decisions, guard } = admitting({ take: () => ({ ...answer, ...taken }) })
+    await guard.check(exchange())
+    expect(decisions).toMatchObject([{ isQueued, answeredBy: 'memory' }])
+  })
+
+  it.each([
+    ['takes fails', { takes: failing }],
+    ['take fails', { take: failing }],
+  ])('are told of a request, allowed or denied, although %s', async (_case, admission) => {
+    const { decisions, guard } = admitting(admission)
+    for (let i = 0; i < 2; i += 1)
+      await expect(guard.check(exchange())).rejects.toThrow('no broker')
+    expect(decisions).toMatchObject([{ isQueued: false }, { isQueued: false }])
+  })
+
+  it('are told how long the decision on a request took that is queued over a limit', async () => {
+    const { decisions, guard } = admitting({ take: () => ({ ...answer, isNew: true }) }, 0)
+    await guard.check(exchange())
+    expect(decisions).toMatchObject([{ isQueued: true }])
+    expect(decisions[0]?.durationMs).toBeGreaterThan(0)
+  })
+
+  it('are told of a request once that there is no room to hold', async () => {
+    const { decisions, observers } = listening()
+    const policy = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const
+    const admission = { overflows: false, takes: () => false, take: () => answer }
+    const whole = { ...admission, varies: () => false }
+    const guard = guardOf({ ...policy, maxWaiting: 0, admission: whole, observers })
+    for (let i = 0; i < 2; i += 1) await guard.check(exchange())
+    expect(decisions.map(({ decision }) => decision.source)).toEqual(['store', 'shed'])
   })
 })

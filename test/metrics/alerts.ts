@@ -77,12 +77,13 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'SluiceFailedOpen',
-    expr: 'sum by (job) (rate(sluice_requests_total{result="failed_open"}[5m])) > 0',
+    // A series that is new begins with its first event, which is no increase.
+    expr: 'sum by (job) (rate(sluice_requests_total{result="failed_open"}[5m])) > 0 or sum by (job) (sluice_requests_total{result="failed_open"} unless sluice_requests_total{result="failed_open"} offset 5m) > 0',
     for: '1m',
     severity: 'critical',
     summary: 'Requests of {{ $labels.job }} pass uncounted, since the store does not answer',
-    at: '5m',
-    firing: { [requests('failed_open')]: '0+1x10' },
+    at: '7m',
+    firing: { [requests('failed_open')]: '_x5 1x10' },
     silent: { [requests('failed_open')]: '5x10' },
   },
   {
@@ -186,13 +187,20 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'SluiceMetricsMissing',
-    expr: 'absent(sluice_fleet_instances)',
+    // Of a job that has shown metrics within a day, and of none at all.
+    expr: '(count by (job) (last_over_time(sluice_fleet_instances[1d])) unless on (job) count by (job) (sluice_fleet_instances)) or absent_over_time(sluice_fleet_instances[1d])',
     for: '5m',
     severity: 'critical',
-    summary: 'No process shows metrics of Sluice',
-    at: '10m',
-    firing: { 'up{job="api"}': '1x15' },
-    silent: { [on('sluice_fleet_instances')]: '1x15' },
+    summary: 'No process of {{ $labels.job }} shows metrics of Sluice any more',
+    at: '15m',
+    firing: {
+      [on('sluice_fleet_instances')]: '1x30',
+      'sluice_fleet_instances{job="workers",instance="b"}': '1 1 stale',
+    },
+    silent: {
+      [on('sluice_fleet_instances')]: '1x30',
+      'sluice_fleet_instances{job="api",instance="b"}': '1 1 stale',
+    },
   },
 ]
 

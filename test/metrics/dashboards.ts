@@ -273,7 +273,7 @@ export function grafanaJson({ uid, title, panels }: Dashboard): string {
     templating: {
       list: [
         { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
-        variable('job', 'sluice_requests_total'),
+        variable('job', 'sluice_fleet_instances'),
         variable('policy', 'sluice_checks_total'),
         variable('route', 'sluice_requests_total'),
       ],

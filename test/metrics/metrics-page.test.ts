@@ -1,5 +1,13 @@
-import { type InstrumentName, instrumentNames, instruments, otelName } from '@sluice/metrics'
-import { expect, it } from 'vitest'
+import {
+  collectMetrics,
+  type InstrumentName,
+  instrumentNames,
+  instruments,
+  metricsPage,
+  otelName,
+} from '@sluice/metrics'
+import { describe, expect, it } from 'vitest'
+import { scraped } from './scrape.ts'
 
 const intro = `# Metrics
 
@@ -8,11 +16,11 @@ This page is written from the table in \`packages/metrics/src/instruments.ts\`. 
 Names are those of Prometheus. OpenTelemetry has the second name, and its attributes begin with \`sluice.\`: the label \`policy\` is \`sluice.policy\`.
 
 - No identity, key or secret is ever a label.
-- \`route\` is a pattern: at most 200 of them. A metric has at most 2,000 series. Everything that finds no room is labelled \`other\`, and \`sluice_series_overflow_total\` counts it.
-- \`route="unmatched"\`: no route was matched when the limiter ran.
+- \`route\` is a pattern: at most 200 of them. A metric has at most 2,000 series. A route, policy, queue or outbound that finds no room is labelled \`other\`, and \`sluice_series_overflow_total\` counts it.
+- \`route="unmatched"\`: no route was matched when the limiter ran. A method that is not one of the common ones is \`OTHER\` in \`route\`.
 - A policy without a name is labelled by its shape: \`default-100-60s\`. Give policies names.
 - \`method_class\` is \`read\` (GET, HEAD, OPTIONS, TRACE, QUERY), \`write\`, or \`none\` where code called a limiter itself.
-- \`result\` of a request is \`allowed\`, \`denied\`, \`shadow_denied\` (allowed, but a policy in shadow would have denied it), \`queued\`, \`skipped\`, \`shed\`, \`failed_open\` or \`failed_closed\`.
+- \`result\` of a request is \`allowed\`, \`denied\`, \`shadow_denied\` (allowed, but a policy in shadow would have denied it), \`queued\` (a queue took it), \`skipped\`, \`shed\` (under pressure, or no room to hold it), \`failed_open\` or \`failed_closed\`.
 - \`result\` of a check is \`allowed\`, \`denied\`, \`unreached\`, \`fallback_allowed\`, \`fallback_denied\`, \`shadow_allowed\` or \`shadow_denied\`.
 - Two limiters on one request count it once each.
 
@@ -39,4 +47,27 @@ it('names are unique, in base units, and counters end with _total', () => {
     expect(name).not.toMatch(/_ms|_millis|_percent/)
     expect(name.endsWith('_total')).toBe(instruments[name].kind === 'counter')
   }
+})
+
+describe('the page', () => {
+  it('writes OpenMetrics for whoever accepts it, and escapes labels', async () => {
+    const metrics = collectMetrics()
+    metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd' })
+    const text = await scraped(metrics, 'application/openmetrics-text;version=1.0.0,text/plain')
+    expect(text).toContain('# TYPE sluice_jobs counter\n')
+    expect(text).toContain('sluice_jobs_total{queue="a\\"b\\\\c\\nd",event="done"} 1\n')
+    expect(text.endsWith('# EOF\n')).toBe(true)
+  })
+
+  it('answers GET and HEAD at its mount alone', async () => {
+    const page = metricsPage(collectMetrics())
+    const request = { route: undefined, ip: undefined, header: () => undefined, native: {} }
+    const asked = { ...request, query: new URLSearchParams() }
+    expect(await page({ ...asked, method: 'POST', path: '/' })).toMatchObject({ status: 405 })
+    expect(await page({ ...asked, method: 'GET', path: '/more' })).toBeUndefined()
+    expect(await page({ ...asked, method: 'HEAD', path: '/' })).toMatchObject({
+      status: 200,
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+    })
+  })
 })

@@ -92,16 +92,15 @@ describe('traces() with the SDK', () => {
     expect(JSON.stringify([span?.attributes, span?.events])).not.toContain('canary')
   })
 
-  it('makes a span of each call to the store', () => {
+  it('makes a span of each call to the store, of no one of the requests that it carries', () => {
     const startedAt = Date.now()
-    traces({ trace }).onStoreCall({
-      requests: 3,
-      checks: 6,
-      startedAt,
-      durationMs: 5,
-      failed: true,
+    const call = { requests: 3, checks: 6, startedAt, durationMs: 5, failed: true }
+    trace.getTracer('test').startActiveSpan('request', (span) => {
+      traces({ trace }).onStoreCall(call)
+      span.end()
     })
     const [span] = exporter.getFinishedSpans()
+    expect(span?.parentSpanContext).toBeUndefined()
     expect(span).toMatchObject({
       name: 'sluice.store.call',
       attributes: { 'sluice.requests': 3, 'sluice.checks': 6 },

@@ -2,4 +2,10 @@ export type { CallInfo, Fetch } from './call.ts'
 export { createFetch } from './create-fetch.ts'
 export type { WaitForOptions } from './jobs/options.ts'
 export { StillPendingError, waitFor } from './jobs/wait-for.ts'
-export type { ClientObserver, ClientOptions, GiveUpEvent, WaitEvent } from './options.ts'
+export type {
+  ClientObserver,
+  ClientOptions,
+  GiveUpEvent,
+  WaitEvent,
+  WaitedEvent,
+} from './options.ts'

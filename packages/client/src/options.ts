@@ -68,7 +68,7 @@ export interface ClientOptions {
   /** Called when a call is not sent again although its answer suggests it. */
   onGiveUp?: (event: GiveUpEvent) => void
   /**
-   * Objects with `onWait` or `onGiveUp`: each gets the events that it has a method for.
+   * Objects with `onWait`, `onWaited` or `onGiveUp`: each gets the events that it has a method for.
    * @default none
    */
   observers?: readonly ClientObserver[]
@@ -79,6 +79,8 @@ export interface ClientOptions {
  */
 export interface ClientObserver {
   onWait?(event: WaitEvent): void
+  /** Called after every wait, also one that the caller's signal has ended. */
+  onWaited?(event: WaitedEvent): void
   onGiveUp?(event: GiveUpEvent): void
 }
 
@@ -145,13 +147,13 @@ function observersOf({ onWait, onGiveUp, observers }: ClientOptions): readonly C
     onWait: optionalFunction(onWait, 'onWait') ?? (() => undefined),
     onGiveUp: optionalFunction(onGiveUp, 'onGiveUp') ?? (() => undefined),
   }
-  const legal = 'the objects with onWait or onGiveUp, which are functions'
+  const legal = 'the objects with onWait, onWaited or onGiveUp, which are functions'
   return [shorthand, ...list(observers, { name: 'observers', legal, isLegal: isObserver }, [])]
 }
 
 function isObserver(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return false
-  const present = ['onWait', 'onGiveUp']
+  const present = ['onWait', 'onWaited', 'onGiveUp']
     .map((method): unknown => Reflect.get(item, method))
     .filter((found) => found !== undefined)
   return present.length > 0 && present.every((found) => typeof found === 'function')
@@ -199,6 +201,12 @@ export interface WaitEvent {
   readonly policies: readonly string[]
   /** The last answer to this call, whose body must not be read: it may still be handed out. */
   readonly response: Response | undefined
+}
+
+/** A wait that is over. */
+export interface WaitedEvent extends WaitEvent {
+  /** Length of the wait in ms, as it came out. */
+  readonly waitedMs: number
 }
 
 /** A call that could have been sent again, and was not. */

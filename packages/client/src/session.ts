@@ -2,7 +2,13 @@ import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } f
 import { backoffMs, jitterMs } from './backoff.ts'
 import { type Call, type Fetch, routeOf } from './call.ts'
 import { clockMs, never, pause, type Waiting } from './clock.ts'
-import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
+import {
+  type ClientObserver,
+  type GiveUpEvent,
+  type Settings,
+  tell,
+  type WaitEvent,
+} from './options.ts'
 import { dropBody } from './response.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
@@ -259,14 +265,16 @@ export class Session {
   async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
     const told = { ...this.#soFar(), ...event }
-    for (const observer of this.#settings.observers) tell(() => observer.onWait?.(told))
+    this.#tell((observer) => observer.onWait?.(told))
     try {
       // An observer may have taken time, or made calls of its own.
       if (isOver?.()) return 'woken'
       const untilMs = isOpenEnded ? never : nowMs + event.waitMs
       return await pause(untilMs, this.call.signal, at)
     } finally {
-      this.#waitLeftMs = Math.max(0, this.#waitLeftMs - (clockMs() - nowMs))
+      const waitedMs = clockMs() - nowMs
+      this.#waitLeftMs = Math.max(0, this.#waitLeftMs - waitedMs)
+      this.#tell((observer) => observer.onWaited?.({ ...told, waitedMs }))
     }
   }
 
@@ -278,7 +286,11 @@ export class Session {
 
   #giveUp(reason: GiveUpEvent['reason'], waitMs?: number): void {
     const told = { ...this.#soFar(), reason, waitMs }
-    for (const observer of this.#settings.observers) tell(() => observer.onGiveUp?.(told))
+    this.#tell((observer) => observer.onGiveUp?.(told))
+  }
+
+  #tell(observe: (observer: ClientObserver) => unknown): void {
+    for (const observer of this.#settings.observers) tell(() => observe(observer))
   }
 
   #soFar() {

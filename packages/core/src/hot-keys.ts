@@ -26,14 +26,17 @@ export class SpaceSaving {
   readonly #places = new Map<string, number>()
   /** A heap: the counter with the lowest count comes first. */
   readonly #keys: string[] = []
-  readonly #counts: Float64Array
-  readonly #errors: Float64Array
+  readonly #counts: number[] = []
+  readonly #errors: number[] = []
   #total = 0
 
   constructor(size: number) {
     this.#size = size
-    this.#counts = new Float64Array(size)
-    this.#errors = new Float64Array(size)
+  }
+
+  /** All counts together, exactly. */
+  get total(): number {
+    return this.#total
   }
 
   /**
@@ -73,6 +76,21 @@ export class SpaceSaving {
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
 
+  /** How often the key was counted for sure: 0 for one that is not listed. */
+  sureCount(key: string): number {
+    const place = this.#places.get(key)
+    return place === undefined ? 0 : this.#sureCount(place)
+  }
+
+  /** The key that was counted most for sure; `undefined` where there is none. Nothing is sorted. */
+  surest(): string | undefined {
+    let best = 0
+    for (let place = 1; place < this.#keys.length; place += 1) {
+      if (this.#sureCount(place) > this.#sureCount(best)) best = place
+    }
+    return this.#keys[best]
+  }
+
   clear(): void {
     this.#places.clear()
     this.#keys.length = 0
@@ -81,6 +99,10 @@ export class SpaceSaving {
 
   #count(place: number): number {
     return this.#counts[place] ?? 0
+  }
+
+  #sureCount(place: number): number {
+    return this.#count(place) - (this.#errors[place] ?? 0)
   }
 
   #put(place: number, key: string, count: number, error: number): void {

@@ -126,6 +126,8 @@ export interface Store {
    * @default 1
    */
   readonly instances?: number
+  /** How far the clock of the store is ahead of the one of this process, in ms. @default 0 */
+  readonly clockSkewMs?: number
   /**
    * Why the store may not answer: the last failure of its connection, unless it has answered since.
    * Its message goes to logs.

@@ -107,5 +107,5 @@ export {
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
 export type { RoutePattern, Router, RouteTable, Routing } from './routes/router.ts'
-export { routeScope, type Scope } from './routes/scope.ts'
+export { routeScope, type Scope, unscopedKey } from './routes/scope.ts'
 export type { PerRequest } from './user-functions.ts'

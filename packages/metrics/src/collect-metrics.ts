@@ -1,6 +1,5 @@
 import {
   type DecisionEvent,
-  digestOf,
   type HotKey,
   invalid,
   isPromise,
@@ -80,7 +79,7 @@ export interface Metrics {
   onEvent(event: WorkEvent): void
   onQueue(queue: WatchedQueue): void
   onOutbound(outbound: WatchedOutbound): void
-  onWait(event: { readonly reason: string; readonly waitMs: number }): void
+  onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
 }
 
@@ -103,7 +102,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   }
   const table = new SeriesTable()
   const requests = new RequestCounts(table)
-  const policies = new PolicyCounts(table)
+  const policies = new PolicyCounts(table, store)
   const work = new WorkCounts(table)
   const stores = new StoreReadings(table)
   const decisionSeconds = table.of('sluice_decision_seconds')
@@ -128,8 +127,9 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     } else requests.add(route, method, shadowResult(shadows))
   }
 
-  function keyOf({ key, count, error }: HotKey): TopKey {
-    return { digest: digestOf(key, store), name: reveal?.(key), count, error }
+  function keyOf({ key: kept, count, error }: HotKey): TopKey {
+    const { digest, key } = policies.identityOf(kept)
+    return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
   }
 
   return {
@@ -140,7 +140,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
       decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
       if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
     },
-    onShadow: ({ outcomes }) => policies.shadowed(outcomes),
+    onShadow: ({ outcomes, checks }) => policies.shadowed(outcomes, checks),
     onSkip: ({ route, method }) => requests.add(route, method, 'skipped'),
     onResilience: (event) => stores.note(event),
     onStoreCall: (call) => stores.noteCall(call),
@@ -153,19 +153,14 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onEvent: (event) => work.note(event),
     onQueue: (queue) => work.watchQueue(queue),
     onOutbound: (outbound) => work.watchOutbound(outbound),
-    onWait: ({ reason, waitMs }) => work.noteWait(reason, waitMs),
+    onWaited: ({ reason, waitedMs }) => work.noteWait(reason, waitedMs),
     onGiveUp: ({ reason }) => work.noteGiveUp(reason),
 
     tap: (name, tap) => table.of(name).tap(tap),
 
     async read() {
       stores.read()
-      const shares = table.of('sluice_hot_key_share')
-      for (const [label, topKeys] of policies.followed) {
-        const { keys, total } = topKeys.top('asked', '1m', 1)
-        const sure = (keys[0]?.count ?? 0) - (keys[0]?.error ?? 0)
-        shares.set(shares.slot(label), total === 0 ? 0 : sure / total)
-      }
+      policies.readShares()
       await work.read()
       return table.read()
     },
@@ -208,7 +203,6 @@ class StoreReadings {
   note(event: ResilienceEvent): void {
     if (event.type === 'deadline-missed') this.#missed += event.checks
     if (event.type === 'reconciled') this.#reconciled += event.units
-    if (event.type === 'clock-skew') this.#set('sluice_clock_skew_seconds', event.skewMs / 1_000)
   }
 
   noteCall({ durationMs, checks, failed }: StoreCall): void {
@@ -232,6 +226,10 @@ class StoreReadings {
       all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
     )
     this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
+    const skews = all
+      .map(({ clockSkewMs }) => clockSkewMs)
+      .sort((a, b) => Math.abs(b) - Math.abs(a))
+    this.#set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
     this.#set('sluice_deadlines_missed_total', this.#missed)
     this.#set('sluice_reconciled_units_total', this.#reconciled)
   }

@@ -169,7 +169,7 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
   sluice_clock_skew_seconds: {
     kind: 'gauge',
     labels: [],
-    help: 'How far the clock of the store was ahead of the one of this process, as last noticed',
+    help: 'How far the clock of the store is ahead of the one of this process',
   },
   sluice_fleet_instances: {
     kind: 'gauge',

@@ -1,10 +1,24 @@
-import type { Check, Decision, Outcome, Policy } from '@sluice/core'
+import {
+  type Check,
+  type Decision,
+  digestOf,
+  type Outcome,
+  type Policy,
+  type Store,
+} from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
+import { unscopedKey } from '@sluice/http'
 import type { Series, SeriesTable } from './series.ts'
 import { TopKeys } from './top-keys.ts'
 
 /** The most policies whose keys are followed one by one. */
 const maxFollowed = 100
+/** The most policies that are told apart; a metric has no more series. */
+const maxPolicies = 2_000
+/** Of longer identities the sketches keep the digest alone: there are up to 1,000 in each. */
+const longestKept = 64
+/** What the digest of a long key begins with in a sketch. */
+const digested = '\u0000'
 
 /** What is counted of one policy, with the slots of its series. */
 interface PolicyCount {
@@ -37,9 +51,12 @@ export class PolicyCounts {
   /** By the policy itself, so that its label is put together once. */
   readonly #counts = new WeakMap<Policy, PolicyCount>()
   readonly #byLabel = new Map<string, PolicyCount>()
+  readonly #store: Pick<Store, 'digestOf'>
+  #followed = 0
 
-  constructor(table: SeriesTable) {
+  constructor(table: SeriesTable, store: Pick<Store, 'digestOf'>) {
     this.#table = table
+    this.#store = store
     this.#checks = table.of('sluice_checks_total')
     this.#denials = table.of('sluice_denials_total')
     this.#usedRatio = table.of('sluice_used_ratio')
@@ -59,7 +76,7 @@ export class PolicyCounts {
       if (check === undefined || outcome === undefined) continue
       const count = this.#countOf(check.policy)
       this.#checks.add(this.#resultSlot(count, resultOf(outcome, decision, isFallback)))
-      count.topKeys?.note(check.key, check.cost, !outcome.allowed)
+      count.topKeys?.note(this.#keptKey(check), check.cost, !outcome.allowed)
       if (decision.allowed) this.#noteUse(count, outcome)
     }
   }
@@ -77,10 +94,12 @@ export class PolicyCounts {
   }
 
   /** Counts what the policies in shadow would have done. */
-  shadowed(outcomes: readonly Outcome[]): void {
-    for (const { policy, allowed } of outcomes) {
-      const result = allowed ? 'shadow_allowed' : 'shadow_denied'
-      this.#checks.add(this.#resultSlot(this.#countOf(policy), result))
+  shadowed(outcomes: readonly Outcome[], checks: readonly Check[]): void {
+    for (const [index, { policy, allowed }] of outcomes.entries()) {
+      const count = this.#countOf(policy)
+      this.#checks.add(this.#resultSlot(count, allowed ? 'shadow_allowed' : 'shadow_denied'))
+      const check = checks[index]
+      if (check) count.topKeys?.note(this.#keptKey(check), check.cost, !allowed)
     }
   }
 
@@ -89,13 +108,29 @@ export class PolicyCounts {
     return this.#byLabel.get(label)?.topKeys
   }
 
-  /** The keys of the policies that limit requests, by their labels. A penalty counts strikes. */
-  get followed(): ReadonlyMap<string, TopKeys> {
-    const followed = new Map<string, TopKeys>()
+  /** The digest of a key of the sketches, and the key as its resolver found it where it is kept. */
+  identityOf(kept: string): { readonly digest: string; readonly key: string | undefined } {
+    if (kept.startsWith(digested)) return { digest: kept.slice(digested.length), key: undefined }
+    return { digest: digestOf(kept, this.#store), key: unscopedKey(kept) }
+  }
+
+  /** The policies whose keys are followed, by their labels. */
+  followed(): readonly (readonly [label: string, topKeys: TopKeys])[] {
+    const all = [...this.#byLabel]
+    return all.flatMap(([label, { topKeys }]) => (topKeys ? [[label, topKeys] as const] : []))
+  }
+
+  /** Reads how large the share of the busiest identity is. A penalty counts strikes, and has none. */
+  readShares(): void {
+    const shares = this.#table.of('sluice_hot_key_share')
     for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
-      if (topKeys && !isPenalty) followed.set(label, topKeys)
+      if (topKeys && !isPenalty) shares.set(shares.slot(label), topKeys.hottestShare)
     }
-    return followed
+  }
+
+  #keptKey({ key, identity = key }: Check): string {
+    if (identity.length <= longestKept && !key.startsWith(digested)) return key
+    return digested + digestOf(key, this.#store)
   }
 
   #noteUse({ usedRatio }: PolicyCount, { limit, remaining }: Outcome): void {
@@ -122,7 +157,8 @@ export class PolicyCounts {
   }
 
   #begin(policy: Policy, label: string): PolicyCount {
-    const isFollowed = this.#byLabel.size < maxFollowed
+    const isFollowed = this.#followed < maxFollowed
+    if (isFollowed) this.#followed += 1
     const isPenalty = algorithmOf(policy).counts === 'strikes'
     const count = {
       label,
@@ -132,8 +168,7 @@ export class PolicyCounts {
       usedRatio: isPenalty ? undefined : this.#usedRatio.slot(label),
       topKeys: isFollowed ? new TopKeys() : undefined,
     }
-    if (!isFollowed) return count
-    this.#byLabel.set(label, count)
+    if (this.#byLabel.size < maxPolicies) this.#byLabel.set(label, count)
     this.#describe(policy, label)
     return count
   }

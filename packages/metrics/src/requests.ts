@@ -36,9 +36,9 @@ export class RequestCounts {
     this.#overflow = table.of('sluice_series_overflow_total')
   }
 
-  /** The label of a route: its pattern, `unmatched`, or `other` where there are too many. */
+  /** The label of a route that was counted: its pattern, `unmatched`, or `other` where there are too many. */
   labelOf(route: string | undefined): string {
-    return this.#countOf(route).label
+    return (this.#routes.get(route) ?? this.#others).label
   }
 
   add(route: string | undefined, method: string | undefined, result: RequestResult): void {

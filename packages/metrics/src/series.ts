@@ -9,6 +9,11 @@ import {
 export const maxRoutes = 200
 /** The most series of one metric. */
 const maxSeries = 2_000
+/** Of them for labels as they are. The rest is for those in which some are `other`. */
+const maxWhole = 1_900
+const maxPartly = 1_950
+/** The labels that grow with an application. The values of all others are few, and kept. */
+const growing: ReadonlySet<string> = new Set(['route', 'policy', 'queue', 'outbound'])
 /** The label of all that finds no room. */
 export const other = 'other'
 
@@ -42,27 +47,43 @@ export class Series {
   readonly #bounds: readonly number[]
   readonly #buckets: number[] = []
   readonly #onOverflow: (name: InstrumentName) => void
+  /** The values of each label that have a series. */
+  readonly #seen: readonly Set<string>[]
   #tap: Tap | undefined
 
   constructor(name: InstrumentName, onOverflow: (name: InstrumentName) => void) {
     this.name = name
     this.#instrument = instruments[name]
     this.#bounds = this.#instrument.buckets ?? []
+    this.#seen = this.#instrument.labels.map(() => new Set())
     this.#onOverflow = onOverflow
   }
 
-  /** The slot of a series. When there is no room for another series, that of all others. */
+  /** The slot of a series. When there is no room for another series, labels that grow become `other`: new ones first. */
   slot(...labels: readonly string[]): number {
-    const key = labels.join('\u0000')
-    const known = this.#slots.get(key)
-    if (known !== undefined) return known
-    const others = labels.map(() => other)
-    // One place is kept for the others.
-    if (this.#slots.size < maxSeries - 1 || key === others.join('\u0000')) {
-      return this.#make(key, labels)
-    }
+    const own = this.#slotWithin(maxWhole, labels)
+    if (own !== undefined) return own
     this.#onOverflow(this.name)
-    return this.slot(...others)
+    const names = this.#instrument.labels
+    const isNew = labels.map((label, index) => this.#seen[index]?.has(label) !== true)
+    const grows = names.map((name) => growing.has(name))
+    const fold = (isFolded: readonly boolean[]): readonly string[] =>
+      labels.map((label, index) => (isFolded[index] ? other : label))
+    return (
+      this.#slotWithin(
+        maxPartly,
+        fold(isNew.map((each, index) => each && grows[index] === true)),
+      ) ??
+      this.#slotWithin(maxSeries - 1, fold(grows)) ??
+      this.#slotWithin(maxSeries, fold(names.map(() => true))) ??
+      0
+    )
+  }
+
+  /** The slot of a series that is there, or for which there is room. */
+  #slotWithin(most: number, labels: readonly string[]): number | undefined {
+    const key = labels.join('\u0000')
+    return this.#slots.get(key) ?? (this.#slots.size < most ? this.#make(key, labels) : undefined)
   }
 
   add(slot: number, by = 1): void {
@@ -99,6 +120,7 @@ export class Series {
   clear(): void {
     this.#slots.clear()
     this.#labels.length = 0
+    for (const seen of this.#seen) seen.clear()
     this.#values.length = 0
   }
 
@@ -116,6 +138,7 @@ export class Series {
     const slot = this.#labels.length
     this.#slots.set(key, slot)
     this.#labels.push(labels)
+    for (const [index, label] of labels.entries()) this.#seen[index]?.add(label)
     this.#values.push(0)
     if (this.#instrument.kind === 'histogram') {
       for (let i = 0; i <= this.#bounds.length; i += 1) this.#buckets.push(0)

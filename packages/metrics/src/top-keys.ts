@@ -31,6 +31,11 @@ export class TopKeys {
     if (cost > 0) this.#cost.add(key, cost, nowMs)
   }
 
+  /** The share of the requests of one or two minutes that the busiest key made, as far as it is certain. */
+  get hottestShare(): number {
+    return this.#asked.hottestShare(Date.now())
+  }
+
   top(by: TopKeysBy, window: TopKeysWindow, most: number): HotKeys & { readonly sinceMs: number } {
     return this.#sketchOf(by).top(window, most, Date.now())
   }
@@ -86,14 +91,30 @@ class RollingSketch {
     return { ...mergeHotKeys(periods, most), sinceMs }
   }
 
+  hottestShare(nowMs: number): number {
+    this.#roll(nowMs)
+    const { keys = [], total = 0 } = this.#minutes.at(-1) ?? {}
+    const surest = this.#sketch.surest()
+    const all = this.#sketch.total + total
+    if (surest === undefined && keys.length === 0) return 0
+    const before = keys.find(({ key }) => key === surest)
+    let most = this.#sketch.sureCount(surest ?? '') + (before ? before.count - before.error : 0)
+    for (const { key, count, error } of keys) {
+      most = Math.max(most, count - error + this.#sketch.sureCount(key))
+    }
+    return most / all
+  }
+
   /** A clock that steps back begins its minute anew; one that steps far ahead leaves nothing behind. */
   #roll(nowMs: number): void {
     const fromMs = this.#fromMs ?? nowMs
     if (this.#fromMs === undefined || nowMs < fromMs) this.#fromMs = nowMs
     const passed = Math.floor((nowMs - fromMs) / minuteMs)
     if (passed < 1) return
-    const most = (keptBlocks + 1) * minutesOfBlock
-    for (let minute = 0; minute < Math.min(passed, most); minute += 1) {
+    // What is older than all that is kept leaves nothing behind.
+    const first = Math.max(0, passed - (keptBlocks + 1) * minutesOfBlock)
+    if (first > 0) this.#sketch.clear()
+    for (let minute = first; minute < passed; minute += 1) {
       this.#close({ ...this.#sketch.top(keptCounters), fromMs: fromMs + minute * minuteMs })
       this.#sketch.clear()
     }

@@ -54,9 +54,9 @@ export class WorkCounts {
     else this.#noteCall(event)
   }
 
-  noteWait(reason: string, waitMs: number): void {
+  noteWait(reason: string, waitedMs: number): void {
     const waits = this.#table.of('sluice_client_wait_seconds')
-    waits.observe(waits.slot(reason), waitMs / 1_000)
+    waits.observe(waits.slot(reason), waitedMs / 1_000)
   }
 
   noteGiveUp(reason: string): void {

@@ -52,6 +52,11 @@ export class Fleet {
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
   }
 
+  /** How far the clock of Redis is ahead of the one of this process, as far as it is known. */
+  get skewMs(): number {
+    return Math.round(this.now() - Date.now())
+  }
+
   /** @returns what ends it */
   observe(observer: (event: ClockSkewEvent) => void): () => void {
     this.#observers.add(observer)
@@ -139,7 +144,7 @@ export class Fleet {
     if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(microseconds)) return
     const serverMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000
     this.#offsetMs = serverMs - (before + tookMs / 2)
-    this.#tellSkew(Math.round(this.now() - Date.now()))
+    this.#tellSkew(this.skewMs)
   }
 
   /** Once, and again when it has changed by as much. */

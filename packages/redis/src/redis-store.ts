@@ -205,6 +205,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     get instances() {
       return fleet.instances ?? 1
     },
+    get clockSkewMs() {
+      return fleet.skewMs
+    },
 
     apply(op, asked, cancellation) {
       join()

@@ -525,6 +525,7 @@ describe('the health of a store', () => {
       breaker: 'closed',
       isAway: false,
       instances: 3,
+      clockSkewMs: 0,
       keysOwed: 0,
       counters: {
         deadlinesMissed: 0,

@@ -53,6 +53,7 @@ export class StoreAccess implements AnswerHandler {
       breaker: this.#breaker.state,
       isAway: this.#outage.isUnderWay,
       instances: store.instances ?? 1,
+      clockSkewMs: store.clockSkewMs ?? 0,
       keysOwed: this.#fallback.debts.size,
       counters: { ...this.#monitor.counters },
     }

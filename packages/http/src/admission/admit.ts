@@ -30,17 +30,17 @@ export function admitOrRespond<Native extends object, Handler>(
   const { context, decision } = decided
   return andThen(orReleased(decided, setup), (takes) => {
     if (takes === false) {
-      if (decision.allowed) setup.responder.observe(decided)
-      const passage = decision.allowed ? setup.responder.answer(decided) : refused(decided, setup)
+      const passage = setup.responder.respond(decided)
       return andThen(passage, (known) => varying(known, context, admission))
     }
     if (!decision.allowed) {
       return takes === true ? overflow(decided, setup) : takenBefore(takes, decided, setup)
     }
-    setup.responder.observe(decided, true)
     setup.responder.settleAtEnd(decided)
-    const answer = takes === true ? admission.take(context) : takes
-    return andThen(answer, (known) => answered(known, { decided, charged: decided }, setup))
+    return andThen(takes === true ? takeOrTell(decided, setup) : takes, (known) => {
+      setup.responder.observe(decided, known.isNew || known.isKnown)
+      return answered(known, { decided, charged: decided }, setup)
+    })
   })
 }
 
@@ -53,7 +53,6 @@ function orReleased<Native extends object, Handler>(
   { admission, limiter, responder }: AdmissionSetup<Native, Handler>,
 ): ReturnType<Admission<Native>['takes']> {
   const { context, decision } = decided
-  if (!decision.allowed) return admission.takes(context, decision)
   try {
     const takes = admission.takes(context, decision)
     if (!isPromise(takes)) return takes
@@ -64,6 +63,7 @@ function orReleased<Native extends object, Handler>(
     })
   } catch (error) {
     responder.observe(decided)
+    void limiter.release(decision)
     throw error
   }
 }
@@ -96,22 +96,16 @@ async function overflow<Native extends object, Handler>(
   setup: AdmissionSetup<Native, Handler>,
 ): Promise<Passage<Handler>> {
   const charged = await charge(decided, setup.limiter)
-  if (!charged.decision.allowed) return refused(decided, setup)
+  if (!charged.decision.allowed) return setup.responder.respond(decided)
   setup.responder.settleAtEnd(charged)
-  let answer: Taken
-  try {
-    answer = await setup.admission.take(decided.context)
-  } catch (error) {
-    setup.responder.observe(charged)
-    throw error
-  }
+  const answer = await takeOrTell(charged, setup)
   const { fullForMs = 0, isNew, givesBack } = answer
   if (isNew || (givesBack && fullForMs === 0)) {
-    setup.responder.observe(charged, true)
+    setup.responder.observe(charged, isNew)
     return answered(answer, { decided, charged }, setup)
   }
   giveBack(charged, setup.limiter)
-  return refused({ ...decided, decision: later(decided.decision, fullForMs) }, setup)
+  return setup.responder.respond({ ...decided, decision: later(decided.decision, fullForMs) })
 }
 
 /**
@@ -129,12 +123,17 @@ function takenBefore<Native extends object, Handler>(
   return answered(answer, { decided, charged: decided }, setup)
 }
 
-function refused<Native extends object, Handler>(
+/** Has the admission take a request. If that fails, observers are told of the decision alone. */
+async function takeOrTell<Native extends object, Handler>(
   decided: Decided<Native>,
-  setup: AdmissionSetup<Native, Handler>,
-): MaybePromise<Passage<Handler>> {
-  setup.responder.observe(decided)
-  return setup.responder.answer(decided)
+  { admission, responder }: AdmissionSetup<Native, Handler>,
+): Promise<Taken> {
+  try {
+    return await admission.take(decided.context)
+  } catch (error) {
+    responder.observe(decided)
+    throw error
+  }
 }
 
 /** @param requests as it was decided, and as it was charged */
@@ -157,12 +156,13 @@ function charge<Native extends object>(
   decided: Decided<Native>,
   limiter: Limiter,
 ): MaybePromise<Decided<Native>> {
-  const { context } = decided
+  const { context, timing } = decided
   const checks = allowing(decided)
   return andThen(limiter.decide(checks, context.native), (known) => ({
     context,
     checks,
     decision: known,
+    timing,
   }))
 }
 

@@ -10,7 +10,7 @@ import {
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { Decided } from '../lifecycle/account.ts'
-import { matchedRoute } from '../routes/scope.ts'
+import { routeScope } from '../routes/scope.ts'
 
 /** Lets a request pass. */
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
@@ -58,6 +58,13 @@ export class Observation<Native extends object> {
   }
 }
 
+/** A route that answers every method is told under these alone: clients make up others. */
+const toldMethods: ReadonlySet<string> = new Set(
+  'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
+)
+
 function sourceOf<Native extends object>({ native, request }: RequestContext<Native>) {
-  return { request: native, route: matchedRoute(request), method: request.method }
+  const { method, rule, route } = request
+  const told = toldMethods.has(method) ? method : 'OTHER'
+  return { request: native, route: route === undefined ? rule : routeScope(told, route), method }
 }

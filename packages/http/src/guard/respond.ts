@@ -54,14 +54,9 @@ export class Responder<Native extends object, Handler> {
 
   /** Tells observers of a decision, and answers it. */
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    if (this.#isTurnedAway(decided)) return this.#turnAway(decided, 'observed')
+    if (this.#isTurnedAway(decided)) return this.#turnAway(decided)
     this.observe(decided)
     return this.#answer(decided)
-  }
-
-  /** Answers a decision that observers know of. */
-  answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
-    return this.#isTurnedAway(decided) ? this.#turnAway(decided) : this.#answer(decided)
   }
 
   /** Tells observers of a decision: once for each request. */
@@ -167,11 +162,12 @@ export class Responder<Native extends object, Handler> {
   }
 
   /** Refuses an allowed request that there is no room to hold. A refusal is never charged. */
-  #turnAway(decided: Decided<Native>, told?: 'observed'): MaybePromise<Passage<Handler>> {
+  #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     giveBack(decided, this.#setup.limiter)
-    const refused = { ...decided, decision: turnedAway(decided.decision), checks: [] }
-    if (told) this.observe({ ...refused, checks: decided.checks })
-    return this.#answer(refused)
+    const decision = turnedAway(decided.decision)
+    // To observers it is a lack of room, and no store that failed.
+    this.observe({ ...decided, decision: { ...decision, source: 'shed' } })
+    return this.#answer({ ...decided, decision, checks: [] })
   }
 
   #fieldsOf(

@@ -7,6 +7,7 @@ import {
   type Limiter,
   type LimiterSettings,
   type MaybePromise,
+  type Observers,
   type Outcome,
   type Policy,
   unlimited,
@@ -45,8 +46,9 @@ export class FreeRetries<Native extends object> {
     const { idempotency, policies, options } = guard
     this.#guard = guard
     // The guard's own limiter tells of the store; an unlimited policy counts nothing.
-    const { onResilience: _resilience, ...others } = options
-    this.#marks = createLimiter({ ...others, limit: unlimited, window: '1s' })
+    const { onResilience: _, onStoreCall: __, onLimiter: ___, observers = [], ...own } = options
+    const failures = { observers: observers.flatMap(toldOfFailures) }
+    this.#marks = createLimiter({ ...own, ...failures, limit: unlimited, window: '1s' })
     const mark = definePolicy(
       {
         algorithm: 'fixed-window',
@@ -140,6 +142,12 @@ export class FreeRetries<Native extends object> {
     const parts = [request.method, request.path, key, costs, ...identities]
     return { policy: this.#mark, key: joinKey('@retry/', parts), cost: 1, limit: this.#mark.limit }
   }
+}
+
+/** What an observer hears of the marks: failures of their store, which no other limiter notices. */
+function toldOfFailures(observer: Observers<never>): readonly Observers<never>[] {
+  const { onStoreError } = observer
+  return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []
 }
 
 type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>

@@ -37,7 +37,9 @@ export function traces(options: TracesOptions): Traces {
     onStoreCall({ requests, checks, startedAt, durationMs, failed }) {
       const tracer = trace.getTracer('@sluice/metrics')
       const attributes = { 'sluice.requests': requests, 'sluice.checks': checks }
-      const span = tracer.startSpan('sluice.store.call', { startTime: startedAt, attributes })
+      // A call carries checks of many requests: the span that happens to be active is not its parent.
+      const options = { startTime: startedAt, attributes, root: true }
+      const span = tracer.startSpan('sluice.store.call', options)
       // 2: an error, as OpenTelemetry numbers it. Its constants would be an import at run time.
       if (failed) span.setStatus({ code: 2 })
       span.end(startedAt + durationMs)

@@ -1,0 +1,73 @@
+import { createFetch } from '@sluice/client'
+import { collectMetrics } from '@sluice/metrics'
+import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
+import { describe, expect, it, vi } from 'vitest'
+import { fakeTime, scraped, seriesValue } from './scrape.ts'
+
+fakeTime()
+
+describe('metrics of queues and outbounds', () => {
+  it('tell depth, dead letters, waits, runs and retries', async () => {
+    const metrics = collectMetrics()
+    const broker = memoryBroker()
+    const queue = createQueue({ broker, observers: [metrics] })
+    await queue.enqueue({ identity: 'a', payload: 1 })
+    vi.advanceTimersByTime(2_000)
+    const name = broker.name
+    const read = (series: string) => seriesValue(metrics, `${series}{queue="${name}"}`)
+    expect(await read('sluice_queue_depth')).toBe(1)
+    expect(await read('sluice_queue_oldest_seconds')).toBe(2)
+    const handler = vi.fn(async () => Promise.reject(new Error('no')))
+    const worker = createWorker({ broker, handler, attempts: 2, observers: [metrics] })
+    await vi.advanceTimersByTimeAsync(20_000)
+    await worker.close()
+    const jobs = (event: string) =>
+      seriesValue(metrics, `sluice_jobs_total{queue="${name}",event="${event}"}`)
+    expect([await jobs('enqueued'), await jobs('retried'), await jobs('dead')]).toEqual([1, 1, 1])
+    expect(await read('sluice_queue_dead_letters')).toBe(1)
+    expect(await read('sluice_job_run_seconds_count')).toBe(2)
+    expect(await read('sluice_job_wait_seconds_count')).toBe(2)
+  })
+
+  it('show what alerts wait for at 0 before it happens, so that its first event is an increase', async () => {
+    const metrics = collectMetrics()
+    metrics.onQueue({ queue: 'mail', depth: async () => ({ depth: 0, dead: 0, oldestMs: 0 }) })
+    expect(await seriesValue(metrics, 'sluice_jobs_total{queue="mail",event="dead"}')).toBe(0)
+    for (const metric of ['route', 'sluice_jobs_total', 'sluice_checks_total']) {
+      const series = `sluice_series_overflow_total{metric="${metric}"}`
+      expect(await seriesValue(metrics, series)).toBe(0)
+    }
+  })
+
+  it('tell how long calls of the client waited, and not how long they may have', async () => {
+    const metrics = collectMetrics()
+    const headers = { 'Retry-After': '60' }
+    const refusing = async () => new Response(undefined, { status: 429, headers })
+    const fetch = createFetch({ fetch: refusing, observers: [metrics] })
+    const controller = new AbortController()
+    const { signal } = controller
+    const call = fetch('https://api.example.com', { signal }).catch(() => undefined)
+    await vi.advanceTimersByTimeAsync(5_000)
+    const waited = (part: string) =>
+      seriesValue(metrics, `sluice_client_wait_seconds_${part}{reason="told"}`)
+    expect(await waited('count')).toBeUndefined()
+    controller.abort()
+    await call
+    expect([await waited('count'), await waited('sum')]).toEqual([1, 5])
+  })
+
+  it('leave a queue out that does not say how full it is', async () => {
+    const metrics = collectMetrics()
+    metrics.onQueue({ queue: 'away', depth: () => Promise.reject(new Error('gone')) })
+    metrics.onQueue({
+      queue: 'broken',
+      depth: () => {
+        throw new Error('gone')
+      },
+    })
+    metrics.onQueue({ queue: 'hangs', depth: () => new Promise(() => undefined) })
+    const page = scraped(metrics)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await page).not.toContain('sluice_queue_depth{')
+  })
+})
