@@ -132,7 +132,8 @@ describe('observers of a guard', () => {
 
 describe('observers of a guard with an admission', () => {
   type Admission = NonNullable<GuardFields<object>['admission']>
-  const answer = { status: 202, fields: [], body: undefined } as const
+  const body = { text: '', contentType: 'text/plain' }
+  const answer = { status: 202, fields: [], body } as const
 
   function admitting(admission: Partial<Admission>, limit = 1) {
     const { decisions, observers } = listening()

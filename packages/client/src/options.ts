@@ -227,17 +227,22 @@ export interface GiveUpEvent {
 
 const thrown = processWide('@sluice/client/thrown/1', () => new Set<string>())
 
-/** Calls an observer. An error that it throws becomes a warning, once, and changes no call. */
-export function tell(observe: () => unknown): void {
+/** Tells all observers. An error that one throws becomes a warning, once, and changes no call. */
+export function tell(
+  observers: readonly ClientObserver[],
+  observe: (observer: ClientObserver) => unknown,
+): void {
   const report = (error: unknown): void => {
     if (thrown.has('observer')) return
     thrown.add('observer')
     console.warn('sluice: an observer threw:', error)
   }
-  try {
-    // To TypeScript, an async function is one that returns nothing.
-    void Promise.resolve(observe()).catch(report)
-  } catch (error) {
-    report(error)
+  for (const observer of observers) {
+    try {
+      // To TypeScript, an async function is one that returns nothing.
+      void Promise.resolve(observe(observer)).catch(report)
+    } catch (error) {
+      report(error)
+    }
   }
 }

@@ -2,13 +2,7 @@ import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } f
 import { backoffMs, jitterMs } from './backoff.ts'
 import { type Call, type Fetch, routeOf } from './call.ts'
 import { clockMs, never, pause, type Waiting } from './clock.ts'
-import {
-  type ClientObserver,
-  type GiveUpEvent,
-  type Settings,
-  tell,
-  type WaitEvent,
-} from './options.ts'
+import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
 import { dropBody } from './response.ts'
 import type { Gate } from './throttle/gate.ts'
 import type { Waiter } from './throttle/queue.ts'
@@ -265,7 +259,7 @@ export class Session {
   async #wait({ at, isOpenEnded, isOver, ...event }: Wait): Promise<'over' | 'woken'> {
     const nowMs = clockMs()
     const told = { ...this.#soFar(), ...event }
-    this.#tell((observer) => observer.onWait?.(told))
+    tell(this.#settings.observers, (observer) => observer.onWait?.(told))
     try {
       // An observer may have taken time, or made calls of its own.
       if (isOver?.()) return 'woken'
@@ -274,7 +268,7 @@ export class Session {
     } finally {
       const waitedMs = clockMs() - nowMs
       this.#waitLeftMs = Math.max(0, this.#waitLeftMs - waitedMs)
-      this.#tell((observer) => observer.onWaited?.({ ...told, waitedMs }))
+      tell(this.#settings.observers, (observer) => observer.onWaited?.({ ...told, waitedMs }))
     }
   }
 
@@ -286,11 +280,7 @@ export class Session {
 
   #giveUp(reason: GiveUpEvent['reason'], waitMs?: number): void {
     const told = { ...this.#soFar(), reason, waitMs }
-    this.#tell((observer) => observer.onGiveUp?.(told))
-  }
-
-  #tell(observe: (observer: ClientObserver) => unknown): void {
-    for (const observer of this.#settings.observers) tell(() => observe(observer))
+    tell(this.#settings.observers, (observer) => observer.onGiveUp?.(told))
   }
 
   #soFar() {

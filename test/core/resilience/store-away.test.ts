@@ -110,7 +110,7 @@ describe('a deadline', () => {
     const decision = limiter.consume('k')
     await pass(100)
     await decision
-    expect(store.calls.at(-1)?.cancellation?.answered).toBe(true)
+    expect(store.calls.at(-1)?.cancellation?.isUnwanted).toBe(true)
   })
 
   it('rejects a reset, and lets a refund go', async () => {
