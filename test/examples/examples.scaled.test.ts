@@ -1,22 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
-import { type RunningExample, startExample } from './start-example.ts'
-
-const running: RunningExample[] = []
-
-function start(name: string, env: NodeJS.ProcessEnv): RunningExample {
-  const example = startExample(name, env)
-  running.push(example)
-  return example
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((example) => example.stop()))
-})
+import { startInTest as start } from './start-example.ts'
 
 async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
   const found: number[] = []

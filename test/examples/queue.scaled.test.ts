@@ -1,21 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { type RunningExample, startExample } from './start-example.ts'
-
-const running: RunningExample[] = []
-
-function start(name: string, env: NodeJS.ProcessEnv): RunningExample {
-  const example = startExample(name, env)
-  running.push(example)
-  return example
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((example) => example.stop()))
-})
+import { startInTest as start } from './start-example.ts'
 
 /** Orders a report, and polls for its result. */
 async function order(url: string): Promise<unknown> {
@@ -70,7 +58,7 @@ describe('examples/queue', { timeout: 60_000 }, () => {
       const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
       expectServed(await client.printed(/6 of 6 reports/))
       expect(await client.ended()).toEqual({ code: 0, errors: '' })
-      await Promise.all(running.splice(0).map((example) => example.stop()))
+      await Promise.all([worker, api, client].map((example) => example.stop()))
     },
   )
 })

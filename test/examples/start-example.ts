@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { onTestFinished } from 'vitest'
 import { readManifest, root } from '../support/workspace.ts'
 
 export interface RunningExample {
@@ -15,6 +16,13 @@ export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExamp
   const folder = `examples/${name}`
   const [, ...args] = readManifest(folder).scripts?.start?.split(' ') ?? []
   return startNode(args, folder, env)
+}
+
+/** Starts an example that stops when the test is over. */
+export function startInTest(name: string, env: NodeJS.ProcessEnv): RunningExample {
+  const example = startExample(name, env)
+  onTestFinished(() => example.stop())
+  return example
 }
 
 /** Starts a program from the sources. */

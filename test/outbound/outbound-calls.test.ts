@@ -5,22 +5,17 @@ import {
   type OutboundEvent,
   type OutboundOptions,
 } from '@sluice/outbound'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { fakeTime } from './faked-time.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('a call of an outbound', () => {
   let events: OutboundEvent[]
 
+  fakeTime()
   beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-    })
     events = []
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.unstubAllGlobals()
   })
 
   function make(options: Partial<OutboundOptions> = {}): Outbound {

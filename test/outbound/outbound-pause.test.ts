@@ -5,23 +5,17 @@ import {
   type OutboundEvent,
   type OutboundOptions,
 } from '@sluice/outbound'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { fakeTime } from './faked-time.ts'
 import { type FlakyStore, flakyStore } from './flaky-store.ts'
 
 let answers: Response[]
 
+fakeTime()
 beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-  })
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   answers = []
   vi.stubGlobal('fetch', async () => answers.shift() ?? new Response(''))
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
-  vi.restoreAllMocks()
 })
 
 function make(options: Partial<OutboundOptions> = {}): Outbound {

@@ -1,22 +1,15 @@
 import { memoryStore } from '@sluice/core'
 import { createOutbound, type Outbound, type OutboundOptions } from '@sluice/outbound'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../queue/rolling.ts'
 import { scaled } from '../support/scale.ts'
+import { fakeTime, wait } from './faked-time.ts'
 import { flakyStore, seenFrom } from './flaky-store.ts'
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
+fakeTime()
 beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-  })
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-})
-afterEach(() => {
-  vi.useRealTimers()
-  vi.restoreAllMocks()
 })
 
 function make(options: Partial<OutboundOptions> = {}): Outbound {

@@ -6,24 +6,17 @@ import {
   type OutboundOptions,
 } from '@sluice/outbound'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { mostWithin } from '../queue/rolling.ts'
 import { scaled } from '../support/scale.ts'
-
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+import { fakeTime, wait } from './faked-time.ts'
 
 describe('an outbound', () => {
   let events: OutboundEvent[]
 
+  fakeTime()
   beforeEach(() => {
-    vi.useFakeTimers({
-      toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
-    })
     events = []
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.unstubAllGlobals()
   })
 
   function make(options: Partial<OutboundOptions> = {}): Outbound {

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { IncomingHttpHeaders, Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Decision, MaybePromise } from '@sluice/core'
 import type { GuardFields, Handler, RequestDecision } from '@sluice/http'
 
@@ -64,6 +66,20 @@ export interface RunningApp {
   readonly port: number
   readonly server: Server
   close(): Promise<void>
+}
+
+/** An application on a server that has been told to listen. */
+export async function runningOn(server: Server): Promise<RunningApp> {
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    server,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
 }
 
 /** How the behaviours are tried on a framework. */

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { mount, type RateLimit, type RateLimitHandler, rateLimit } from '@sluice/express'
 import type express from 'express'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -9,6 +7,7 @@ import {
   type Limits,
   type Route,
   type RunningApp,
+  runningOn,
   statusOf,
 } from './driver.ts'
 
@@ -36,17 +35,7 @@ async function start(
     setup.onError?.(error)
     res.status(500).send(error.message)
   })
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    server,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return runningOn(app.listen(0, '127.0.0.1'))
 }
 
 function addRoute(app: express.Express, route: Route): void {

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import Router from '@koa/router'
 import { mount, type RateLimit, type RateLimitHandler, rateLimit } from '@sluice/koa'
@@ -11,6 +9,7 @@ import {
   type Limits,
   type Route,
   type RunningApp,
+  runningOn,
   statusOf,
 } from './driver.ts'
 
@@ -42,17 +41,7 @@ async function start(app: Koa, setup: AppSetup): Promise<RunningApp> {
   const router = new Router({ strict: false })
   for (const route of routes) addRoute(router, route)
   app.use(router.routes())
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    server,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return runningOn(app.listen(0, '127.0.0.1'))
 }
 
 /** Sends the head past Koa, whose status is 404 until somebody sets it. */
