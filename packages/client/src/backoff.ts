@@ -29,7 +29,7 @@ function doubled(times: number): number {
 const maxIntervalMs = 30_000
 
 /** First wait (ms) where the server tells 0, or an instant in the past. */
-const leastMs = 200
+const minWaitMs = 200
 
 const growth = 1.5
 
@@ -39,13 +39,13 @@ const maxPollJitterMs = 100
 /** Returns the wait (ms) before each poll: the server's, or else one that grows. */
 export function pollWaits(intervalMs: number): (toldMs: number | undefined) => number {
   let untoldMs = Math.max(1, intervalMs)
-  let floorMs = leastMs
+  let floorMs = minWaitMs
   return (toldMs) => {
     const [nowUntoldMs, nowFloorMs] = [untoldMs, floorMs]
     untoldMs = grown(untoldMs)
     if (toldMs === undefined) return nowUntoldMs
-    floorMs = toldMs < leastMs ? grown(floorMs) : leastMs
-    return toldMs < leastMs ? nowFloorMs : toldMs
+    floorMs = toldMs < minWaitMs ? grown(floorMs) : minWaitMs
+    return toldMs < minWaitMs ? nowFloorMs : toldMs
   }
 }
 

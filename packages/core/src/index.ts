@@ -97,7 +97,7 @@ export { processWide } from './runtime/process-wide.ts'
 export type { Ask, Cancellation, Outcome, Store, StoreCall, StoreOp } from './store.ts'
 export {
   endsWithin,
-  longestTimerMs,
+  maxTimerMs,
   sleep,
   timerMs,
   waitBoundMs,

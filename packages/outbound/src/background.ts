@@ -1,4 +1,4 @@
-import { errorText, longestTimerMs, warnOnce } from '@sluice/core'
+import { errorText, maxTimerMs, warnOnce } from '@sluice/core'
 
 /**
  * Waits without keeping the process alive, for work in the background. Uses the global timer, which
@@ -12,7 +12,7 @@ export function backgroundSleep(delayMs: number): Promise<void> {
 
 /** Repeats work by a timer that does not keep the process alive. */
 export function repeat(work: () => void, everyMs: number): NodeJS.Timeout {
-  return setInterval(work, Math.min(Math.max(1, Math.floor(everyMs)), longestTimerMs)).unref()
+  return setInterval(work, Math.min(Math.max(1, Math.floor(everyMs)), maxTimerMs)).unref()
 }
 
 /** Runs work that nobody waits for. An error becomes a warning, and ends no process. */

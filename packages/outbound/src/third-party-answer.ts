@@ -32,7 +32,7 @@ function fieldOf(headers: object, name: string): string | null {
 const unsaidMs = 1_000
 
 /** Longest pause (ms): a third party that asks for more is probably wrong. */
-const longestMs = 86_400_000
+const maxPauseMs = 86_400_000
 
 /**
  * Returns the pause (ms) that an answer asks for: the wait of a refusal, or the reset of a quota
@@ -47,7 +47,7 @@ export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
     (status === 503 && retryAfterMs !== undefined) ||
     (status === 403 && (retryAfterMs !== undefined || spent.length > 0))
   const saidMs = isRefusal ? (retryAfterMs ?? (untilResetMs || unsaidMs)) : untilResetMs
-  return Math.min(saidMs, longestMs)
+  return Math.min(saidMs, maxPauseMs)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid, wholeNumber } from '../options/options.ts'
+import { maxTimerMs } from '../waiting/timers.ts'
 import type { Algorithm, CountingCheck, OptionPath } from './algorithm.ts'
 import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
 import { checkUnits } from './max-units.ts'
@@ -23,9 +24,6 @@ export interface LeakyBucketSettings {
   /** `leaky-bucket`: the longest wait. */
   readonly maxDelayMs: number
 }
-
-/** The longest that a timer of JavaScript can run. */
-const longestDelayMs = 2 ** 31 - 1
 
 /**
  * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and
@@ -70,9 +68,9 @@ function queueLevel({ policy, limit }: CountingCheck<LeakyBucketSettings>): numb
 }
 
 function maxDelayOf({ maxDelay: value, queue }: LeakyBucketOptions, at: OptionPath): number {
-  if (value === undefined) return queue === undefined ? 30_000 : longestDelayMs
+  if (value === undefined) return queue === undefined ? 30_000 : maxTimerMs
   const option = at('maxDelay')
   const maxDelayMs = durationMs(value, option)
-  if (maxDelayMs <= longestDelayMs) return maxDelayMs
-  throw invalid({ option }, value, `at most ${longestDelayMs} ms (24 days), the longest timer`)
+  if (maxDelayMs <= maxTimerMs) return maxDelayMs
+  throw invalid({ option }, value, `at most ${maxTimerMs} ms (24 days), the longest timer`)
 }

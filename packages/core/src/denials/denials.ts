@@ -141,7 +141,7 @@ export class Denials {
       if (!this.#covers(denial, check, nowMs)) continue
       if (checks.some(mustBeCounted)) return undefined
       return this.#countStrikes(denial, checks, nowMs)
-        ? this.#retell(denial, checks, nowMs)
+        ? this.#currentOutcomes(denial, checks, nowMs)
         : undefined
     }
     return undefined
@@ -192,7 +192,7 @@ export class Denials {
    * Returns the outcomes of the denied request as of now. Fields that only the store knows are
    * `undefined`.
    */
-  #retell(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
+  #currentOutcomes(denial: Denial, checks: readonly Check[], nowMs: number): readonly Outcome[] {
     const elapsedMs = Math.max(0, nowMs - denial.answeredAt)
     return checks.map((check) => {
       const index = indexOf(denial, check)

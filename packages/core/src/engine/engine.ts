@@ -116,7 +116,7 @@ function refund(states: States, check: Check, now: number): Outcome {
   const algorithm = algorithmOf(check.policy)
   const { receipt } = check
   let isGivenBack = false
-  if (state && receipt && receipt.incarnation === states.generationOf(state)) {
+  if (state && receipt && receipt.incarnation === states.incarnationOf(state)) {
     isGivenBack = algorithm.giveBack(state, check, { now, at: receipt.at })
     // A key without units is forgotten, so that no receipt reaches its next state.
     if (algorithm.endsAt(state, check) <= now) states.delete(check)
@@ -137,7 +137,7 @@ function renew(states: States, check: Check, now: number): Outcome {
   const isHeld =
     state !== undefined &&
     receipt !== undefined &&
-    receipt.incarnation === states.generationOf(state) &&
+    receipt.incarnation === states.incarnationOf(state) &&
     algorithmOf(policy).renew?.(state, check, { now, at: receipt.at }) === true
   const retryAfterMs = isHeld ? 0 : policy.retryMs
   return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs })
@@ -184,7 +184,7 @@ function take(states: States, found: Found): Taken {
   const { check, now } = found
   const algorithm = algorithmOf(check.policy)
   const state = living(found, states)
-  const incarnation = states.generationOf(state)
+  const incarnation = states.incarnationOf(state)
   if (!algorithm.overflows?.(state, check, now)) {
     return { state, at: algorithm.take(state, check, now), incarnation }
   }

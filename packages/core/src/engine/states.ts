@@ -19,7 +19,7 @@ export interface States {
    * Returns the incarnation of the key that a state belongs to. Receipts carry it, so that a refund
    * after a reset finds nothing.
    */
-  generationOf(state: Counted): unknown
+  incarnationOf(state: Counted): unknown
   /**
    * Changes with every key that begins or is dropped. A state that was found before may be another
    * now.

@@ -35,7 +35,7 @@ export class WorkingSet implements States {
   changes = 0
   readonly #stored: ReadonlyMap<string, string>
   readonly #entries = new Map<string, Entry>()
-  readonly #generations = new WeakMap<Counted, number>()
+  readonly #incarnations = new WeakMap<Counted, number>()
 
   /** @param stored the texts of the keys that exist, by `stateKey` */
   constructor(stored: ReadonlyMap<string, string>) {
@@ -48,7 +48,7 @@ export class WorkingSet implements States {
 
   begin(check: Check): Counted {
     const state = algorithmOf(check.policy).create()
-    this.#generations.set(state, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER))
+    this.#incarnations.set(state, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER))
     this.#entry(check).state = state
     this.changes += 1
     return state
@@ -61,8 +61,8 @@ export class WorkingSet implements States {
     return isFound
   }
 
-  generationOf(state: Counted): number | undefined {
-    return this.#generations.get(state)
+  incarnationOf(state: Counted): number | undefined {
+    return this.#incarnations.get(state)
   }
 
   /** The states that differ from what is stored. */
@@ -74,7 +74,7 @@ export class WorkingSet implements States {
       const ends = state ? endsAt(state, { ...check, limit: state.limit }) : 0
       const lives = state !== undefined && ends > now
       const text = lives
-        ? [version, this.#generations.get(state), ...codec.save(state)].join(' ')
+        ? [version, this.#incarnations.get(state), ...codec.save(state)].join(' ')
         : undefined
       if (text !== stored) changed.push({ key, text, endsAt: ends })
     }
@@ -94,10 +94,10 @@ export class WorkingSet implements States {
 
   #read(policy: Policy, text: string): Counted | undefined {
     const numbers = text.split(' ').map(Number)
-    const [format, generation, ...saved] = numbers
+    const [format, incarnation, ...saved] = numbers
     const isSound = format === version && numbers.every(Number.isSafeInteger)
     const state = isSound ? algorithmOf(policy).codec.load(saved) : undefined
-    if (state && generation !== undefined) this.#generations.set(state, generation)
+    if (state && incarnation !== undefined) this.#incarnations.set(state, incarnation)
     else warnOnce(`a stored state of '${policy.name}' cannot be read, and counts as empty`)
     return state
   }

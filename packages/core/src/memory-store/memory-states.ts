@@ -24,7 +24,7 @@ interface Entry {
   readonly state: Counted
 }
 
-const longestKey = 256
+const maxKeyLength = 256
 const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
@@ -98,7 +98,7 @@ export class MemoryStates implements States {
   }
 
   /** Returns the state itself, so that an incarnation costs no bytes. */
-  generationOf(state: Counted): Counted {
+  incarnationOf(state: Counted): Counted {
     return state
   }
 
@@ -211,6 +211,6 @@ function overflowKey({ policy, key }: Check): string {
  * more room and meets no short one.
  */
 function boundedKey(key: string): string {
-  if (key.length <= longestKey) return key
-  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(longestKey + 1, '#')
+  if (key.length <= maxKeyLength) return key
+  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(maxKeyLength + 1, '#')
 }

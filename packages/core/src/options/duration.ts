@@ -28,7 +28,7 @@ export function durationMs(value: unknown, option: string): number {
 }
 
 /** Ten years: packed logs hold times within 17 years of now. */
-const longestWindowMs = 3_650 * 86_400_000
+const maxWindowMs = 3_650 * 86_400_000
 
 /**
  * Returns the milliseconds of a window, ten years at most. Warns of a bare number below 1,000,
@@ -36,7 +36,7 @@ const longestWindowMs = 3_650 * 86_400_000
  */
 export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
-  if (windowMs > longestWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
+  if (windowMs > maxWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
   if (typeof value === 'number' && value < 1_000) {
     warnOnce(
       `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if milliseconds are meant`,

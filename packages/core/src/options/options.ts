@@ -124,7 +124,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
 }
 
 /** The most names that fit on a line or two. */
-const mostListed = 12
+const maxListed = 12
 
 /** Names the option that was probably meant, or lists the options: a guard has fifty. */
 function suggestion(field: string, known: readonly string[]): string {
@@ -132,7 +132,7 @@ function suggestion(field: string, known: readonly string[]): string {
     (name) => name !== undefined && known.includes(name),
   )
   if (near !== undefined) return ` (did you mean '${near}'?)`
-  if (known.length <= mostListed) return `; the options are ${known.join(', ')}`
+  if (known.length <= maxListed) return `; the options are ${known.join(', ')}`
   const closest = known
     .map((name) => ({ name, shared: sharedPairs(name, field) }))
     .filter(({ shared }) => shared > 1)

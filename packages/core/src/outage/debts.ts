@@ -42,8 +42,8 @@ export interface Owed extends Due {
  * The most keys with debts, as many as a memory store holds. The oldest debts are dropped first,
  * and the store never counts them.
  */
-const mostDebts = 100_000
-const mostReceipts = 100
+const maxDebts = 100_000
+const maxReceipts = 100
 
 /** Units that the store has not counted, by policy and key. */
 export class Debts {
@@ -158,7 +158,7 @@ export class Debts {
   #keep({ receipts: kept, batch }: Debt, receipts: readonly Receipt[]): void {
     for (const receipt of receipts) this.#batches.set(receipt, batch)
     kept.push(...receipts)
-    if (kept.length > mostReceipts) kept.splice(0, kept.length - mostReceipts)
+    if (kept.length > maxReceipts) kept.splice(0, kept.length - maxReceipts)
   }
 
   #end(id: string, debt: Debt): void {
@@ -183,7 +183,7 @@ export class Debts {
       batch: { isOwed: true },
     }
     this.#debts.set(id, debt)
-    if (this.#debts.size > mostDebts) {
+    if (this.#debts.size > maxDebts) {
       for (const [oldest, forgotten] of this.#debts) {
         this.#end(oldest, forgotten)
         break

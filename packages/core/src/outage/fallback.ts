@@ -20,7 +20,7 @@ export interface LocalAsk {
 }
 
 /** The receipt of the store for units that this process took. */
-interface Twin {
+interface StoreReceipt {
   readonly receipt: Receipt
   /**
    * True when the receipt is for these units alone; false when it is for a payment with others in
@@ -41,7 +41,7 @@ export class Fallback {
   readonly #memory: MemoryStore
   /** Units that were refunded by receipt, as far as they still counted. */
   readonly #givenBack = new WeakMap<Receipt, number>()
-  readonly #twins = new WeakMap<Receipt, Twin>()
+  readonly #storeReceipts = new WeakMap<Receipt, StoreReceipt>()
   /** The keys whose blocks the store has told of. */
   readonly #blocked = new Set<string>()
 
@@ -84,10 +84,10 @@ export class Fallback {
       // Only the units that still counted are refunded.
       const units = Math.min(check.cost, Math.max(0, (before[index] ?? 0) - unitsNow(check)))
       this.#countGivenBack(receipt, units)
-      const twin = this.#twins.get(receipt)
-      if (!twin) this.debts.cancel(receipt, units)
-      else if (twin.isItsOwn) atStore.push(this.#giveBack(twin.receipt, check.cost))
-      else if (units > 0) atStore.push(this.#giveBack(twin.receipt, units))
+      const stored = this.#storeReceipts.get(receipt)
+      if (!stored) this.debts.cancel(receipt, units)
+      else if (stored.isItsOwn) atStore.push(this.#giveBack(stored.receipt, check.cost))
+      else if (units > 0) atStore.push(this.#giveBack(stored.receipt, units))
     }
     return { outcomes, atStore }
   }
@@ -116,7 +116,7 @@ export class Fallback {
       if (!allowed) {
         this.overwrite('block', [{ ...check, cost: retryAfterMs }])
         this.#blocked.add(id)
-        if (this.#blocked.size > mostBlocked) this.#blocked.delete(firstOf(this.#blocked))
+        if (this.#blocked.size > maxBlocked) this.#blocked.delete(firstOf(this.#blocked))
         // An unknown outcome, or one of a charge, shows nothing about a block.
       } else if (remaining > 0 && this.#blocked.delete(id)) this.overwrite('reset', [check])
     }
@@ -124,7 +124,7 @@ export class Fallback {
 
   /** Notes that the store has taken the units of one request that this process took too. */
   pair(local: Receipt | undefined, atStore: Receipt): void {
-    if (local) this.#twins.set(local, { receipt: atStore, isItsOwn: true })
+    if (local) this.#storeReceipts.set(local, { receipt: atStore, isItsOwn: true })
   }
 
   /**
@@ -134,9 +134,9 @@ export class Fallback {
   pairAll(locals: readonly Paid[], atStore: Receipt | undefined): readonly Check[] {
     if (!atStore) return []
     // A late answer may have brought a receipt of its own.
-    const others = locals.filter(({ receipt }) => !this.#twins.has(receipt))
+    const others = locals.filter(({ receipt }) => !this.#storeReceipts.has(receipt))
     for (const { receipt } of others) {
-      this.#twins.set(receipt, { receipt: atStore, isItsOwn: false })
+      this.#storeReceipts.set(receipt, { receipt: atStore, isItsOwn: false })
     }
     const units = this.unitsGivenBackSince(others)
     return units > 0 ? [this.#giveBack(atStore, units)] : []
@@ -185,7 +185,7 @@ export class Fallback {
 /**
  * The most blocks that are remembered. The oldest are dropped first, and then end by themselves.
  */
-const mostBlocked = 100_000
+const maxBlocked = 100_000
 
 /** Returns the units that count for the key of a receipt. */
 function unitsNow({ receipt }: Check): number {

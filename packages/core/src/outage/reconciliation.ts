@@ -166,7 +166,7 @@ interface DeferredOp {
  * The most operations that wait. Beyond that the oldest are dropped: units that are not given back
  * expire, and so do leases.
  */
-const mostDeferred = 10_000
+const maxDeferred = 10_000
 
 /** Refunds and releases that wait until the store is back. */
 class DeferredOps {
@@ -174,7 +174,7 @@ class DeferredOps {
 
   add(op: StoreOp, checks: readonly Check[]): void {
     this.#deferred.push({ op, checks })
-    if (this.#deferred.length > mostDeferred) this.#deferred.shift()
+    if (this.#deferred.length > maxDeferred) this.#deferred.shift()
   }
 
   get size(): number {

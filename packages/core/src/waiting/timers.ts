@@ -13,14 +13,14 @@ export interface StopSignal {
 }
 
 /** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
-export const longestTimerMs: number = 2 ** 31 - 1
+export const maxTimerMs: number = 2 ** 31 - 1
 
 /**
  * Starts the global timer, which tests can fake, unlike that of `node:timers/promises`. Returns
  * what stops it.
  */
 export function startTimer(callback: () => void, delayMs: number): () => void {
-  const timer = setTimeout(callback, Math.min(delayMs, longestTimerMs))
+  const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
   return () => clearTimeout(timer)
 }
 
@@ -30,7 +30,7 @@ export function startTimer(callback: () => void, delayMs: number): () => void {
  */
 export function timerMs(value: unknown, option: string): number {
   const valueMs = durationMs(value, option)
-  if (valueMs <= longestTimerMs) return valueMs
+  if (valueMs <= maxTimerMs) return valueMs
   throw invalid({ option }, value, "at most '24d'")
 }
 
@@ -39,7 +39,7 @@ export function timerMs(value: unknown, option: string): number {
  * @throws SluiceError when it is no duration
  */
 export function waitBoundMs(value: unknown, option: string): number {
-  return Math.min(durationMs(value, option), longestTimerMs)
+  return Math.min(durationMs(value, option), maxTimerMs)
 }
 
 /**

@@ -44,7 +44,7 @@ interface PolicyItem extends Pick<PolicyState, 'windowMs' | 'unit' | 'vendor'> {
   readonly policy: string
 }
 
-const mostItems = 1_000
+const maxItems = 1_000
 
 /**
  * The last item of each policy name. The map is cleared when it is full, in case a caller invents
@@ -64,7 +64,7 @@ function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
   const policy = `${name};q=${limit}${unit}${w}${pk}${vendorParameter(state)}`
   const { windowMs, vendor } = state
   const item = { windowMs, unit: state.unit, vendor, limit, name, pk, policy }
-  if (lastItems.size >= mostItems) lastItems.clear()
+  if (lastItems.size >= maxItems) lastItems.clear()
   lastItems.set(state.name, item)
   return item
 }

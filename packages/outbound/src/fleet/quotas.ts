@@ -27,7 +27,7 @@ export interface NoLease {
  * of them within the window.
  */
 const renewalsPerWindow = 4
-const longestRenewalMs = 3_000
+const maxRenewalMs = 3_000
 
 /** Time (ms) since the ask after which a delayed process may soon lose its units. */
 const lateMs = graceMs / 3
@@ -49,8 +49,8 @@ export class FleetQuotas {
   /** `undefined` if the store is in this process: it cannot lose data that this process keeps. */
   readonly #lossWatch: DataLossWatch | undefined
   readonly #recent: RecentCalls
-  readonly #shortestMs: number
-  readonly #longestMs: number
+  readonly #minWindowMs: number
+  readonly #maxWindowMs: number
   readonly #isWatched: boolean
   readonly #underWay = new Set<CallLease>()
   readonly #reports = new Set<Promise<void>>()
@@ -70,15 +70,15 @@ export class FleetQuotas {
     const { name, quotas, store, recoveryMs } = setup
     this.#pause = pause
     this.#recent = new RecentCalls(quotas)
-    this.#shortestMs = Math.min(...quotas.map(({ windowMs }) => windowMs))
-    this.#longestMs = Math.max(...quotas.map(({ windowMs }) => windowMs))
+    this.#minWindowMs = Math.min(...quotas.map(({ windowMs }) => windowMs))
+    this.#maxWindowMs = Math.max(...quotas.map(({ windowMs }) => windowMs))
     this.#recovery = new RecoveryWait(quotas, recoveryMs, onRecovery)
     this.#lossWatch = isMemoryStore(store)
       ? undefined
       : new DataLossWatch(setup, this.#recovery, () => this.#reportAgain())
     // If the recovery is as long as the longest window, calls that are over have expired at its
     // end.
-    this.#isWatched = this.#lossWatch !== undefined && this.#longestMs > recoveryMs
+    this.#isWatched = this.#lossWatch !== undefined && this.#maxWindowMs > recoveryMs
     this.#limiter = fleetLimiter(
       quotas.flatMap((quota) => quotaPolicies(name, quota)),
       store,
@@ -153,14 +153,14 @@ export class FleetQuotas {
    * Delay (ms) before the next ask. It is short, since no process alone knows when units are free.
    */
   get #retryMs(): number {
-    const evenMs = this.#shortestMs / 50
+    const evenMs = this.#minWindowMs / 50
     return Math.min(Math.max(evenMs, 5), 250) * (0.75 + Math.random() / 2)
   }
 
   #hold(cost: number, decision: Decision): CallLease {
     const lease: CallLease = { cost, decision, isRenewing: false }
     this.#underWay.add(lease)
-    const everyMs = Math.min(this.#shortestMs / renewalsPerWindow, longestRenewalMs)
+    const everyMs = Math.min(this.#minWindowMs / renewalsPerWindow, maxRenewalMs)
     this.#timer ??= repeat(() => this.#renewAll(), everyMs)
     return lease
   }
@@ -212,7 +212,7 @@ export class FleetQuotas {
    * way.
    */
   async #report(lease: CallLease): Promise<void> {
-    const endsAt = performance.now() + this.#longestMs + graceMs
+    const endsAt = performance.now() + this.#maxWindowMs + graceMs
     for (let tries = 0; performance.now() < endsAt; tries += 1) {
       if (await this.#charge(({ quota }) => quota.overCheck(lease.cost))) break
       await backgroundSleep(Math.min(50 * 2 ** tries, 1_000))

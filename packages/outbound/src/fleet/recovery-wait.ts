@@ -6,7 +6,7 @@ import { graceMs, type Quota } from './quota-units.ts'
  * within four times the outage. All traffic is back 2.5 s later.
  */
 const noticeMs = 15_000
-const shortestNoticeMs = 3_000
+const minNoticeMs = 3_000
 const noticePerAway = 4
 
 /**
@@ -19,7 +19,7 @@ const noticePerAway = 4
  */
 export class RecoveryWait {
   readonly #windowsMs: readonly number[]
-  readonly #mostMs: number
+  readonly #maxMs: number
   readonly #onBegin: (forMs: number) => void
   readonly #bornAt = performance.now()
   #heardAt: number | undefined
@@ -28,10 +28,10 @@ export class RecoveryWait {
   #isAway = false
   #endsAt = 0
 
-  /** @param mostMs longest wait, from the return of the store */
-  constructor(quotas: readonly Quota[], mostMs: number, onBegin: (forMs: number) => void) {
+  /** @param maxMs longest wait, from the return of the store */
+  constructor(quotas: readonly Quota[], maxMs: number, onBegin: (forMs: number) => void) {
     this.#windowsMs = quotas.map(({ windowMs }) => windowMs)
-    this.#mostMs = mostMs
+    this.#maxMs = maxMs
     this.#onBegin = onBegin
   }
 
@@ -60,7 +60,7 @@ export class RecoveryWait {
    */
   dataLost(): void {
     this.#noteSilence(performance.now())
-    const noticedMs = shortestNoticeMs + noticePerAway * this.#silence.lengthMs
+    const noticedMs = minNoticeMs + noticePerAway * this.#silence.lengthMs
     this.#wait(Math.max(...this.#windowsMs, Math.min(noticeMs, noticedMs)))
   }
 
@@ -83,7 +83,7 @@ export class RecoveryWait {
 
   #wait(neededMs: number): void {
     const now = performance.now()
-    const forMs = Math.min(neededMs, this.#mostMs)
+    const forMs = Math.min(neededMs, this.#maxMs)
     if (forMs > 0 && this.#endsAt <= now) this.#onBegin(Math.ceil(forMs))
     this.#endsAt = Math.max(this.#endsAt, now + forMs)
   }

@@ -1,4 +1,4 @@
-import { longestTimerMs } from '@sluice/core'
+import { maxTimerMs } from '@sluice/core'
 import type { BrokerWorker } from '../../broker.ts'
 import type { Entry } from './job-table.ts'
 
@@ -68,7 +68,7 @@ export class MemoryWorker implements BrokerWorker {
   #sleepUntilDue(): void {
     const nextAt = this.#work.nextAt()
     if (nextAt === undefined || this.#runs.size >= this.#work.concurrency) return
-    const delayMs = Math.min(Math.max(1, nextAt - Date.now()), longestTimerMs)
+    const delayMs = Math.min(Math.max(1, nextAt - Date.now()), maxTimerMs)
     this.#timer = setTimeout(() => this.wake(), delayMs).unref()
   }
 }
