@@ -97,3 +97,8 @@ function isRepeatable(body: unknown, method: string): boolean {
   // stream.
   return !(body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body)
 }
+
+/** Tells whether a call has an `Idempotency-Key`. An empty one would be equal for all calls. */
+export function hasIdempotencyKey({ headers }: Call): boolean {
+  return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
+}

@@ -1,6 +1,6 @@
 import { type Answer, heldBack, isRetried, isShared, readAnswer, withDetails } from './answer.ts'
 import { backoffMs, jitterMs } from './backoff.ts'
-import { type Call, type Fetch, routeOf } from './call.ts'
+import { type Call, type Fetch, hasIdempotencyKey, routeOf } from './call.ts'
 import { clockMs, never, pause, type Waiting } from './clock.ts'
 import { type GiveUpEvent, type Settings, tell, type WaitEvent } from './options.ts'
 import { dropBody } from './response.ts'
@@ -93,7 +93,7 @@ export class Session {
       toldUntilMs = this.#toldAtGatesMs(result)
       if (toldUntilMs !== undefined) continue
       const wait = this.#ownWait(result)
-      if (!this.#mayWait(wait.waitMs)) return this.#endUnsent(wait.waitMs)
+      if (wait.waitMs > this.#patienceMs(0)) return this.#endUnsent(wait.waitMs)
       if (wait.waitMs > 0) await this.#wait(wait)
     }
   }
@@ -201,10 +201,7 @@ export class Session {
     return { ...answered, answer: await this.#closeGates(answered, sentMs) }
   }
 
-  /**
-   * Closes gates by the headers, or by the problem document. No call passes before the document is
-   * read.
-   */
+  /** Closes gates by the headers or the problem document. No call passes before it is read. */
   async #closeGates({ answer: told, response, answeredMs: nowMs }: Answered, sentMs: number) {
     const untilMs = nowMs + maxDetailsMs
     const held = told.hasDetails ? refusingGates(told, this) : []
@@ -247,10 +244,6 @@ export class Session {
     return false
   }
 
-  #mayWait(waitMs: number): boolean {
-    return waitMs <= this.#patienceMs(0)
-  }
-
   /** Longest further wait (ms) of the call, given the wait so far. */
   #patienceMs(waitedMs: number): number {
     return Math.min(this.#settings.maxWaitMs, Math.max(0, this.#waitLeftMs - waitedMs))
@@ -287,9 +280,4 @@ export class Session {
     const { method, url } = this.call
     return { method, url: url.href, tries: this.#tries, response: this.#response }
   }
-}
-
-/** An empty key would be the same for all calls, so it counts as none. */
-function hasIdempotencyKey({ headers }: Call): boolean {
-  return /[^\s"]/.test(headers.get('Idempotency-Key') ?? '')
 }
