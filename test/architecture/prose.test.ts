@@ -11,6 +11,7 @@ const opensWithClause = /^["'“(]*(What|Who|Whom|Whose|Where|Which|How|Those)(e
 
 const pages = [
   'README.md',
+  'CONTRIBUTING.md',
   ...filesUnder('docs', '.md'),
   ...packages().map(({ folder }) => `${folder}/README.md`),
 ]
