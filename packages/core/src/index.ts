@@ -1,4 +1,4 @@
-export type { Algorithm, Counted } from './algorithms/algorithm.ts'
+export type { Algorithm, KeyState } from './algorithms/algorithm.ts'
 export { maxUnits } from './algorithms/max-units.ts'
 export {
   type AlgorithmName,

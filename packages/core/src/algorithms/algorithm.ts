@@ -1,5 +1,5 @@
 /** The fields that every state has. */
-export interface Counted {
+export interface KeyState {
   /** The limit of the last charge. */
   limit: number
 }
@@ -94,7 +94,7 @@ export interface Codec<State> {
  * they are given say so. Each algorithm has a twin of the same name in `@sluice/redis`, in Lua.
  */
 export interface Algorithm<
-  State extends Counted = Counted,
+  State extends KeyState = KeyState,
   Settings extends object = object,
   Options = object,
 > extends Traits<State, Options, Settings> {

@@ -1,4 +1,4 @@
-import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
@@ -9,7 +9,7 @@ type Check = CountingCheck<object>
  * the time at which the limit of the last charge empties the bucket. Another limit alone does not
  * move it, so the bucket ends when its key expires.
  */
-export interface Bucket extends Counted {
+export interface Bucket extends KeyState {
   level: number
   at: number
   endsAt: number

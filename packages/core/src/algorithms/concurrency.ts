@@ -1,6 +1,6 @@
 import { type Duration, durationMs, windowMsOf } from '../options/duration.ts'
 import { invalid, orDefault } from '../options/options.ts'
-import type { Algorithm, Counted } from './algorithm.ts'
+import type { Algorithm, KeyState } from './algorithm.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface ConcurrencyOptions {
@@ -28,7 +28,7 @@ interface Lease {
 }
 
 /** Leases by number, the first to expire first. */
-export interface Leases extends Counted {
+export interface Leases extends KeyState {
   running: Map<number, Lease>
   /** Units of all of `running`. */
   units: number

@@ -1,4 +1,4 @@
-import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 
 /** The numbers from which the effective window of a key follows. */
 interface Usage {
@@ -36,7 +36,7 @@ export function remainingUnits(limit: number, capacity: number, used: number): n
 /**
  * Computes the effective window of a state from `used`, `capacity` and `msUntil` of its algorithm.
  */
-export function resetMs<State extends Counted, Settings extends object>(
+export function resetMs<State extends KeyState, Settings extends object>(
   { capacity, msUntil }: Pick<Algorithm<State, Settings>, 'capacity' | 'msUntil'>,
   state: State,
   { check, now, used }: { check: CountingCheck<Settings>; now: number; used: number },

@@ -1,5 +1,5 @@
 import { oneOf } from '../options/options.ts'
-import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
 
@@ -19,7 +19,7 @@ export interface FixedWindowSettings {
 type Check = CountingCheck<FixedWindowSettings>
 
 /** `startMs` is −1 when no window is open. */
-export interface FixedWindow extends Counted {
+export interface FixedWindow extends KeyState {
   startMs: number
   count: number
 }

@@ -1,4 +1,4 @@
-import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 
 /** The durations of the blocks of a penalty. */
@@ -17,7 +17,7 @@ export interface PenaltyOwnSettings {
 type Check = CountingCheck<PenaltyOwnSettings>
 
 /** Strikes of one key, and its block: one that strikes led to, or one by `limiter.block`. */
-export interface Penalised extends Counted {
+export interface Penalised extends KeyState {
   strikes: number
   /** Time of the first strike of the window. */
   sinceMs: number

@@ -1,4 +1,4 @@
-import type { Algorithm, Counted, CountingCheck } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { resetMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
@@ -10,7 +10,7 @@ type Check = CountingCheck<object>
  * Two adjacent windows: `current` starts at `startMs`, a multiple of the window; −1 when nothing
  * was taken.
  */
-export interface SlidingCounter extends Counted {
+export interface SlidingCounter extends KeyState {
   startMs: number
   current: number
   previous: number

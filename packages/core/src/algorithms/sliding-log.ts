@@ -1,6 +1,6 @@
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
-import type { Algorithm, Counted, CountingCheck, OptionPath } from './algorithm.ts'
+import type { Algorithm, CountingCheck, KeyState, OptionPath } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
@@ -26,7 +26,7 @@ type Check = CountingCheck<SlidingLogSettings>
  * number `head` are dead. `base` is the running total before the first live entry; it lies inside
  * that entry when the oldest units of the entry were dropped.
  */
-export interface SlidingLog extends Counted {
+export interface SlidingLog extends KeyState {
   /** −1 when there is no entry. */
   lastMs: number
   lastTotal: number

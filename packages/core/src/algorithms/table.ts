@@ -1,5 +1,5 @@
 import { invalid } from '../options/options.ts'
-import type { Algorithm, Counted, OptionPath, OwnOptions } from './algorithm.ts'
+import type { Algorithm, KeyState, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
 import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
@@ -41,7 +41,7 @@ export interface AlgorithmSettings
     PenaltyOwnSettings {}
 
 /** An algorithm of any state: it counts for any policy, and reads its own options as settings. */
-type AnyAlgorithm = Omit<Algorithm<Counted, AlgorithmSettings>, 'options'> & {
+type AnyAlgorithm = Omit<Algorithm<KeyState, AlgorithmSettings>, 'options'> & {
   readonly options: OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>
 }
 

@@ -1,10 +1,10 @@
-import type { Counted } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { Receipt } from '../check.ts'
 import { SluiceError } from '../options/errors.ts'
 import type { Outcome, StoreOp } from '../store.ts'
-import { type Counter, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
+import { delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 import type { States } from './states.ts'
 
 type Operation = (states: States, checks: readonly Check[], now: number) => readonly Outcome[]
@@ -30,7 +30,7 @@ export const engine: { readonly [op in StoreOp]: Operation } = {
 interface Found {
   readonly check: Check
   readonly now: number
-  readonly state: Counted | undefined
+  readonly state: KeyState | undefined
 }
 
 function consume(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
@@ -60,53 +60,47 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
 function denied(states: States, found: Found, wait: number): Outcome {
   const { check, now } = found
   if (!check.policy.countDenied || !leavesTrace(check)) {
-    return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
+    return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
   }
   const state = take(states, found).state
   // A store without room for the key has counted nothing.
   const isKept = algorithmOf(check.policy).counts !== 'strikes' || states.get(check, now) === state
-  if (!isKept) return outcomeOf(counterOf(found), check, { now, retryAfterMs: wait })
-  const counter = { algorithm: algorithmOf(check.policy), state }
-  return outcomeOf(counter, check, { now, retryAfterMs: waitMs(counter, check, now) })
+  if (!isKept) return outcomeOf(readableState(found), check, { now, retryAfterMs: wait })
+  return outcomeOf(state, check, { now, retryAfterMs: waitMs(state, check, now) })
 }
 
 function taken(states: States, found: Found): Outcome {
   const { check, now, state } = found
   if (algorithmOf(check.policy).counts === 'strikes') {
-    return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+    return outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
   }
-  const delayMs = state ? delayOf({ algorithm: algorithmOf(check.policy), state }, check, now) : 0
+  const delayMs = state ? delayOf(state, check, now) : 0
   return charge(states, found, delayMs)
 }
 
 function charge(states: States, found: Found, delayMs = 0): Outcome {
   const { check, now } = found
-  if (!leavesTrace(check)) return outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  if (!leavesTrace(check)) return outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
   const { state, at, incarnation } = take(states, found)
-  const counter = { algorithm: algorithmOf(check.policy), state }
   // Strikes are not given back.
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
   const receipt = isStrike ? undefined : new Receipt(check, at, incarnation)
-  return outcomeOf(counter, check, { now, retryAfterMs: 0, delayMs, receipt })
+  return outcomeOf(state, check, { now, retryAfterMs: 0, delayMs, receipt })
 }
 
 function peek(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
-  const counters = checks.map((check) => {
+  const found = checks.map((check) => {
     const algorithm = algorithmOf(check.policy)
     const state = states.get(check, now)
-    return {
-      algorithm,
-      check,
-      state: state ? algorithm.clamp(state, check, now) : algorithm.create(),
-    }
+    return { check, state: state ? algorithm.clamp(state, check, now) : algorithm.create() }
   })
-  const waits = counters.map((counter) => waitMs(counter, counter.check, now))
+  const waits = found.map(({ check, state }) => waitMs(state, check, now))
   const isAllowed = waits.every((wait) => wait === 0)
-  return counters.map((counter, index) =>
-    outcomeOf(counter, counter.check, {
+  return found.map(({ check, state }, index) =>
+    outcomeOf(state, check, {
       now,
       retryAfterMs: waits[index] ?? 0,
-      delayMs: isAllowed ? delayOf(counter, counter.check, now) : 0,
+      delayMs: isAllowed ? delayOf(state, check, now) : 0,
     }),
   )
 }
@@ -127,7 +121,7 @@ function refund(states: States, check: Check, now: number): Outcome {
 /** @param isFound true when there was anything to change */
 function changeOutcome(found: Found, isFound: boolean): Outcome {
   const { check, now } = found
-  const outcome = outcomeOf(counterOf(found), check, { now, retryAfterMs: 0 })
+  const outcome = outcomeOf(readableState(found), check, { now, retryAfterMs: 0 })
   return isFound ? outcome : { ...outcome, allowed: false }
 }
 
@@ -140,7 +134,7 @@ function renew(states: States, check: Check, now: number): Outcome {
     receipt.incarnation === states.incarnationOf(state) &&
     algorithmOf(policy).renew?.(state, check, { now, at: receipt.at }) === true
   const retryAfterMs = isHeld ? 0 : policy.retryMs
-  return outcomeOf(counterOf({ check, now, state }), check, { now, retryAfterMs })
+  return outcomeOf(readableState({ check, state }), check, { now, retryAfterMs })
 }
 
 function reset(states: States, check: Check, now: number): Outcome {
@@ -166,7 +160,7 @@ function block(states: States, check: Check, now: number): Outcome {
  * Returns the state of a key, with no time in it later than `now`. It stays the same object, since
  * receipts refer to it.
  */
-function stateOf(states: States, check: Check, now: number): Counted | undefined {
+function stateOf(states: States, check: Check, now: number): KeyState | undefined {
   const state = states.get(check, now)
   if (!state) return undefined
   const clamped = algorithmOf(check.policy).clamp(state, check, now)
@@ -174,7 +168,7 @@ function stateOf(states: States, check: Check, now: number): Counted | undefined
 }
 
 interface Taken {
-  readonly state: Counted
+  readonly state: KeyState
   /** The time or lease number that a refund has to name. */
   readonly at: number
   readonly incarnation: unknown
@@ -195,16 +189,16 @@ function take(states: States, found: Found): Taken {
 }
 
 /** Returns the state to write to: the one found, or a new one where all of it has expired. */
-function living({ check, now, state }: Found, states: States): Counted {
+function living({ check, now, state }: Found, states: States): KeyState {
   const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
   return lives ? state : states.begin(check, now)
 }
 
 function waitOf(found: Found): number {
-  return waitMs(counterOf(found), found.check, found.now)
+  return waitMs(readableState(found), found.check, found.now)
 }
 
-function counterOf({ check, state }: Pick<Found, 'check' | 'state'> & { now?: number }): Counter {
-  const algorithm = algorithmOf(check.policy)
-  return { algorithm, state: state ?? algorithm.create() }
+/** Returns the state that was found, or an empty one to read from. */
+function readableState({ check, state }: Pick<Found, 'check' | 'state'>): KeyState {
+  return state ?? algorithmOf(check.policy).create()
 }

@@ -1,29 +1,25 @@
-import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { remainingUnits } from '../algorithms/effective-window.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import type { Outcome } from '../store.ts'
-
-/** The state of one key, and the algorithm that understands it. */
-export interface Counter<State extends Counted = Counted> {
-  readonly algorithm: Algorithm<State>
-  readonly state: State
-}
 
 /**
  * Returns the ms that `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when
  * they never will.
  */
-export function waitMs({ algorithm, state }: Counter, check: Check, now: number): number {
-  const { cost, limit } = check
+export function waitMs(state: KeyState, check: Check, now: number): number {
+  const { cost, limit, policy } = check
   if (limit === 0) return Number.POSITIVE_INFINITY
-  const most = algorithm.capacity(check)
-  if (cost > most) return Number.POSITIVE_INFINITY
-  return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: most - cost })
+  const algorithm = algorithmOf(policy)
+  const capacity = algorithm.capacity(check)
+  if (cost > capacity) return Number.POSITIVE_INFINITY
+  return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: capacity - cost })
 }
 
 /** Returns the ms that `check` is held when it is allowed. Call it before its units are taken. */
-export function delayOf({ algorithm, state }: Counter, check: Check, now: number): number {
-  return algorithm.delayMs ? algorithm.delayMs(state, check, now) : 0
+export function delayOf(state: KeyState, check: Check, now: number): number {
+  return algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
 }
 
 /** The parts of an outcome that are not read from the state after the charge. */
@@ -40,11 +36,12 @@ export interface OutcomeParts {
  * the state already.
  */
 export function outcomeOf(
-  { algorithm, state }: Counter,
+  state: KeyState,
   check: Check,
   { now, retryAfterMs, delayMs = 0, receipt }: OutcomeParts,
 ): Outcome {
   const { policy, limit } = check
+  const algorithm = algorithmOf(policy)
   const used = algorithm.used(state, check, now)
   return {
     policy,

@@ -1,4 +1,4 @@
-import type { Counted } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { warnOnce } from '../options/warn.ts'
@@ -14,7 +14,7 @@ const version = 1
 interface Entry {
   readonly check: Check
   readonly stored: string | undefined
-  state: Counted | undefined
+  state: KeyState | undefined
 }
 
 /** A state to be written. */
@@ -35,18 +35,18 @@ export class WorkingSet implements States {
   changes = 0
   readonly #stored: ReadonlyMap<string, string>
   readonly #entries = new Map<string, Entry>()
-  readonly #incarnations = new WeakMap<Counted, number>()
+  readonly #incarnations = new WeakMap<KeyState, number>()
 
   /** @param stored the texts of the keys that exist, by `stateKey` */
   constructor(stored: ReadonlyMap<string, string>) {
     this.#stored = stored
   }
 
-  get(check: Check): Counted | undefined {
+  get(check: Check): KeyState | undefined {
     return this.#entry(check).state
   }
 
-  begin(check: Check): Counted {
+  begin(check: Check): KeyState {
     const state = algorithmOf(check.policy).create()
     this.#incarnations.set(state, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER))
     this.#entry(check).state = state
@@ -61,7 +61,7 @@ export class WorkingSet implements States {
     return isFound
   }
 
-  incarnationOf(state: Counted): number | undefined {
+  incarnationOf(state: KeyState): number | undefined {
     return this.#incarnations.get(state)
   }
 
@@ -92,7 +92,7 @@ export class WorkingSet implements States {
     return entry
   }
 
-  #read(policy: Policy, text: string): Counted | undefined {
+  #read(policy: Policy, text: string): KeyState | undefined {
     const numbers = text.split(' ').map(Number)
     const [format, incarnation, ...saved] = numbers
     const isSound = format === version && numbers.every(Number.isSafeInteger)

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import type { Algorithm, Counted } from '../algorithms/algorithm.ts'
+import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { States } from '../engine/states.ts'
@@ -14,14 +14,14 @@ import { ShardedMap } from './sharded-map.ts'
  */
 interface Table {
   readonly policy: Policy
-  readonly algorithm: Algorithm<Counted>
-  readonly states: ShardedMap<Counted>
+  readonly algorithm: Algorithm<KeyState>
+  readonly states: ShardedMap<KeyState>
 }
 
 interface Entry {
   readonly table: Table
   readonly key: string
-  readonly state: Counted
+  readonly state: KeyState
 }
 
 const maxKeyLength = 256
@@ -33,7 +33,7 @@ const overflowBuckets = 64
 export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
-  readonly #overflow = new Map<string, Counted>()
+  readonly #overflow = new Map<string, KeyState>()
   /** The tables that `#next` goes through, in turn. */
   readonly #round: Table[] = []
   /** The table that was used last: most stores have one. */
@@ -59,14 +59,14 @@ export class MemoryStates implements States {
    * Returns the state that counts for a check: that of its key. When no room can be made for the
    * key, it is that of an overflow bucket.
    */
-  get(check: Check, now: number): Counted | undefined {
+  get(check: Check, now: number): KeyState | undefined {
     const own = this.#known(check)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
     return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
 
   /** Begins another incarnation of a key that held nothing, or whose units have all expired. */
-  begin(check: Check, now: number): Counted {
+  begin(check: Check, now: number): KeyState {
     const table = this.#table(check)
     const key = boundedKey(check.key)
     const state = table.algorithm.create()
@@ -98,7 +98,7 @@ export class MemoryStates implements States {
   }
 
   /** Returns the state itself, so that an incarnation costs no bytes. */
-  incarnationOf(state: Counted): Counted {
+  incarnationOf(state: KeyState): KeyState {
     return state
   }
 
@@ -168,14 +168,14 @@ export class MemoryStates implements States {
     const table = {
       policy,
       algorithm: algorithmOf(policy),
-      states: new ShardedMap<Counted>(),
+      states: new ShardedMap<KeyState>(),
     }
     this.#tables.set(policy.id, table)
     this.#round.push(table)
     return table
   }
 
-  #overflowState(check: Check, algorithm: Algorithm<Counted>): Counted {
+  #overflowState(check: Check, algorithm: Algorithm<KeyState>): KeyState {
     if (!sharesBuckets(check)) return algorithm.create()
     const key = overflowKey(check)
     const state = this.#overflow.get(key) ?? algorithm.create()

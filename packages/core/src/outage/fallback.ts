@@ -1,4 +1,4 @@
-import type { Counted } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
@@ -193,7 +193,7 @@ function unitsNow({ receipt }: Check): number {
   const { check, incarnation } = receipt
   const algorithm = algorithmOf(check.policy)
   const now = Date.now()
-  return algorithm.used(algorithm.clamp(incarnation as Counted, check, now), check, now)
+  return algorithm.used(algorithm.clamp(incarnation as KeyState, check, now), check, now)
 }
 
 function firstOf(ids: ReadonlySet<string>): string {

@@ -1,6 +1,5 @@
-import { type Check, type Counted, type CountingName, type Outcome, Receipt } from '@sluice/core'
+import { type Check, type CountingName, type KeyState, type Outcome, Receipt } from '@sluice/core'
 import {
-  algorithmOf,
   effectiveWindowMs,
   leavesTrace,
   outcomeOf,
@@ -118,15 +117,14 @@ function heldMs({ policy, cost, limit }: Check, { x }: KeyReport): number {
 
 function fromState(
   check: Check,
-  state: Counted,
+  state: KeyState,
   { now, isAllowed }: DecidedAsk,
   receipt: Receipt | undefined,
   delayMs = 0,
 ): Outcome {
-  const counter = { algorithm: algorithmOf(check.policy), state }
-  return outcomeOf(counter, check, {
+  return outcomeOf(state, check, {
     now,
-    retryAfterMs: isAllowed ? 0 : waitMs(counter, check, now),
+    retryAfterMs: isAllowed ? 0 : waitMs(state, check, now),
     delayMs: isAllowed ? delayMs : 0,
     receipt,
   })
