@@ -20,10 +20,7 @@
 -- Times are whole ms and units whole numbers: doubles hold them exactly up to 2^53.
 local MAX_SAFE = 9007199254740991
 
--- The call as its text says: its number, ms that a key outlives its last unit at least, the u32 from which incarnations are counted, and whether
--- the clock is the server's.
-local _, margin_text, incarnation_text, clock_text = ARGV[2]:match('^c(%d+);(%d+);(%d+);(%d)$')
-local ttl_margin, is_server_clock = tonumber(margin_text), clock_text == '1'
+local is_server_clock = server_micros ~= nil
 
 local define, defined = {}, {}
 local function whole(name)
@@ -54,7 +51,8 @@ function define.values()
   -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
   -- incarnation that no other has, so that none of those receipts reaches it.
   local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
-  local next_incarnation = tonumber(incarnation_text)
+  -- The server's clock counts them from its microseconds: each takes longer than one to write.
+  local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
   function new_incarnation()
     next_incarnation = next_incarnation % 4294967295 + 1
     return next_incarnation
@@ -87,7 +85,7 @@ function define.values()
   -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
   function read_string(cell, key, version, length, other_version)
     cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
-    local value = redis_pcall('GET', key)
+    local value = redis.pcall('GET', key)
     if not value then return nil end
     cell.exists = true
     if type(value) == 'string' then

@@ -1,12 +1,14 @@
--- What every script begins with: short names for library functions, and the time of the call.
--- ARGV[1]  milliseconds of the caller's clock; '' for the server's own
-local pack, unpack_struct = struct.pack, struct.unpack
-local redis_call, redis_pcall = redis.call, redis.pcall
+-- What every script begins with: short names, and the time of the call.
+-- caller_ms  milliseconds of the caller's clock; nil or '' for the server's own
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 
-local now = ARGV[1]
-if now == '' then
+-- A key outlives its last unit by `ttl_margin` ms at least. A log's key lives longer by one part in `ttl_parts` of its window, so that its time to
+-- live has to be set only once in that part. A caller's clock may be set back, and its call may arrive late.
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
   local time = redis_call('TIME')
-  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+  server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+  now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
 else
   now = now + 0
 end

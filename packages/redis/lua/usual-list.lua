@@ -3,39 +3,42 @@
 -- state, usual/unusual.lua decides the whole request.
 --
 -- KEYS     the key of each policy of each request, one request after the other
--- ARGV[1], ARGV[2]  as in usual-one.lua
+-- ARGV[1]  the call, as ARGV[4] of usual-one.lua
+-- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the number of policies
 -- ARGV[4]  '1' where a key occurs more than once
--- ARGV[5…]  of each policy the number of its module, the limit, the window, and two more that the module uses; then the cost of each key, where
+-- ARGV[5…]  of each policy the number of its module, the limit, the window, and one more that the module uses; then the cost of each key, where
 --          not all are 1
--- Returns  { ARGV[2], now, a report for each key, and, if there were any, how many stored values could not be read }
-local width, repeats, values, first, last = ARGV[3] + 0, ARGV[4] == '1', nil, 0, 0
+-- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values could not be read }
+local caller_ms = ARGV[2]
+-- include shared
+local call_text, width, repeats, values, values_before, values_end = ARGV[1], ARGV[3] + 0, ARGV[4] == '1', nil, 0, 0
 local fields, costs = {}, nil
-for i = 1, 5 * width do fields[i] = i % 5 > 0 and tonumber(ARGV[4 + i]) or ARGV[4 + i] end
-if ARGV[5 + 5 * width] then
+for i = 1, 4 * width do fields[i] = tonumber(ARGV[4 + i]) or ARGV[4 + i] end
+if ARGV[5 + 4 * width] then
   costs = {}
-  for i = 1, #KEYS do costs[i] = tonumber(ARGV[4 + 5 * width + i]) end
+  for i = 1, #KEYS do costs[i] = tonumber(ARGV[4 + 4 * width + i]) end
 end
 
-local reply, size = { ARGV[2], now }, 2
+local reply, size = { call_text, now }, 2
 local decide_row, unreadable_values, policies
 -- What each policy of a request came to, and what is to be written for it: seven each.
 local found = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-for at = 0, #KEYS - width, width do
-  if READS_STRINGS and at >= last and not repeats then
+for row_start = 0, #KEYS - width, width do
+  if READS_STRINGS and row_start >= values_end and not repeats then
     -- Arguments have to fit the stack of Lua.
-    first, last = at, at + math.max(1, math.floor(256 / width)) * width
-    if last > #KEYS then last = #KEYS end
-    values = redis_call('MGET', unpack(KEYS, at + 1, last))
+    values_before, values_end = row_start, row_start + math.max(1, math.floor(256 / width)) * width
+    if values_end > #KEYS then values_end = #KEYS end
+    values = redis_call('MGET', unpack(KEYS, row_start + 1, values_end))
   end
-  local is_usual, row = true, at
+  local is_usual = true
   for i = 1, width do
-    local at, key, units, is_second = row + i - 1 - first, KEYS[row + i], 1, false
-    if costs then units = costs[row + i] end
+    local value_index, key, units, is_second = row_start + i - values_before, KEYS[row_start + i], 1, false
+    if costs then units = costs[row_start + i] end
     if repeats then
-      for j = row + 1, row + i - 1 do is_second = is_second or KEYS[j] == key end
+      for j = row_start + 1, row_start + i - 1 do is_second = is_second or KEYS[j] == key end
     end
-    local kind, limit, window, third, fourth = unpack(fields, 5 * i - 4, 5 * i)
+    local kind, limit, window, setting = unpack(fields, 4 * i - 3, 4 * i)
     local x, y, denied, write, where, data, ttl, drops
     if units and units > 0 and not is_second then
       -- DECIDE
@@ -53,7 +56,7 @@ for at = 0, #KEYS - width, width do
   else
     for i = 1, width do
       local x, y, write, where, data, ttl, drops = unpack(found, 7 * i - 6, 7 * i)
-      local key = KEYS[at + i]
+      local key = KEYS[row_start + i]
       -- include usual/write
       if x >= 67108863 or y >= 134217728 then reply[size + i] = { 1, x > 9007199254740900 and string.format('%.0f', x) or x, y, 0 }
       else reply[size + i] = x * 134217728 + y end

@@ -49,8 +49,6 @@ export interface RedisStore extends Store {
   close(): Promise<void>
 }
 
-/** How much longer than its last unit a key lives. With a clock that is not Redis' own, a call may arrive late. */
-const ttlMarginMs = { server: 1_000, other: 10_000 } as const
 const u32 = 2 ** 32
 
 /** What the stores of this process have in common that write the same keys. */
@@ -82,10 +80,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let tellOfCall: ((call: StoreCall) => void) | undefined
   const keys = new KeyEncoder({ ...keyOptions, encoding })
   const isServerClock = clock === 'server'
-  const ttlMargin = isServerClock ? ttlMarginMs.server : ttlMarginMs.other
-  const settings = { encoding, ttlMargin, isServerClock }
+  const settings = { encoding, isServerClock }
   const scripts = new Scripts(encoding)
-  const calls = new CallEncoder(scripts, settings)
+  const calls = new CallEncoder(scripts)
   const plans = new Plans(scripts, settings)
   let callNumber = 0
   let incarnation = randomInt(u32)

@@ -40,7 +40,7 @@ do
     function concurrency.load(cell, key, policy)
       cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
       cell.used, cell.expired, cell.is_foreign = 0, nil, false
-      local members = redis_pcall('ZCARD', key)
+      local members = redis.pcall('ZCARD', key)
       if members == 0 then return end
       if type(members) == 'number' then
         local expired = redis_call('ZRANGEBYSCORE', key, '1', integer(now))

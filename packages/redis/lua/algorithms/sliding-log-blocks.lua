@@ -87,7 +87,7 @@ do
     -- Reads a list; nil where there is none, and false where it is no log.
     function block_log.read(cell, key, policy)
       cell.layout, cell.is_broken = block_log, false
-      local tail = redis_pcall('LINDEX', key, '-1')
+      local tail = redis.pcall('LINDEX', key, '-1')
       if not tail then
         cell.exists = false
         return true

@@ -23,7 +23,7 @@ do
 
     local function read_low(cell, key, policy)
       cell.layout = short_log
-      local value = redis_pcall('GET', key)
+      local value = redis.pcall('GET', key)
       if not value then
         cell.exists = false
       elseif type(value) == 'string' then
@@ -37,7 +37,7 @@ do
     local function read_high(cell, key, policy)
       local found = block_log.read(cell, key, policy)
       if found then return end
-      local value = found == nil and redis_pcall('GET', key)
+      local value = found == nil and redis.pcall('GET', key)
       if type(value) == 'string' then read_value(cell, policy, value) else unreadable = unreadable + 1 end
       cell.layout = cell.used > 0 and grown_log or block_log
     end

@@ -59,7 +59,7 @@ do
 
     function layouts.read(cell, key, policy)
       cell.layout = set_log
-      local count = redis_pcall('ZCARD', key)
+      local count = redis.pcall('ZCARD', key)
       if type(count) == 'number' then
         cell.exists = count > 0
         if count == 0 then return end
@@ -71,7 +71,7 @@ do
           return
         end
       else
-        local value = redis_pcall('GET', key)
+        local value = redis.pcall('GET', key)
         local incarnation = type(value) == 'string' and read_mark(value)
         if incarnation then
           cell.incarnation = incarnation

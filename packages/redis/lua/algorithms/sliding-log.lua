@@ -12,7 +12,8 @@ do
       local beyond = now % policy.resolution
       policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
       policy.cut = now - policy.window
-      policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
+      policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
+    policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
     end
 
     function sliding_log.load(cell, key, policy)

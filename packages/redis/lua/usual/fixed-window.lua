@@ -1,5 +1,5 @@
 -- The usual states of a fixed window: absent, open, full, and over. Formats: algorithms/fixed-window.lua.
--- third: 1 where windows are aligned to the clock; fourth: ms that a key outlives its window.
+-- setting: 1 where windows are aligned to the clock; may be left out.
 if value then
   if #value ~= 18 then break end
   local version, incarnation, start, count = unpack_struct('<BI4I6I7', value)
@@ -15,6 +15,6 @@ if value then
   end
 end
 if units > limit then break end
-local begin = third + 0 == 1 and now - now % window or now
+local begin = setting == 1 and now - now % window or now
 x, y = units, now - begin + 1
-write, data, ttl = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window - now + fourth
+write, data, ttl = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window - now

@@ -1,5 +1,5 @@
 -- The usual states of a penalty whose request is allowed: nothing counted, and strikes that block nobody. Formats: algorithms/penalty.lua.
--- third: what it blocks for, for the whole algorithm.
+-- setting: what it blocks for, for the whole algorithm.
 if value then
   if #value ~= 29 then break end
   local version, since, strikes, blocked_until, asked, last = unpack_struct('<BI6I4I6I6I6', value)

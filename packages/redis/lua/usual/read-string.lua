@@ -1,3 +1,3 @@
 -- What stands in front of a module that reads a string. A key that MGET shows as absent may hold something else, which GET refuses.
-local value = values and values[at + 1] or redis_pcall('GET', key)
+local value = values and values[value_index] or redis.pcall('GET', key)
 if value and type(value) ~= 'string' then break end

@@ -1,5 +1,4 @@
 -- The usual states of a sliding counter: absent, live, full, and the first of a new window. Formats: algorithms/sliding-counter.lua.
--- third: ms that a key outlives its windows.
 local this, before = now - now % window, 0
 local left = this + window - now
 if value then
@@ -19,4 +18,4 @@ if value then
 end
 if units + math.floor(before * left / window) > limit then break end
 x, y = units, before
-write, data, ttl = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, before), left + window + third
+write, data, ttl = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, before), left + window

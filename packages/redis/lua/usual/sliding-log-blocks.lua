@@ -1,10 +1,11 @@
 -- The usual states of a packed log with a high limit: live with one dead block at most, and full. Formats: algorithms/sliding-log-block-form.lua.
 -- Stored times are modulo 2^40 ms, and so are differences: those of what lies behind are in the upper half.
--- third: the resolution in ms; fourth: the time to live, as text.
-local tail = redis_pcall('LINDEX', key, '-1')
+-- setting: the resolution in ms; may be left out where that is 1.
+local tail = redis.pcall('LINDEX', key, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, cut, beyond = now, now - window, now % third
-if beyond > 0 then stamp = now - beyond + third end
+local stamp, cut, resolution = now, now - window, setting or 1
+local beyond = now % resolution
+if beyond > 0 then stamp = now - beyond + resolution end
 local version, length = tail:byte(1), #tail
 -- include usual/block-layout
 if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
@@ -51,4 +52,4 @@ if last_age == 0 then where, data = '-1', tail:sub(1, length - size) .. data
 elseif length < full_size then where, data = '-1', tail .. data
 else write, data = 'RPUSH', pack(header, version, 0, last_total) .. data end
 -- The time to live is set with the first unit of each quarter window.
-if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window then ttl = fourth end
+if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window then ttl = window + math.ceil(window / ttl_parts) + resolution - 1 end

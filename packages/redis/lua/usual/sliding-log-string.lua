@@ -1,9 +1,14 @@
 -- The usual states of a packed log with a low limit: absent, live, full, and all expired. Formats: algorithms/sliding-log-string.lua.
--- third: the resolution in ms; fourth: the time to live, as text.
-local stamp, cut, beyond = now, now - window, now % third
-if beyond > 0 then stamp = now - beyond + third end
+-- setting: the resolution in ms; may be left out where that is 1.
+local stamp, cut, resolution = now, now - window, 1
+if setting and setting > 1 then
+  local beyond = now % setting
+  resolution = setting
+  if beyond > 0 then stamp = now - beyond + setting end
+end
 local entry, two, three, size, longest = '<I3B', '<I3BI3', '<I3BI3BI3', 4, 16777215
 if window > 4194304 then entry, two, three, size, longest = '<I4B', '<I4BI4', '<I4BI4BI4', 5, 4294967295 end
+local is_live, is_ttl_due = false, true
 if value then
   local length = #value
   local count = (length - 11) / size
@@ -13,6 +18,7 @@ if value then
   local offset, dead_to = stamp - base, cut - base
   if version ~= 3 or incarnation > 0 or last > offset or offset > longest then break end
   if last > dead_to then
+    is_live = true
     -- The first live unit and its offset. Where the unit before it is dead as the hint has it, mostly one or two more are by now.
     local head, high, first, before, second, _ = 0, count - 1, nil, nil, nil, nil
     if hint < high then
@@ -33,26 +39,26 @@ if value then
     end
     first = first or unpack_struct(entry, value, 12 + head * size)
 
-    local used = count - head + units
+    x = count - head + units
     y = (first > offset and stamp or base + first) + window - now
-    if used > limit then
+    if x > limit then
       -- Another wait than that for the oldest unit is left to the whole algorithm.
-      if used == limit + 1 then x, denied = used - units, true end
+      if x == limit + 1 then x, denied = x - units, true else x = nil end
       break
     end
-    x, write = used, 'APPEND'
-    if head > used / 4 + 2 then
-      write, ttl = 'SET', fourth
-      data = value:sub(1, 11) .. value:sub(12 + head * size) .. pack(entry, offset, 0):rep(units)
+    if head > x / 4 + 2 then
+      write, data = 'SET', value:sub(1, 11) .. value:sub(12 + head * size) .. pack(entry, offset, 0):rep(units)
     else
-      data = pack(entry, offset, head)
+      write, data = 'APPEND', pack(entry, offset, head)
       if units > 1 then data = data:rep(units) end
       -- The time to live is set with the first unit of each quarter window.
-      if (base + last) * 4 < stamp * 4 - stamp * 4 % window then ttl = fourth end
+      is_ttl_due = (base + last) * 4 < stamp * 4 - stamp * 4 % window
     end
-    break
   end
 end
-if units > limit then break end
-x, y = units, stamp + window - now
-write, data, ttl = 'SET', pack('<BI4I6', 3, 0, stamp) .. pack(entry, 0, 0):rep(units), fourth
+if not is_live then
+  if units > limit then break end
+  x, y = units, stamp + window - now
+  write, data = 'SET', pack('<BI4I6', 3, 0, stamp) .. pack(entry, 0, 0):rep(units)
+end
+if is_ttl_due then ttl = window + math.ceil(window / ttl_parts) + resolution - 1 end

@@ -1,7 +1,7 @@
 -- The usual states of a bucket on the server's clock: absent, draining, full, and empty again. Formats: algorithms/token-bucket.lua.
 -- With another clock the time to live is set every time, which is left to the whole algorithm.
--- third: the highest level, in units · ms; fourth: ms that a key outlives its units.
-local raised, capacity = units * window, third + 0
+-- setting: the highest level, in units · ms; may be left out where that is the limit · the window.
+local raised, capacity = units * window, setting or limit * window
 if value then
   if #value ~= 32 then break end
   local version, incarnation, at, level, ends_at, lives_until = unpack_struct('<BI4I6I7I7I7', value)
@@ -31,4 +31,4 @@ if raised > capacity then break end
 local drains = math.ceil(raised / limit)
 local life = drains + math.ceil(drains / 4)
 x, y = raised, drains
-write, data, ttl = 'SET', pack('<BI4I6I7I7I7', 1, 0, now, raised, now + drains, now + life), life + fourth
+write, data, ttl = 'SET', pack('<BI4I6I7I7I7', 1, 0, now, raised, now + drains, now + life), life

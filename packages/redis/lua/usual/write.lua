@@ -1,9 +1,9 @@
 -- Writes what a module has decided: `data`, by a command that is called `write`, from an index or offset `where`; then it drops the head of
--- a list, and sets the time to live.
+-- a list, and sets the time to live to `ttl` ms and the margin.
 if write == 'SET' then
-  redis_call('SET', key, data, 'PX', ttl)
+  redis_call('SET', key, data, 'PX', ttl + ttl_margin)
 elseif write then
   if where then redis_call(write, key, where, data) else redis_call(write, key, data) end
   if drops then redis_call('LPOP', key) end
-  if ttl then redis_call('PEXPIRE', key, ttl) end
+  if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
 end

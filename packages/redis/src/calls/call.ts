@@ -1,7 +1,6 @@
 import type { Ask } from '@sluice/core'
 import type { Plan } from '../scripts/plans.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
-import type { StoreSettings } from '../scripts/usual-states.ts'
 import { GeneralCall } from './general-call.ts'
 
 /** What a call says of itself, beside its asks. */
@@ -13,7 +12,7 @@ export interface CallHeader {
    * no echo.
    */
   readonly number: number
-  /** u32 from which the incarnations of the call are counted. */
+  /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
   readonly incarnation: number
 }
 
@@ -23,24 +22,23 @@ export interface EncodedCall {
   /** Behind the script: the number of keys, the keys, and what the script reads. */
   readonly args: string[]
   readonly keyCount: number
-  /** What the script echoes. */
+  /** What the script echoes; '' for a request alone of one policy and of cost 1, which needs no echo. */
   readonly callId: string
 }
 
 /** Writes the calls of one store. */
 export class CallEncoder {
   readonly #scripts: Scripts
-  readonly #settings: StoreSettings
 
-  constructor(scripts: Scripts, settings: StoreSettings) {
+  constructor(scripts: Scripts) {
     this.#scripts = scripts
-    this.#settings = settings
   }
 
   /** @param plan of all the asks, where they have one in common: then a script for just that decides them */
   encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
-    const { ttlMargin, isServerClock } = this.#settings
-    const callId = `c${header.number};${ttlMargin};${header.incarnation};${isServerClock ? 1 : 0}`
+    const { now, number, incarnation } = header
+    const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
+    const clock = now === undefined ? '' : String(now)
     const script = plan?.script ?? this.#scripts.general
     const args = [script.sha1, '']
     for (let i = 0; i < asks.length; i += 1) {
@@ -49,20 +47,38 @@ export class CallEncoder {
     }
     const keyCount = args.length - 2
     args[1] = String(keyCount)
-    args.push(header.now === undefined ? '' : String(header.now), callId)
-    if (plan) pushPlan(args, plan, asks)
-    else args.push(new GeneralCall(asks, this.#settings).json)
-    return { script, args, keyCount, callId }
+    const isLone = plan?.width === 1 && asks.length === 1 && asks.every(costsOne)
+    if (!plan) args.push(callId, clock, new GeneralCall(asks).json)
+    else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
+    else if (isLone) pushLone(args, plan, [callId, clock])
+    else pushOne(args, plan, asks, [callId, clock])
+    return { script, args, keyCount, callId: isLone ? '' : callId }
   }
 }
 
-/** What `lua/usual-one.lua` and `lua/usual-list.lua` read. For one request of one policy and of cost 1 the policy is enough. */
-function pushPlan(args: string[], { fields, width }: Plan, asks: readonly Ask[]): void {
-  const hasCosts = !asks.every(costsOne)
-  if (width > 1) args.push(String(width), repeatsKeys(asks) ? '1' : '0')
-  for (let i = 0; i < fields.length; i += 1) args.push(fields[i] ?? '')
-  if (width === 1 && (asks.length > 1 || hasCosts)) args.push(repeatsKeys(asks) ? '1' : '0')
-  if (!hasCosts) return
+type Call = readonly [callId: string, clock: string]
+
+/** What `lua/usual-one.lua` reads of a request alone. By the server's clock the policy is enough. */
+function pushLone(args: string[], { fields, loneFields }: Plan, call: Call): void {
+  if (call[1] !== '') args.push(...fields, ...call)
+  else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
+}
+
+/** What `lua/usual-one.lua` reads. */
+function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
+  args.push(...fields, ...call, repeatsKeys(asks) ? '1' : '0')
+  pushCosts(args, asks)
+}
+
+/** What `lua/usual-list.lua` reads. */
+function pushList(args: string[], { fields, width }: Plan, asks: readonly Ask[], call: Call): void {
+  args.push(...call, String(width), repeatsKeys(asks) ? '1' : '0', ...fields)
+  pushCosts(args, asks)
+}
+
+/** The cost of each key, where not all are 1. */
+function pushCosts(args: string[], asks: readonly Ask[]): void {
+  if (asks.every(costsOne)) return
   for (const { checks } of asks) for (const { cost } of checks) args.push(String(cost))
 }
 

@@ -1,5 +1,5 @@
 import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
-import { capacityOf, isShortLog, logTtlMs, type StoreSettings } from '../scripts/usual-states.ts'
+import { capacityOf, isShortLog } from '../scripts/usual-states.ts'
 
 /** Asks that follow each other, of one operation on one list of policies: their keys travel without further words. */
 interface Group {
@@ -11,18 +11,16 @@ interface Group {
 
 /** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of rows. */
 export class GeneralCall {
-  readonly #settings: StoreSettings
   readonly #groups: Group[] = []
   /** A check of each policy and limit, by number. */
   readonly #policies: Check[] = []
 
-  constructor(asks: readonly Ask[], settings: StoreSettings) {
-    this.#settings = settings
+  constructor(asks: readonly Ask[]) {
     for (const ask of asks) this.#add(ask)
   }
 
   get json(): string {
-    const policies = this.#policies.map((check) => this.#encodePolicy(check))
+    const policies = this.#policies.map(encodePolicy)
     return `{"policies":[${policies.join()}],"groups":[${this.#groups.map(encodeGroup).join()}]}`
   }
 
@@ -39,33 +37,31 @@ export class GeneralCall {
     )
     return known === -1 ? this.#policies.push(check) : known + 1
   }
+}
 
-  #encodePolicy(check: Check): string {
-    const { policy, limit } = check
-    const known = encodedPolicies.get(policy)
-    if (known?.limit === limit && known.settings === this.#settings) return known.json
-    const json = JSON.stringify({
-      algorithm: policy.algorithm,
-      limit,
-      window: policy.windowMs,
-      capacity: capacityOf(check),
-      resolution: policy.resolutionMs,
-      ttl: logTtlMs(check, this.#settings),
-      aligned: policy.clockAligned,
-      is_short: isShortLog(check),
-      count_denied: policy.countDenied,
-      block_for: policy.penalty?.forMs,
-      block_factor: policy.penalty?.factor,
-      block_most: policy.penalty?.maxMs,
-    })
-    encodedPolicies.set(policy, { limit, settings: this.#settings, json })
-    return json
-  }
+function encodePolicy(check: Check): string {
+  const { policy, limit } = check
+  const known = encodedPolicies.get(policy)
+  if (known?.limit === limit) return known.json
+  const json = JSON.stringify({
+    algorithm: policy.algorithm,
+    limit,
+    window: policy.windowMs,
+    capacity: capacityOf(check),
+    resolution: policy.resolutionMs,
+    aligned: policy.clockAligned,
+    is_short: isShortLog(check),
+    count_denied: policy.countDenied,
+    block_for: policy.penalty?.forMs,
+    block_factor: policy.penalty?.factor,
+    block_most: policy.penalty?.maxMs,
+  })
+  encodedPolicies.set(policy, { limit, json })
+  return json
 }
 
 interface EncodedPolicy {
   readonly limit: number
-  readonly settings: StoreSettings
   readonly json: string
 }
 

@@ -26,15 +26,14 @@ const ySpan = 2 ** 27
 
 /**
  * Decodes the reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give.
- * @param callId that the call was sent with
+ * @param callId that the script echoes; '' where it echoes none, as for a request alone
  * @throws SluiceError when it is not the answer to this call
  */
 export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]): CallReply {
   if (!Array.isArray(reply)) throw unanswered(callId)
-  const [first] = reply
-  // A request alone is answered by its report and the time.
-  const isLone = reply.length === 2 && asks.length === 1 && first !== callId
-  if (!isLone && first !== callId) throw unanswered(callId)
+  // A request alone is answered by its report, the time and what could not be read.
+  const isLone = callId === ''
+  if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
   const reader = new ReportReader(reply, isLone ? 0 : 2, callId)
   const now = integer(reply[1], callId)
   const results: AskResult[] = []
@@ -42,7 +41,7 @@ export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]
     const ask = asks[i]
     if (ask) results.push(resultOf(ask, reader, now))
   }
-  return { results, unreadable: isLone ? 0 : reader.rest() }
+  return { results, unreadable: isLone ? integer(reply[2] ?? 0, callId) : reader.rest() }
 }
 
 function resultOf({ op, checks }: Ask, reader: ReportReader, now: number): AskResult {
@@ -138,5 +137,6 @@ function integer(value: unknown, callId: string): number {
 }
 
 function unanswered(callId: string): SluiceError {
-  return new SluiceError('SLUICE_STORE_REPLY', `call ${callId} got a reply that does not answer it`)
+  const call = callId === '' ? 'a call of one request' : `call ${callId}`
+  return new SluiceError('SLUICE_STORE_REPLY', `${call} got a reply that does not answer it`)
 }

@@ -1,32 +1,41 @@
 import type { Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
-import { type StoreSettings, type UsualName, usualFields, usualOf } from './usual-states.ts'
+import {
+  hasUsualSetting,
+  type StoreSettings,
+  type UsualName,
+  usualFields,
+  usualOf,
+} from './usual-states.ts'
 
 /** How requests that consume by one list of policies travel: one script decides them, and its arguments are the same for all of them. */
 export interface Plan {
   readonly script: Script
   /** What the script reads of the policies; where there are several, of each behind the number of its module. */
   readonly fields: readonly string[]
+  /** The same for a request alone of one policy, to be decided by the server's clock. */
+  readonly loneFields: readonly string[]
   /** How many policies the list has. */
   readonly width: number
 }
 
+/** A list of policies and limits, and those that begin with it. */
 interface Branch {
   readonly policy: Policy
   readonly limit: number
-  /** The plan of the list that ends here; `undefined` where the general script has to decide it. */
-  plan: Plan | undefined
-  readonly next: Branch[]
+  /** The plan of the list; `undefined` where the general script has to decide it; `null` until it is asked for. */
+  plan: Plan | undefined | null
+  readonly longer: Branch[]
 }
 
-/** Limits may be computed for each request: more branches than that are forgotten. */
-const mostBranches = 64
+/** Limits may be computed for each request: when a list has more branches, they are forgotten. */
+const maxBranches = 64
 
 /** The plans of a store, by the lists of policies and limits that were asked for. */
 export class Plans {
   readonly #scripts: Scripts
   readonly #settings: StoreSettings
-  #roots: Branch[] = []
+  readonly #roots: Branch[] = []
 
   constructor(scripts: Scripts, settings: StoreSettings) {
     this.#scripts = scripts
@@ -40,23 +49,12 @@ export class Plans {
     for (let i = 0; i < checks.length; i += 1) {
       const check = checks[i]
       if (!check) return undefined
-      branch = this.#branchOf(branches, check, checks, i)
-      branches = branch.next
+      branch = branchOf(branches, check)
+      branches = branch.longer
     }
-    return branch?.plan
-  }
-
-  #branchOf(branches: Branch[], check: Check, checks: readonly Check[], at: number): Branch {
-    const { policy, limit } = check
-    for (let i = 0; i < branches.length; i += 1) {
-      const known = branches[i]
-      if (known && known.policy === policy && known.limit === limit) return known
-    }
-    if (branches.length >= mostBranches) branches.length = 0
-    const plan = this.#make(checks.slice(0, at + 1))
-    const branch = { policy, limit, plan, next: [] }
-    branches.push(branch)
-    return branch
+    if (!branch) return undefined
+    if (branch.plan === null) branch.plan = this.#make(checks)
+    return branch.plan
   }
 
   #make(checks: readonly Check[]): Plan | undefined {
@@ -68,12 +66,24 @@ export class Plans {
     }
     // Lists of the same modules share a script, in whatever order.
     const names = [...new Set(modules)].sort()
-    const numbers = modules.map((name) => 1 + names.indexOf(name))
+    const numbers = modules.map((name) => String(1 + names.indexOf(name)))
     const width = checks.length
     const fields = checks.flatMap((check, index) => {
-      const own = usualFields(check, this.#settings)
-      return width === 1 ? own : [numbers[index] ?? 0, ...own]
+      const own = usualFields(check)
+      return width === 1 ? own : [numbers[index] ?? '', ...own]
     })
-    return { script: this.#scripts.usual(names, width), fields: fields.map(String), width }
+    const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
+    return { script: this.#scripts.usual(names, width), fields, loneFields, width }
   }
+}
+
+function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
+  for (let i = 0; i < branches.length; i += 1) {
+    const known = branches[i]
+    if (known && known.policy === policy && known.limit === limit) return known
+  }
+  if (branches.length >= maxBranches) branches.length = 0
+  const branch = { policy, limit, plan: null, longer: [] }
+  branches.push(branch)
+  return branch
 }

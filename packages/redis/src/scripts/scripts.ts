@@ -67,20 +67,16 @@ export class Scripts {
   readonly #usual = new Map<string, Script>()
 
   constructor(encoding: Encoding) {
-    this.general = script([
-      readLua('shared'),
-      readLua('names'),
-      defineWhole([
-        ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
-        'sliding-counter',
-        'fixed-window',
-        'token-bucket',
-        'leaky-bucket',
-        'concurrency',
-        'penalty',
-      ]),
-      readLua('decide'),
+    const whole = defineWhole([
+      ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
+      'sliding-counter',
+      'fixed-window',
+      'token-bucket',
+      'leaky-bucket',
+      'concurrency',
+      'penalty',
     ])
+    this.general = scriptOf(readLua('decide'), { DEFINE: whole })
   }
 
   /** Decides calls whose requests consume by one list of policies, whose keys these modules decide: one policy, or several. */
@@ -102,10 +98,10 @@ function usualScript(frame: string, parts: readonly Module[]): Script {
   const files = parts.flatMap(({ algorithm }) => algorithmFiles[algorithm] ?? [algorithm])
   const define = `${defineWhole([...new Set(files)])}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
-  const text = included(readLua(frame))
-    .replace(/^ *-- DEFINE$/gm, () => define)
-    .replace(/^ *-- DECIDE$/gm, () => decideByKind(parts))
-  return script([readLua('shared'), `local READS_STRINGS = ${readsStrings}`, text])
+  return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
+    DEFINE: define,
+    DECIDE: decideByKind(parts),
+  })
 }
 
 function decideByKind(parts: readonly Module[]): string {
@@ -134,12 +130,14 @@ function defineWhole(files: readonly string[]): string {
   return `local function define_whole(reply)\n${body.join('\n')}\nend`
 }
 
-function script(texts: readonly string[]): Script {
-  const text = included(texts.join('\n'))
+/** A script of a frame, with texts in the place of the lines that name them: `-- DEFINE`, and `-- include <file>` for a file. */
+function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
+  const text = included(
+    included(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
+  )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
-/** A text with files in the place of the lines that name them. */
 function included(text: string): string {
   return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) => readLua(name))
 }

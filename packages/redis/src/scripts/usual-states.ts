@@ -17,8 +17,6 @@ export type UsualName =
 /** What is the same for all calls of a store. */
 export interface StoreSettings {
   readonly encoding: Encoding
-  /** Milliseconds that a key outlives its last unit at least. */
-  readonly ttlMargin: number
   readonly isServerClock: boolean
 }
 
@@ -32,13 +30,6 @@ export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= longestString && policy.windowMs <= longestStringWindowMs
 }
 
-/** How long (ms) a log's key lives after a write: a share of the window longer than it must, so that it has to be set only once in that share. */
-export function logTtlMs({ policy }: Check, settings: StoreSettings): number {
-  // A clock that is not Redis' own may be set back within a share.
-  const slack = Math.ceil(policy.windowMs / (settings.isServerClock ? 4 : 2))
-  return policy.windowMs + slack + settings.ttlMargin + policy.resolutionMs - 1
-}
-
 /** The level of a bucket, in units · ms; the limit of all others. */
 export function capacityOf(check: Check): number {
   return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
@@ -49,13 +40,16 @@ interface UsualStates {
   /** `undefined` where the whole algorithm has to decide. */
   nameOf(check: Check, settings: StoreSettings): UsualName | undefined
   /** What the module uses beside the limit and the window. */
-  fieldsOf(check: Check, settings: StoreSettings): readonly [number | string, number]
+  setting(check: Check): number | string
+  /** The setting that the module assumes where none is told. */
+  usualSetting(check: Check): number | string
 }
 
 const bucket = (name: UsualName): UsualStates => ({
   // With another clock the time to live is set every time.
   nameOf: ({ limit }, { isServerClock }) => (isServerClock && limit > 0 ? name : undefined),
-  fieldsOf: (check, { ttlMargin }) => [capacityOf(check), ttlMargin],
+  setting: capacityOf,
+  usualSetting: ({ policy, limit }) => policy.windowMs * limit,
 })
 
 const usualStates: { readonly [name in CountingName]: UsualStates } = {
@@ -64,26 +58,30 @@ const usualStates: { readonly [name in CountingName]: UsualStates } = {
       if (encoding !== 'packed') return undefined
       return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
     },
-    fieldsOf: (check, settings) => [check.policy.resolutionMs, logTtlMs(check, settings)],
+    setting: ({ policy }) => policy.resolutionMs,
+    usualSetting: () => 1,
   },
   'sliding-counter': {
     nameOf: () => 'sliding-counter',
-    fieldsOf: (_check, { ttlMargin }) => [ttlMargin, 0],
+    setting: () => 0,
+    usualSetting: () => 0,
   },
   'fixed-window': {
     nameOf: () => 'fixed-window',
-    fieldsOf: ({ policy }, { ttlMargin }) => [policy.clockAligned ? 1 : 0, ttlMargin],
+    setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
+    usualSetting: () => 0,
   },
   'token-bucket': bucket('token-bucket'),
   'leaky-bucket': bucket('leaky-bucket'),
   // A lease is one of many members of a set.
-  concurrency: { nameOf: () => undefined, fieldsOf: () => [0, 0] },
+  concurrency: { nameOf: () => undefined, setting: () => 0, usualSetting: () => 0 },
   penalty: {
     // Beside other policies.
     nameOf: () => 'penalty',
-    fieldsOf({ policy: { penalty } }) {
-      return [penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : '', 0]
+    setting({ policy: { penalty } }) {
+      return penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : ''
     },
+    usualSetting: () => '',
   },
 }
 
@@ -95,8 +93,14 @@ export function usualOf(check: Check, settings: StoreSettings): UsualName | unde
   return usualStates[algorithm].nameOf(check, settings)
 }
 
-/** What a module uses: limit, window, third and fourth in Lua. */
-export function usualFields(check: Check, settings: StoreSettings): readonly (number | string)[] {
+/** What a module uses, as it travels: the limit, the window and the setting. */
+export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
-  return [limit, policy.windowMs, ...usualStates[policy.algorithm].fieldsOf(check, settings)]
+  return [limit, policy.windowMs, usualStates[policy.algorithm].setting(check)].map(String)
+}
+
+/** Whether a module may be told no setting. */
+export function hasUsualSetting(check: Check): boolean {
+  const { setting, usualSetting } = usualStates[check.policy.algorithm]
+  return setting(check) === usualSetting(check)
 }
