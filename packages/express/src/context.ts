@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http'
+import { processWide } from '@sluice/http'
 import {
-  type AdapterContext,
+  FrameworkContext,
   type Hold,
-  type HttpRequest,
   ProxyWatch,
   type Reject,
   type RequestContent,
@@ -23,16 +23,32 @@ const proxyWatch = new ProxyWatch({
   trustAll: `call app.set('trust proxy', <number of proxies>), as in app.set('trust proxy', 2)`,
 })
 
-/** A request of Express, as Sluice sees it. */
-export class RequestView implements HttpRequest {
-  readonly native: Request
+/** The properties of requests under which the limiters of this process show decisions. */
+export const decisionProperties: Set<string> = processWide(
+  '@sluice/express/decision-properties/1',
+  () => new Set(['rateLimit']),
+)
 
-  constructor(native: Request) {
-    this.native = native
-  }
+interface ContextPlace {
+  /** It may stand on a route. */
+  readonly middleware: RequestHandler
+  readonly next: NextFunction
+  /** The property of the request that has the decision. */
+  readonly property: string
+}
 
-  get method(): string {
-    return this.native.method
+/** A request of Express at one middleware of ours. */
+export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> {
+  readonly response: Response
+  readonly scope: Scope
+  readonly #place: ContextPlace
+
+  constructor(native: Request, response: Response, place: ContextPlace) {
+    super(native)
+    const route = placeOf(place.middleware, native)
+    this.response = response
+    this.scope = route ? routeScope(route.isForAll ? undefined : native.method, route.path) : ''
+    this.#place = place
   }
 
   /** Relative to where the limiter is mounted. */
@@ -52,52 +68,33 @@ export class RequestView implements HttpRequest {
     return ip
   }
 
+  get isForAllMethods(): boolean {
+    return placeOf(this.#place.middleware, this.native)?.isForAll === true
+  }
+
   get content(): RequestContent {
     const { originalUrl: url, body: parsed } = this.native
     return { url, parsed, stream: this.native }
   }
 
-  header(name: string): string | undefined {
-    return this.native.get(name)
-  }
-}
-
-interface ContextPlace {
-  /** It may stand on a route. */
-  readonly middleware: RequestHandler
-  readonly next: NextFunction
-  /** The property of the request that has the decision. */
-  readonly property: string
-}
-
-/** A request of Express at one `rateLimit`. */
-export class ExpressContext
-  extends RequestView
-  implements AdapterContext<Request, RateLimitHandler>
-{
-  readonly response: Response
-  readonly scope: Scope
-  readonly isForAllMethods: boolean
-  readonly #place: ContextPlace
-
-  constructor(native: Request, response: Response, place: ContextPlace) {
-    super(native)
-    const route = placeOf(place.middleware, native)
-    this.response = response
-    this.scope = route ? routeScope(route.isForAll ? undefined : native.method, route.path) : ''
-    this.isForAllMethods = route?.isForAll === true
-    this.#place = place
-  }
-
-  get request(): HttpRequest {
-    return this
+  /** Express takes both spellings for one header. */
+  override header(name: string): string | undefined {
+    return name === 'referer' || name === 'referrer' ? this.native.get(name) : super.header(name)
   }
 
   settleAtEnd(hold: Hold): void {
     settleAfter(this.response, this.native.socket, hold)
   }
 
-  showDecision(decision: RequestDecision): void {
+  protected get shownBefore(): RequestDecision | undefined {
+    for (const property of decisionProperties) {
+      const decision: RequestDecision | undefined = Reflect.get(this.native, property)
+      if (decision) return decision
+    }
+    return undefined
+  }
+
+  protected show(decision: RequestDecision): void {
     Reflect.set(this.native, this.#place.property, decision)
   }
 

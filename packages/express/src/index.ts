@@ -1,6 +1,5 @@
 // biome-ignore lint/performance/noReExportAll: the kit lists what every adapter exports
 export * from '@sluice/http/exports'
 export { all, apiKey, bearer, firstOf, tenant, tiers, user } from './keys.ts'
-export { mount } from './mount.ts'
 export type { RateLimitHandler, RateLimitOptions } from './options.ts'
-export { type RateLimit, rateLimit } from './rate-limit.ts'
+export { mount, type RateLimit, rateLimit } from './rate-limit.ts'

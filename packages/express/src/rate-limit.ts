@@ -1,9 +1,18 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import { invalid, isOptions, type Limiter, orDefault } from '@sluice/http'
-import { admitThen, beforeHead, createGuard, hideOnRedirect } from '@sluice/http/adapter'
+import { andThen, invalid, isOptions, type Limiter, orDefault } from '@sluice/http'
+import {
+  admitThen,
+  beforeHead,
+  continueWith,
+  createGuard,
+  type Handler,
+  handlerRequest,
+  hideOnRedirect,
+  sendByNode,
+} from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { ExpressContext } from './context.ts'
+import { decisionProperties, ExpressContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /**
@@ -38,17 +47,35 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
   const { requestPropertyName, ...limits } = options
   const property = propertyOf(requestPropertyName)
+  decisionProperties.add(property)
   const adapterFields = ['requestPropertyName']
   const place = { where: 'rateLimit', routing, adapterFields }
   const guard = createGuard<Request, RateLimitHandler>(limits, place)
 
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
-    if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(req, res, status))
-    const place = { middleware: sluiceRateLimit, next, property }
-    admitThen(next, new ExpressContext(req, res, place), guard.check)
+    const context = new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
+    if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(context, status))
+    admitThen(next, context, guard.check)
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+}
+
+/**
+ * Middleware that serves a handler under a path.
+ * @example
+ * app.use('/limits', mount(handler))
+ */
+export function mount(handler: Handler<Request>): RequestHandler {
+  return function sluiceHandler(req, res, next) {
+    const place = { middleware: sluiceHandler, next, property: 'rateLimit' }
+    continueWith(next, () =>
+      andThen(handler(handlerRequest(new ExpressContext(req, res, place))), (reply) => {
+        if (reply) sendByNode(res, reply)
+        return reply === undefined
+      }),
+    )
+  }
 }
 
 /** A request without a client, and what Express adds: properties that must stay as they are. */

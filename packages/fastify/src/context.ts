@@ -1,9 +1,7 @@
 import {
-  type AdapterContext,
+  FrameworkContext,
   type Hold,
-  type HttpRequest,
   type HttpResponse,
-  headerOf,
   ProxyWatch,
   type Reject,
   type RequestContent,
@@ -24,16 +22,17 @@ const proxyWatch = new ProxyWatch({
   trustAll: `write fastify({ trustProxy: '<addresses of all proxies, with commas between>' })`,
 })
 
-/** A request of Fastify, as Sluice sees it. */
-export class RequestView implements HttpRequest {
-  readonly native: FastifyRequest
+/** A request of Fastify at one hook of ours. */
+export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHandler> {
+  readonly response: ReplyView
+  scope: Scope
+  readonly #reply: FastifyReply
 
-  constructor(native: FastifyRequest) {
-    this.native = native
-  }
-
-  get method(): string {
-    return this.native.method
+  constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
+    super(native)
+    this.response = new ReplyView(reply)
+    this.scope = scope
+    this.#reply = reply
   }
 
   get path(): string {
@@ -61,15 +60,45 @@ export class RequestView implements HttpRequest {
   }
 
   get content(): RequestContent {
-    return {
-      url: this.native.url,
-      parsed: this.native.body,
-      stream: this.native.raw,
-    }
+    const { url, body: parsed, raw: stream } = this.native
+    return { url, parsed, stream }
   }
 
-  header(name: string): string | undefined {
-    return headerOf(this.native.headers, name)
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
+  }
+
+  protected get shownBefore(): RequestDecision | undefined {
+    return this.native.rateLimit
+  }
+
+  protected show(decision: RequestDecision): void {
+    this.native.rateLimit = decision
+  }
+
+  send(status: number, { contentType, text }: ResponseBody): void {
+    // To a text Fastify would add a charset, which problem+json does not have.
+    this.#reply.code(status).type(contentType).send(Buffer.from(text))
+  }
+
+  setStatus(status: number): void {
+    this.#reply.code(status)
+  }
+
+  /** Calls the user's handler. Its errors go to the error handler of Fastify. */
+  async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
+    const { status, decision } = refusal
+    const reply = this.#reply
+    // Not `code`, after which a redirect would keep the status.
+    reply.raw.statusCode = status
+    try {
+      const payload = await handler(this.native, reply, decision)
+      if (payload !== undefined && !reply.sent) reply.send(payload)
+    } catch (thrown) {
+      // What is no Error is a body, and has no status of its own.
+      if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
+      throw thrown
+    }
   }
 }
 
@@ -99,60 +128,6 @@ export class ReplyView implements HttpResponse {
 
   removeHeader(name: string): void {
     this.#native.removeHeader(name)
-  }
-}
-
-/** A request of Fastify at one hook of ours. */
-export class FastifyContext
-  extends RequestView
-  implements AdapterContext<FastifyRequest, RateLimitHandler>
-{
-  readonly response: ReplyView
-  scope: Scope
-  readonly #reply: FastifyReply
-
-  constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
-    super(native)
-    this.response = new ReplyView(reply)
-    this.scope = scope
-    this.#reply = reply
-  }
-
-  get request(): HttpRequest {
-    return this
-  }
-
-  settleAtEnd(hold: Hold): void {
-    settleAfter(this.#reply.raw, this.native.raw.socket, hold)
-  }
-
-  showDecision(decision: RequestDecision): void {
-    this.native.rateLimit = decision
-  }
-
-  send(status: number, { contentType, text }: ResponseBody): void {
-    // To a text Fastify would add a charset, which problem+json does not have.
-    this.#reply.code(status).type(contentType).send(Buffer.from(text))
-  }
-
-  setStatus(status: number): void {
-    this.#reply.code(status)
-  }
-
-  /** Calls the user's handler. Its errors go to the error handler of Fastify. */
-  async callHandler(handler: RateLimitHandler, refusal: Reject<RateLimitHandler>): Promise<void> {
-    const { status, decision } = refusal
-    const reply = this.#reply
-    // Not `code`, after which a redirect would keep the status.
-    reply.raw.statusCode = status
-    try {
-      const payload = await handler(this.native, reply, decision)
-      if (payload !== undefined && !reply.sent) reply.send(payload)
-    } catch (thrown) {
-      // What is no Error is a body, and has no status of its own.
-      if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
-      throw thrown
-    }
   }
 }
 

@@ -11,11 +11,14 @@ import {
   admitThen,
   createGuard,
   type Guard,
+  type Handler,
+  handlerRequest,
   hideOnRedirect,
   type Passage,
   untouched,
 } from '@sluice/http/adapter'
 import type {
+  FastifyContextConfig,
   FastifyInstance,
   FastifyPluginAsync,
   FastifyRequest,
@@ -23,7 +26,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { FastifyContext, ReplyView, routingOf, scopeOf } from './context.ts'
+import { FastifyContext, routingOf, scopeOf } from './context.ts'
 import {
   hooks,
   type RateLimitHandler,
@@ -67,13 +70,15 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
    * instance.
    */
   const behind = limitHook(fastify.prefix, check)
-  const first = limitHook(fastify.prefix, (context) =>
-    standsOnRoute(behind, context.native) ? untouched : check(context),
+  const first = limitHook(fastify.prefix, (context, config) =>
+    standsOnRoute(behind, config) ? untouched : check(context, config),
   )
   madeHooks.set(behind, guard.hidesOnRedirect)
 
-  function check(context: FastifyContext): MaybePromise<Passage<RateLimitHandler>> {
-    const { rateLimit: own } = context.native.routeOptions.config
+  function check(
+    context: FastifyContext,
+    { rateLimit: own }: FastifyContextConfig,
+  ): MaybePromise<Passage<RateLimitHandler>> {
     if (own === undefined) return guard.check(context)
     if (own === false) return guard.pass(context)
     const answering = nearest.get(context.native.server)
@@ -91,8 +96,8 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     const around = (this && nearest.get(this)?.guard) ?? guard
     const own = around.derive(options, 'app.rateLimit')
     const prefix = this?.prefix ?? fastify.prefix
-    const limit = limitHook(prefix, (context) => {
-      if (standsOnRoute(limit, context.native)) context.scope = scopeOf(context.native)
+    const limit = limitHook(prefix, (context, config) => {
+      if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
       return own.check(context)
     })
     madeHooks.set(limit, own.setup.hideOnRedirect)
@@ -135,9 +140,13 @@ const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
 /** The hooks that may stand on a route, and whether they take fields off redirects. */
 const madeHooks = processWide('@sluice/fastify/made-hooks/1', () => new WeakMap<object, boolean>())
 
-function standsOnRoute(hook: RateLimitHook, { routeOptions }: FastifyRequest): boolean {
-  const own: unknown = Reflect.get(routeOptions.config, ownHooks)
-  return own instanceof Set && own.has(hook)
+function standsOnRoute(hook: RateLimitHook, config: RouteConfig): boolean {
+  return config[ownHooks]?.has(hook) === true
+}
+
+/** The config of a route, as `onRoute` leaves it behind. */
+interface RouteConfig extends FastifyContextConfig {
+  readonly [ownHooks]?: ReadonlySet<object>
 }
 
 function listOf(own: object | undefined): readonly object[] {
@@ -145,21 +154,27 @@ function listOf(own: object | undefined): readonly object[] {
   return Array.isArray(own) ? own : [own]
 }
 
-/** @param scope where private policies count, unless `check` says otherwise */
+/**
+ * Makes a hook of any kind.
+ * @param scope where private policies count, unless `check` says otherwise
+ */
 function limitHook(
   scope: string,
-  check: (context: FastifyContext) => MaybePromise<Passage<RateLimitHandler>>,
+  check: (context: FastifyContext, config: RouteConfig) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
+  // Fastify makes these options anew each time somebody reads them.
+  const checkRoute = (context: FastifyContext) => check(context, context.native.routeOptions.config)
+
   return function limit(request, reply, ...rest) {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
-    admitThen(done, new FastifyContext(request, reply, scope), check)
+    admitThen(done, new FastifyContext(request, reply, scope), checkRoute)
   }
 }
 
 /** Only where it is asked for, since a hook costs every response. */
 const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
-  hideOnRedirect(request, new ReplyView(reply), reply.statusCode)
+  hideOnRedirect(new FastifyContext(request, reply, ''), reply.statusCode)
   goOn()
 }
 
@@ -179,3 +194,27 @@ export const rateLimitPlugin: FastifyPluginAsync<RateLimitPluginOptions> = fasti
   fastify: '5.x',
   name: '@sluice/fastify',
 })
+
+/**
+ * A plugin that serves a handler under a path.
+ * @example
+ * app.register(mount(handler), { prefix: '/limits' })
+ */
+export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
+  return async function sluiceHandler(fastify) {
+    for (const url of ['/', '/*']) {
+      fastify.all(url, async (native, reply) => {
+        const context = new FastifyContext(native, reply, '')
+        const answer = await handler(handlerRequest(context, fastify.prefix))
+        if (!answer) return reply.callNotFound()
+        return (
+          reply
+            .code(answer.status)
+            .headers(answer.headers ?? {})
+            // To a text Fastify would add a charset, which problem+json does not have.
+            .send(typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body)
+        )
+      })
+    }
+  }
+}

@@ -1,9 +1,7 @@
 import { warnOnce } from '@sluice/http'
 import {
-  type AdapterContext,
+  FrameworkContext,
   type Hold,
-  type HttpRequest,
-  headerOf,
   ProxyWatch,
   type Reject,
   type RequestContent,
@@ -27,16 +25,19 @@ const leftmost =
   `app.proxy is on without app.maxIpsCount, so the first address of X-Forwarded-For is counted, which any client can make ` +
   `up; set app.maxIpsCount to the number of your proxies`
 
-/** A request of Koa, as Sluice sees it. */
-export class RequestView implements HttpRequest {
-  readonly native: Context
+/** A request of Koa at one middleware of ours. */
+export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
+  readonly response: Context['res']
+  readonly scope: Scope
+  readonly #next: Next
+  readonly #layer: RouterLayer | undefined
 
-  constructor(native: Context) {
-    this.native = native
-  }
-
-  get method(): string {
-    return this.native.method
+  constructor(native: Context, next: Next, middleware: Middleware) {
+    super(native)
+    this.#layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
+    this.response = native.res
+    this.scope = this.#layer ? scopeOf(this.#layer, native.method) : ''
+    this.#next = next
   }
 
   get path(): string {
@@ -57,41 +58,24 @@ export class RequestView implements HttpRequest {
     return ip
   }
 
+  get isForAllMethods(): boolean {
+    return this.#layer !== undefined && isForAll(this.#layer)
+  }
+
   get content(): RequestContent {
     const { originalUrl: url, req: stream, request } = this.native
     return { url, parsed: Reflect.get(request, 'body'), stream }
-  }
-
-  header(name: string): string | undefined {
-    return headerOf(this.native.headers, name)
-  }
-}
-
-/** A request of Koa at one `rateLimit`. */
-export class KoaContext extends RequestView implements AdapterContext<Context, RateLimitHandler> {
-  readonly response: Context['res']
-  readonly scope: Scope
-  readonly isForAllMethods: boolean
-  readonly #next: Next
-
-  constructor(native: Context, next: Next, middleware: Middleware) {
-    super(native)
-    const layer = layersOf(native).find(({ stack }) => stack.includes(middleware))
-    this.response = native.res
-    this.scope = layer ? scopeOf(layer, native.method) : ''
-    this.isForAllMethods = layer !== undefined && isForAll(layer)
-    this.#next = next
-  }
-
-  get request(): HttpRequest {
-    return this
   }
 
   settleAtEnd(hold: Hold): void {
     settleAfter(this.native.res, this.native.req.socket, hold)
   }
 
-  showDecision(decision: RequestDecision): void {
+  protected get shownBefore(): RequestDecision | undefined {
+    return this.native.rateLimit
+  }
+
+  protected show(decision: RequestDecision): void {
     this.native.rateLimit = decision
   }
 

@@ -4,38 +4,17 @@ import type { Context } from 'koa'
 type Keys = RequestKeys<Context>
 const keys: Keys = requestKeys()
 
-/**
- * The user whom something before has authenticated: `user((ctx) => ctx.state.user?.id)`. Its key is
- * `@user/` and the id.
- */
+/** The user whom something before has authenticated: `user((ctx) => ctx.state.user?.id)`. */
 export const user: Keys['user'] = keys.user
-
-/**
- * The tenant on whose account a request is made: `tenant((ctx) => ctx.state.tenant?.id)`. Its key
- * is `@tenant/` and the id.
- */
+/** The tenant on whose account a request is made: `tenant((ctx) => ctx.state.tenant?.id)`. */
 export const tenant: Keys['tenant'] = keys.tenant
-
-/**
- * The API key of a request. **Anybody can make up API keys**: give `verify`, as in `apiKey({
- * verify: (key) => issued.has(key) })`.
- */
+/** An API key. **Anybody can make up API keys**: `apiKey({ verify: (key) => issued.has(key) })`. */
 export const apiKey: Keys['apiKey'] = keys.apiKey
-
-/**
- * The token of `Authorization: Bearer <token>`. **Anybody can make up tokens**: give `verify`, or
- * refuse unknown ones before.
- */
+/** A bearer token. **Anybody can make up tokens**: give `verify`, or refuse unknown ones before. */
 export const bearer: Keys['bearer'] = keys.bearer
-
 /** Several identities as one, such as account and address; missing when any of them is. */
 export const all: Keys['all'] = keys.all
-
 /** The first identity that a request has: `firstOf(apiKey({ verify }), ip())`. */
 export const firstOf: Keys['firstOf'] = keys.firstOf
-
-/**
- * A limit for each tier: `tiers({ free: 100, paid: 10_000, default: 60 }, (ctx) =>
- * ctx.state.user?.plan)`.
- */
+/** A limit for each tier: `tiers({ free: 100, default: 60 }, (ctx) => ctx.state.user?.plan)`. */
 export const tiers: Keys['tiers'] = keys.tiers

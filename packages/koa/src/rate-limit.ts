@@ -3,10 +3,12 @@ import {
   admit,
   beforeHead,
   createGuard,
+  type Handler,
+  handlerRequest,
   hideOnRedirect,
   throwingObjects,
 } from '@sluice/http/adapter'
-import type { Context, Next } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import { KoaContext } from './context.ts'
 import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
@@ -40,11 +42,28 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const guard = createGuard<Context, RateLimitHandler>(options, { where: 'rateLimit', routing })
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
-    const { res } = context
-    if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(context, res, status))
     const asked = new KoaContext(context, next, sluiceRateLimit)
+    if (guard.hidesOnRedirect) beforeHead(context.res, (status) => hideOnRedirect(asked, status))
     if (await throwingObjects(() => admit(asked, guard.check))) await next()
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+}
+
+/**
+ * Middleware that serves a handler, under a path where one is given.
+ * @example
+ * app.use(mount(handler, '/limits'))
+ */
+export function mount(handler: Handler<Context>, prefix = ''): Middleware {
+  return async function sluiceHandler(context, next) {
+    if (!`${context.path}/`.startsWith(`${prefix}/`)) return next()
+    const asked = new KoaContext(context, next, sluiceHandler)
+    const reply = await throwingObjects(() => handler(handlerRequest(asked, prefix)))
+    if (!reply) return next()
+    context.status = reply.status
+    for (const [name, value] of Object.entries(reply.headers ?? {})) context.set(name, value)
+    const { body } = reply
+    context.body = body === undefined || typeof body === 'string' ? body : Buffer.from(body)
+  }
 }

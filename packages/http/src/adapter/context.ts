@@ -1,3 +1,4 @@
+import type { RequestDecision } from '../guard/passage.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 import type { Scope } from '../routes/scope.ts'
 import type { HttpRequest } from './request.ts'
@@ -6,14 +7,18 @@ import type { HttpResponse } from './response.ts'
 /** One request and its response, as an adapter shows them to a guard. */
 export interface RequestContext<Native extends object> {
   /**
-   * The framework's request, which users' functions are given. Guards of one response know each
-   * other by it.
+   * The framework's request, which users' functions are given.
    */
   readonly native: Native
   readonly request: HttpRequest
   readonly response: HttpResponse
   /** The place of the guard; '' for the whole application. */
   readonly scope: Scope
+  /**
+   * The last decision on this request that the application was shown: by it, guards of one response
+   * know each other. Where an adapter shows none, it leaves this property out.
+   */
+  readonly shown?: RequestDecision | undefined
   /** Settles a hold when the response is over: at once, if it is. */
   settleAtEnd(hold: Hold): void
 }

@@ -27,28 +27,25 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
-/** A view of a request, and what its framework knows of it. */
+/** A view of a request, and the request that it shows. */
 interface Mounted<Native> {
   readonly native: Native
   readonly request: HttpRequest
-  /** The URL as it was sent, with the query. */
-  readonly url: string
-  /** The path under which the handler is mounted, where the view has the whole path. @default '' */
-  readonly prefix?: string
 }
 
-/** Makes the request that a handler is given. */
-export function handlerRequest<Native>({
-  native,
-  request,
-  url,
+/**
+ * Makes the request that a handler is given.
+ * @param prefix the path under which the handler is mounted, where the view has the whole path
+ */
+export function handlerRequest<Native extends { readonly url: string }>(
+  { native, request }: Mounted<Native>,
   prefix = '',
-}: Mounted<Native>): HandlerRequest<Native> {
+): HandlerRequest<Native> {
   return {
     native,
     method: request.method,
     path: request.path.slice(prefix.length) || '/',
-    query: new URLSearchParams(url.split('?').slice(1).join('?')),
+    query: new URLSearchParams(native.url.split('?').slice(1).join('?')),
     get route() {
       return request.route
     },

@@ -6,7 +6,7 @@ import { fieldsOnHead } from '../responses/headers.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
 import { nodeRouter } from '../routes/table.ts'
 import type { RequestContext } from './context.ts'
-import { type HttpResponse, type ResponseBody, setFields } from './response.ts'
+import { type ResponseBody, setFields } from './response.ts'
 
 /**
  * Makes a guard, with the router of Node for `routes`.
@@ -72,8 +72,11 @@ function carryOut<Handler>(
  * Takes our fields off a redirect, just before its head is written, where a guard has
  * `hideOnRedirect`.
  */
-export function hideOnRedirect(native: object, response: HttpResponse, status: number): void {
-  setFields(response, fieldsOnHead(native, status))
+export function hideOnRedirect(
+  { shown, response }: Pick<AdapterContext<object, never>, 'shown' | 'response'>,
+  status: number,
+): void {
+  setFields(response, fieldsOnHead(shown, status))
 }
 
 /** Continues with the next handler, or tells the framework of an error. */
@@ -95,15 +98,27 @@ export function admitThen<Handler, Context extends AdapterContext<object, Handle
     failWith(next, error)
     return
   }
-  if (!isPromise(passage)) {
-    const known = passage
-    continueWith(next, () => carryOut(known, context))
+  if (!isPromise(passage)) carryOutThen(next, passage, context)
+  else
+    passage.then(
+      (known) => carryOutThen(next, known, context),
+      (error) => failWith(next, error),
+    )
+}
+
+function carryOutThen<Handler>(
+  next: Next,
+  passage: Passage<Handler>,
+  context: AdapterContext<object, Handler>,
+): void {
+  let goesOn: MaybePromise<boolean>
+  try {
+    goesOn = carryOut(passage, context)
+  } catch (error) {
+    failWith(next, error)
     return
   }
-  passage.then(
-    (known) => continueWith(next, () => carryOut(known, context)),
-    (error) => failWith(next, error),
-  )
+  goOn(next, goesOn)
 }
 
 /**
@@ -118,12 +133,17 @@ export function continueWith(next: Next, step: () => MaybePromise<boolean>): voi
     failWith(next, error)
     return
   }
-  if (isPromise(goesOn)) {
+  goOn(next, goesOn)
+}
+
+function goOn(next: Next, goesOn: MaybePromise<boolean>): void {
+  if (goesOn === true) next()
+  else if (isPromise(goesOn)) {
     goesOn.then(
       (yes) => yes && next(),
       (error) => failWith(next, error),
     )
-  } else if (goesOn) next()
+  }
 }
 
 /** The type of `next` knows nothing but errors, and frameworks hand on any object. */

@@ -80,11 +80,9 @@ export class RequestChecks<Native extends object> {
   }
 
   /** Finds the checks of a request, or why it has none. */
-  of(
-    { native, request, scope }: Asking<Native>,
-    access: Access = 'unlisted',
-  ): MaybePromise<FoundChecks<Native>> {
-    const asking = { native, request, scope, access }
+  of(context: Asking<Native>, access: Access = 'unlisted'): MaybePromise<FoundChecks<Native>> {
+    const { native, request, scope } = context
+    const asking = access === 'unlisted' ? context : { native, request, scope, access }
     if (this.#onlyKey) {
       const key = this.#key(this.#onlyKey, asking)
       if (!isPromise(key)) return this.#fixedChecks(key, asking)

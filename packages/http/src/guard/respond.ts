@@ -6,12 +6,7 @@ import { ChargeableDecision } from '../lifecycle/decision.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
-import {
-  type FieldOptions,
-  type ResponseFields,
-  responseFields,
-  retryAfter,
-} from '../responses/headers.ts'
+import { type FieldOptions, type ResponseFields, retryAfter } from '../responses/headers.ts'
 import {
   blocked,
   forbidden,
@@ -87,7 +82,7 @@ export class Responder<Native extends object, Handler> {
     const { context, checks } = decided
     const decision = new ChargeableDecision(this.#setup, decided, undefined)
     if (decision.outcomes.length === 0) return { decision, fields: [] }
-    const fields = this.#fieldsOf(context, decision, this.#enforced(checks))
+    const fields = this.#fieldsOf(decision, this.#enforced(checks))
     const options = { ...this.#fieldOptions(decision), rejected: false, retryAfter: undefined }
     return { decision, fields: fields.render(context.response, options) }
   }
@@ -101,7 +96,7 @@ export class Responder<Native extends object, Handler> {
     if (checks.length === 0 && decision.allowed) {
       return { ...untouched, decision, hold: this.#hold(decision, account) }
     }
-    const fields = this.#fieldsOf(context, decision, checks)
+    const fields = this.#fieldsOf(decision, checks)
     if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })
     const set = fields.render(context.response, this.#fieldOptions(decision))
     return decision.delayMs === 0
@@ -171,12 +166,11 @@ export class Responder<Native extends object, Handler> {
   }
 
   #fieldsOf(
-    { native }: RequestContext<Native>,
-    decision: Decision,
+    decision: ChargeableDecision<Native>,
     checks: readonly PolicyCheck<Native>[],
   ): ResponseFields {
     const { headers, hideOnRedirect } = this.#setup
-    const fields = responseFields(native)
+    const fields = decision.responseFields
     fields.policies.add({ decision, checks, dialects: headers })
     if (hideOnRedirect) fields.hideOnRedirect = true
     return fields

@@ -8,6 +8,7 @@ import {
 } from '@sluice/core'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
 import type { RequestDecision } from '../guard/passage.ts'
+import { fieldsKey, type ResponseFields, responseFields } from '../responses/headers.ts'
 import { type AccountPlace, type Decided, RequestAccount } from './account.ts'
 
 /**
@@ -24,13 +25,14 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   readonly #place: AccountPlace<Native>
   readonly #request: Decided<Native>
   #account: RequestAccount<Native> | undefined
+  readonly #fields: ResponseFields
 
   constructor(
     place: AccountPlace<Native>,
     request: Decided<Native>,
     account: RequestAccount<Native> | undefined,
   ) {
-    const { decision } = request
+    const { context, decision } = request
     this.allowed = decision.allowed
     this.outcomes = decision.outcomes
     this.retryAfterMs = decision.retryAfterMs
@@ -40,6 +42,21 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     this.#place = place
     this.#request = request
     this.#account = account
+    this.#fields = responseFields(context)
+  }
+
+  /** The fields of its response: not a property of its own, which loggers would show. */
+  get responseFields(): ResponseFields {
+    return this.#fields
+  }
+
+  static {
+    // For copies of this file too, whatever they call it.
+    Object.defineProperty(ChargeableDecision.prototype, fieldsKey, {
+      get(this: ChargeableDecision<object>) {
+        return this.#fields
+      },
+    })
   }
 
   get policy(): Policy | undefined {

@@ -8,6 +8,7 @@ import {
   parseRateLimit,
   parseRateLimitPolicy,
 } from '@sluice/headers'
+import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import { type FieldKind, kindOf, PolicyStates } from './policy-states.ts'
 
@@ -117,29 +118,39 @@ export class ResponseFields {
   }
 }
 
-const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/1')
+/** Under this symbol a decision, or a request, carries the fields of its response. */
+export const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/2')
 
-/**
- * A request that knows the fields of its response, under a symbol that only copies of this file
- * have.
- */
-interface Known {
-  [fieldsKey]?: ResponseFields
+interface Carrier {
+  [fieldsKey]?: ResponseFields | undefined
 }
 
-/** The fields of the response to a request, which its guards have in common. */
-export function responseFields(native: object): ResponseFields {
-  const request: Known = native
-  request[fieldsKey] ??= new ResponseFields()
-  return request[fieldsKey]
+/**
+ * The fields of the response to a request, which its guards have in common. The decision that the
+ * application sees carries them, and not the request: each request of Express has a hidden class
+ * of its own, so that one more property costs microseconds. Where an adapter shows no decisions,
+ * the request carries them.
+ */
+export function responseFields(context: RequestContext<object>): ResponseFields {
+  if ('shown' in context) return fieldsOf(context.shown) ?? new ResponseFields()
+  const known = fieldsOf(context.native)
+  if (known) return known
+  const carrier: Carrier = context.native
+  carrier[fieldsKey] = new ResponseFields()
+  return carrier[fieldsKey]
+}
+
+function fieldsOf(known: object | undefined): ResponseFields | undefined {
+  const carrier: Carrier | undefined = known
+  return carrier?.[fieldsKey]
 }
 
 /**
  * The fields to set as the head of a response goes out: none, or, on a redirect, those that take
  * ours off again, where a guard has `hideOnRedirect`.
  */
-export function fieldsOnHead(native: object, status: number): readonly ResponseField[] {
-  const { [fieldsKey]: fields }: Known = native
+export function fieldsOnHead(shown: object | undefined, status: number): readonly ResponseField[] {
+  const fields = fieldsOf(shown)
   const isRedirect = status >= 300 && status < 400 && status !== 304
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
 }

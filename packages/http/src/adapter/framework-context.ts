@@ -1,0 +1,65 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Reject, RequestDecision } from '../guard/passage.ts'
+import type { Hold } from '../lifecycle/hold.ts'
+import type { Scope } from '../routes/scope.ts'
+import type { HttpRequest, RequestContent } from './request.ts'
+import { type HttpResponse, headerOf, type ResponseBody } from './response.ts'
+import type { AdapterContext } from './serve.ts'
+
+/** What the requests of Node's frameworks have in common. */
+interface FrameworkRequest {
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/**
+ * One request of a framework at one limiter. An adapter extends it by what is special about its
+ * framework. It is its own `HttpRequest`, which spares an object.
+ */
+export abstract class FrameworkContext<Native extends FrameworkRequest, Handler>
+  implements AdapterContext<Native, Handler>, HttpRequest
+{
+  readonly native: Native
+  #shown: RequestDecision | undefined
+
+  constructor(native: Native) {
+    this.native = native
+  }
+
+  abstract readonly response: HttpResponse
+  abstract readonly scope: Scope
+  abstract readonly path: string
+  abstract readonly route: string | undefined
+  abstract readonly ip: string | undefined
+  abstract readonly isForAllMethods: boolean
+  abstract readonly content: RequestContent
+  abstract settleAtEnd(hold: Hold): void
+  abstract send(status: number, body: ResponseBody): void
+  abstract setStatus(status: number): void
+  abstract callHandler(handler: Handler, refusal: Reject<Handler>): unknown
+  /** The decision of a limiter before this one. */
+  protected abstract get shownBefore(): RequestDecision | undefined
+  /** Puts the decision where the application finds it. */
+  protected abstract show(decision: RequestDecision): void
+
+  get request(): HttpRequest {
+    return this
+  }
+
+  get method(): string {
+    return this.native.method
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.native.headers, name)
+  }
+
+  get shown(): RequestDecision | undefined {
+    return this.#shown ?? this.shownBefore
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.#shown = decision
+    this.show(decision)
+  }
+}
