@@ -15,6 +15,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
   metrics: ['core', 'http'],
+  policies: ['core', 'http'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

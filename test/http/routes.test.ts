@@ -1,5 +1,5 @@
 import { memoryStore, SluiceError } from '@sluice/core'
-import type { GuardOptions, Routing } from '@sluice/http'
+import type { GuardFields, GuardOptions, Routing } from '@sluice/http'
 import { createGuard } from '@sluice/http/adapter'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ const of = (limit: number) => ({ limit, window: '1m' }) as const
 
 function failure(options: object): SluiceError {
   try {
-    guardOf(options as GuardOptions<object>)
+    guardOf(options as GuardFields<object>)
   } catch (error) {
     if (error instanceof SluiceError) return error
     throw error

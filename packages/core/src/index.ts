@@ -8,6 +8,7 @@ export {
 export { type Check, maxKeyLength, Receipt } from './check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { digestOf } from './digest.ts'
+export type { DocumentChange, Documents, FleetMember, SharedDocument } from './documents.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
@@ -79,6 +80,7 @@ export {
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
+export { Registrations, type SetTraits } from './policy/policy-registry.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

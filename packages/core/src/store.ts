@@ -1,4 +1,5 @@
 import type { Check, Receipt } from './check.ts'
+import type { Documents } from './documents.ts'
 import type { Policy } from './policy/policy.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { MaybePromise } from './runtime/maybe-promise.ts'
@@ -152,6 +153,8 @@ export interface Store {
   observeCalls?(observer: (call: StoreCall) => void): void
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
+  /** Texts with versions that processes share, for a store that keeps some. @default none */
+  readonly documents?: Documents
   /**
    * Settles what is under way and lets go of timers. The clients that users passed in stay theirs.
    */

@@ -43,11 +43,19 @@ export type {
   ResponseField,
 } from './adapter/response.ts'
 export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
-export { createGuard, type Guard, type GuardPlace } from './guard/guard.ts'
+export type { Guard, GuardPlace } from './guard/guard.ts'
+export { createGuard } from './guard/live-guard.ts'
+export type { GuardOptions, LiveGuardFields } from './guard/live-options.ts'
+export type {
+  LiveGuard,
+  LivePolicies,
+  NamedCode,
+  NamedValue,
+  PolicyVersion,
+} from './guard/live-policies.ts'
 export { checkResolver } from './guard/option-table.ts'
 export type {
   GuardFields,
-  GuardOptions,
   GuardPenalty,
   GuardSettings,
   HttpPolicyOptions,

@@ -23,6 +23,7 @@ import type { RedisClient } from './clients/redis-client.ts'
 import { laneByTag, oneLane } from './cluster/lanes.ts'
 import { type AskRedis, overMovingSlots } from './cluster/moving-slots.ts'
 import { tags } from './cluster/tags.ts'
+import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import {
@@ -185,6 +186,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   return {
     space,
+    documents: redisDocuments(redis, keyOptions.prefix),
     denialTtlMs,
     clock: typeof clock === 'function' ? clock : undefined,
     name: 'redis',

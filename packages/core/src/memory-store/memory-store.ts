@@ -3,6 +3,7 @@ import { engine } from '../engine/engine.ts'
 import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
+import { memoryDocuments } from './memory-documents.ts'
 import { MemoryStates } from './memory-states.ts'
 
 export interface MemoryStoreOptions {
@@ -33,6 +34,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   )
   const store = {
     name: 'memory',
+    documents: memoryDocuments(),
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
     get size() {
       return states.size

@@ -8,6 +8,8 @@ export const errorCodes = {
   SLUICE_POLICY_NAME: 'a policy name that no header can carry',
   SLUICE_POLICY_DUPLICATE: 'two policies of one name in one limiter',
   SLUICE_POLICY_UNKNOWN: 'a name that no profile and no policy has',
+  SLUICE_POLICY_FILE: 'a policy file that is wrong: the message lists what, by line and column',
+  SLUICE_POLICY_CHANGED: 'a change of policies that another change came before',
   SLUICE_POLICY_CONFLICT: 'one policy name with two algorithms or two windows on one store',
   SLUICE_POLICY_COMBINATION: 'two policies in one limiter that work against each other',
   SLUICE_POLICY_RANGE: 'a limit and a window whose product is beyond exact arithmetic',

@@ -7,14 +7,91 @@ import type { Policy } from './policy.ts'
 interface Registered {
   /** The policy that others of the name are compared with. */
   policy: Policy
-  uses: number
+  /** One for each policy of this kind that is in use. */
+  readonly numbers: Set<number>
+}
+
+/** One policy that is in use. */
+interface Registration {
+  readonly registry: Map<string, Registered>
+  readonly policy: Policy
+  readonly number: number
 }
 
 /** Registered names by the `space` of their stores: two stores of one Redis share them. */
 const registries = processWide(
-  '@sluice/core/registries/2',
+  '@sluice/core/registries/3',
   () => new WeakMap<object, Map<string, Registered>>(),
 )
+
+/** The set of policies that limiters are being made for now. */
+const collecting = processWide('@sluice/core/collecting/1', () => ({
+  now: undefined as Registrations | undefined,
+}))
+
+/** What the policies of a set have in common. */
+export interface SetTraits {
+  /** Text for the ids of named policies: a name with another text begins a new count. */
+  readonly suffixes?: ReadonlyMap<string, string>
+  /** Puts every policy into shadow. @default false */
+  readonly isShadow?: boolean
+}
+
+/**
+ * The registrations of a set of policies, which end with the set. A set that takes the place of
+ * another one may then use its names for something else.
+ */
+export class Registrations {
+  readonly #traits: SetTraits
+  readonly #made: Registration[] = []
+
+  constructor(traits: SetTraits = {}) {
+    this.#traits = traits
+  }
+
+  /** Makes limiters whose policies belong to this set. `make` must be synchronous. */
+  collect<T>(make: () => T): T {
+    const before = collecting.now
+    collecting.now = this
+    try {
+      return make()
+    } finally {
+      collecting.now = before
+    }
+  }
+
+  /** A policy as it is in this set. */
+  adapt(policy: Policy): Policy {
+    const suffix = policy.named ? this.#traits.suffixes?.get(policy.name) : undefined
+    return {
+      ...policy,
+      ...(suffix === undefined ? {} : { id: `${policy.id}~${suffix}` }),
+      ...(this.#traits.isShadow ? { enforcedShare: 0 } : {}),
+    }
+  }
+
+  add(registration: Registration): void {
+    this.#made.push(registration)
+  }
+
+  /** Gives the names free. */
+  end(): void {
+    for (const { registry, policy, number } of this.#made) {
+      const known = registry.get(policy.id)
+      known?.numbers.delete(number)
+      if (known?.numbers.size === 0) registry.delete(policy.id)
+    }
+  }
+
+  /** Takes the names back, where nothing took their place. */
+  resume(): void {
+    for (const { registry, policy, number } of this.#made) {
+      const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
+      registry.set(policy.id, known)
+      known.numbers.add(number)
+    }
+  }
+}
 
 /**
  * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot
@@ -22,7 +99,9 @@ const registries = processWide(
  * is the same in every process that runs the same code.
  * @throws SluiceError when a name already means something else on the store
  */
-export function registerPolicies(store: Store, policies: readonly Policy[]): readonly Policy[] {
+export function registerPolicies(store: Store, given: readonly Policy[]): readonly Policy[] {
+  const set = collecting.now
+  const policies = set ? given.map((policy) => set.adapt(policy)) : given
   const space = store.space ?? store
   const registry = registries.get(space) ?? new Map<string, Registered>()
   registries.set(space, registry)
@@ -31,12 +110,15 @@ export function registerPolicies(store: Store, policies: readonly Policy[]): rea
 }
 
 function register(policy: Policy, registry: Map<string, Registered>): Policy {
-  const known = registry.get(policy.id) ?? { policy, uses: 0 }
+  const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
   registry.set(policy.id, known)
   // A penalty by hand does not say what strikes lead to.
   if (!known.policy.penalty) known.policy = policy
-  known.uses += 1
-  return policy.named || known.uses === 1 ? policy : { ...policy, id: `${policy.id}-${known.uses}` }
+  let number = known.numbers.size + 1
+  for (let free = 1; free < number; free += 1) if (!known.numbers.has(free)) number = free
+  known.numbers.add(number)
+  collecting.now?.add({ registry, policy, number })
+  return policy.named || number === 1 ? policy : { ...policy, id: `${policy.id}-${number}` }
 }
 
 function checkName(policy: Policy, registry: Map<string, Registered>): void {

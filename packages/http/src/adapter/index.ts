@@ -1,5 +1,6 @@
 export type { Guard } from '../guard/guard.ts'
-export type { GuardOptions, GuardSettings, NoPolicies, RouteOverride } from '../guard/options.ts'
+export type { GuardOptions } from '../guard/live-options.ts'
+export type { GuardSettings, NoPolicies, RouteOverride } from '../guard/options.ts'
 export type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 export { untouched } from '../guard/passage.ts'
 export type { Hold } from '../lifecycle/hold.ts'

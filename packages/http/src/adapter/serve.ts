@@ -1,5 +1,7 @@
 import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
-import { createGuard as createGuardOf, type Guard, type GuardPlace } from '../guard/guard.ts'
+import type { Guard, GuardPlace } from '../guard/guard.ts'
+import { createGuard as createGuardOf } from '../guard/live-guard.ts'
+import type { LiveGuardFields } from '../guard/live-options.ts'
 import type { GuardFields } from '../guard/options.ts'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 import { fieldsOnHead } from '../responses/headers.ts'
@@ -13,7 +15,7 @@ import { type ResponseBody, setFields } from './response.ts'
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
-  options: GuardFields<Native, Handler>,
+  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
   place: Omit<GuardPlace, 'router'>,
 ): Guard<Native, Handler> {
   return createGuardOf(options, { ...place, router: nodeRouter })

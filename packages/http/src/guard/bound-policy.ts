@@ -48,6 +48,8 @@ export interface LimitInForce {
   readonly limit: number
   /** Tells whether it is lower now than it would be in quiet times. @default false */
   readonly reduced?: boolean
+  /** Tells whether the policy is in shadow for the request. @default as the policy says */
+  readonly shadow?: boolean
 }
 
 /** A check of a request, and the policy that it comes from. */
@@ -124,11 +126,11 @@ export function validLimit(
   report: Report,
 ): LimitInForce {
   if (found === 'default') return { limit: otherwise }
-  const { value, reduced } = found
-  if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced }
+  const { value, reduced, ...mode } = found
+  if (value === unlimited) return { limit: Number.POSITIVE_INFINITY, reduced, ...mode }
   const max = maxUnits(windowMs)
   if (isWholeNumber(value, { min: 0, max }))
-    return { limit: withoutHeadroom(value, headroom), reduced }
+    return { limit: withoutHeadroom(value, headroom), reduced, ...mode }
   report(
     'SLUICE_LIMIT_INVALID',
     `limit of '${name}'`,

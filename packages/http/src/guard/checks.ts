@@ -128,7 +128,7 @@ export class RequestChecks<Native extends object> {
   #checks(
     policies: readonly BoundPolicy<Native>[],
     keys: readonly KeyOrMode[],
-    { native, scope: place }: Asking<Native>,
+    { native, request, scope: place }: Asking<Native>,
   ): MaybePromise<readonly PolicyCheck<Native>[]> {
     const { report } = this.#setup
     const costs = inOrder(this.#costs, (cost) => {
@@ -138,14 +138,16 @@ export class RequestChecks<Native extends object> {
     const limits = (): MaybePromise<readonly LimitInForce[]> =>
       inOrder<BoundPolicy<Native>, LimitInForce>(policies, ({ policy, limitOf }) => {
         if (!limitOf) return policy
-        return andThen(limitOf(native, report), (found) => validLimit(found, policy, report))
+        return andThen(limitOf(native, report, request), (found) =>
+          validLimit(found, policy, report),
+        )
       })
     const checks = andThen(costs, (foundCosts) =>
       andThen(limits(), (foundLimits) => {
         const whole = policies.map((bound, index): PolicyCheck<Native> => {
           const { policy, cost, scope = place } = bound
           const key = this.#keyOf(bound, keys) ?? ''
-          const { limit, reduced = false }: LimitInForce = foundLimits[index] ?? policy
+          const { limit, reduced = false, shadow }: LimitInForce = foundLimits[index] ?? policy
           return {
             policy,
             key: policy.named ? key : scopedKey(scope, key),
@@ -155,6 +157,7 @@ export class RequestChecks<Native extends object> {
             bound,
             scope,
             reduced,
+            ...(shadow === undefined ? {} : { shadow }),
           }
         })
         if (this.#setup.strikesLater) return withStrikesLater(whole)
@@ -170,7 +173,7 @@ export class RequestChecks<Native extends object> {
   ): MaybePromise<readonly PolicyCheck<Native>[]> {
     return inOrder(checks, (check) => {
       const { enforce, policy } = check.bound
-      if (!enforce) return check
+      if (!enforce || check.shadow !== undefined) return check
       return andThen(enforce(native), (answer) => ({
         ...check,
         shadow: !validEnforcement(answer, policy, this.#setup.report),

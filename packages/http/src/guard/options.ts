@@ -290,7 +290,7 @@ type GuardPolicies<Native> =
  * The options of a guard: settings, and policies for all requests, for some (`routes`), or none
  * beside a penalty.
  */
-export type GuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
+export type FixedGuardOptions<Native, Handler = never> = GuardSettings<Native, Handler> &
   (
     | GuardPolicies<Native>
     | (NoPolicies & { routes: Routes<Native, Handler> })

@@ -8,6 +8,7 @@ import {
   SluiceError,
   unlimited,
 } from '@sluice/core'
+import type { HttpRequest } from '../adapter/request.ts'
 import type { PerRequest, Report } from '../user-functions.ts'
 
 /** A limit as a function of the request yields it. */
@@ -24,10 +25,21 @@ export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<N
  * nothing was found, which is reported already, so that the declared default of the policy stands
  * in.
  */
-export type FoundLimit = { readonly value: LimitValue; readonly reduced: boolean } | 'default'
+export type FoundLimit = LimitFound | 'default'
+
+interface LimitFound {
+  readonly value: LimitValue
+  readonly reduced: boolean
+  /** Tells whether the policy is in shadow for the request. @default as the policy says */
+  readonly shadow?: boolean
+}
 
 /** Finds the limit of a request. */
-export type LimitFinder<Native> = (native: Native, report: Report) => MaybePromise<FoundLimit>
+export type LimitFinder<Native> = (
+  native: Native,
+  report: Report,
+  request: HttpRequest,
+) => MaybePromise<FoundLimit>
 
 /**
  * A limit that Sluice finds itself: `tiers`, `schedule`, `adaptive`. It knows beforehand what
@@ -40,7 +52,7 @@ export interface LimitSource<Native = unknown> {
   readonly declared: LimitValue | undefined
   /** The largest limit that stands in it. */
   readonly largest: number
-  find(native: Native, report: Report): MaybePromise<FoundLimit>
+  find(native: Native, report: Report, request: HttpRequest): MaybePromise<FoundLimit>
 }
 
 export function isLimitSource<Native>(limit: unknown): limit is LimitSource<Native> {
@@ -57,7 +69,9 @@ export function isLimitValue(value: unknown): value is LimitValue {
 
 /** Returns the function that finds the limit of a request. */
 export function finderOf<Native>(limit: LimitOption<Native>): LimitFinder<Native> {
-  if (isLimitSource<Native>(limit)) return (native, report) => limit.find(native, report)
+  if (isLimitSource<Native>(limit)) {
+    return (native, report, request) => limit.find(native, report, request)
+  }
   if (typeof limit !== 'function') {
     const found = unreduced(limit)
     return () => found

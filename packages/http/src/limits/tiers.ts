@@ -57,8 +57,8 @@ export function tiers<Native>(
     kind: 'tiers(…)',
     declared: declaredBy(table),
     largest: largestOf(Object.values(table)),
-    find(native, report): MaybePromise<FoundLimit> {
-      return andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report))
+    find(native, report, request): MaybePromise<FoundLimit> {
+      return andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report, request))
     },
   }
 }

@@ -1,0 +1,184 @@
+import { isOptions, type Limiter, type Policy, SluiceError, type Store } from '@sluice/core'
+import { shorthandFields } from './bound-policy.ts'
+import { createGuard as createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
+import type { LiveGuardFields } from './live-options.ts'
+import { isLivePolicies, type NamedCode, type PolicyVersion } from './live-policies.ts'
+import type { GuardFields, RouteOverride } from './options.ts'
+import type { PolicyGuard } from './policy-guard.ts'
+
+/**
+ * Makes a guard, of policies that stay as they are or of those that change while the application
+ * runs.
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
+  place: GuardPlace,
+): Guard<Native, Handler> {
+  return isLive(options) ? createLiveGuard(options, place) : createFixedGuard(options, place)
+}
+
+function isLive<Native, Handler>(
+  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
+): options is LiveGuardFields<Native, Handler> {
+  return isOptions(options) && isLivePolicies(options.policies)
+}
+
+/** A place that has limits of its own over those of the version. */
+interface Asked<Native extends object, Handler> {
+  readonly override: RouteOverride<Native, Handler> | string
+  readonly where: string
+  /** A route identifies its policies; a hook is mounted by hand. */
+  readonly by: 'ofRoute' | 'derive'
+}
+
+/** All that a guard has of one version. */
+interface InForce<Native extends object, Handler> {
+  readonly version: PolicyVersion
+  readonly guard: Guard<Native, Handler>
+  /** By the number of the place. */
+  readonly places: PolicyGuard<Native, Handler>[]
+}
+
+/**
+ * A guard whose policies change between two requests. A request takes the guard of one version, and
+ * keeps it until it is over.
+ * @throws SluiceError when an option stands beside `policies` that belongs into them
+ */
+function createLiveGuard<Native extends object, Handler>(
+  { policies, keys, values, ...own }: LiveGuardFields<Native, Handler>,
+  place: GuardPlace,
+): Guard<Native, Handler> {
+  for (const field of beside) if (field in own) throw misplaced(field)
+  const code: NamedCode<Native> = { ...(keys && { keys }), ...(values && { values }) }
+  const asked: Asked<Native, Handler>[] = []
+  const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
+  const made: { now?: InForce<Native, Handler> } = {}
+
+  policies.attach({
+    prepare(version) {
+      const next = build(version)
+      return () => {
+        made.now = next
+      }
+    },
+  })
+
+  function build(version: PolicyVersion): InForce<Native, Handler> {
+    const fields = version.optionsFor<Native, Handler>(code)
+    const twice = Object.keys(fields).find((field) => field in own)
+    if (twice !== undefined) throw givenTwice(twice)
+    const guard = createFixedGuard({ ...own, ...fields }, place)
+    return { version, guard, places: asked.map((each) => placed(guard, each)) }
+  }
+
+  function current(): InForce<Native, Handler> {
+    if (made.now) return made.now
+    throw new SluiceError('SLUICE_OPTION_INVALID', 'policies did not put a version in force')
+  }
+
+  /** Made anew for each version: one that lacks a name which a place uses is refused as a whole. */
+  function add(each: Asked<Native, Handler>): PolicyGuard<Native, Handler> {
+    const { version, guard, places } = current()
+    const first = version.collect(() => placed(guard, each))
+    const number = asked.push(each) - 1
+    places[number] = first
+    const now = (): PolicyGuard<Native, Handler> => current().places[number] ?? first
+    return {
+      get setup() {
+        return now().setup
+      },
+      get limiter() {
+        return now().limiter
+      },
+      get delayQueue() {
+        return now().delayQueue
+      },
+      get shedder() {
+        return now().shedder
+      },
+      check(context) {
+        const { version, guard } = current()
+        return version.kill === 'off' ? guard.pass(context) : now().check(context)
+      },
+    }
+  }
+
+  return {
+    limiter: liveLimiter(() => current().guard.limiter),
+    get hidesOnRedirect() {
+      return current().guard.hidesOnRedirect
+    },
+    get waiting() {
+      return current().guard.waiting
+    },
+    check(context) {
+      const { version, guard } = current()
+      return version.kill === 'off' ? guard.pass(context) : guard.check(context)
+    },
+    pass: (context) => current().guard.pass(context),
+    ofRoute(override, where) {
+      const known = ofRoutes.get(override) ?? add({ override, where, by: 'ofRoute' })
+      ofRoutes.set(override, known)
+      return known
+    },
+    derive: (override, where) => add({ override, where, by: 'derive' }),
+  }
+}
+
+function placed<Native extends object, Handler>(
+  guard: Guard<Native, Handler>,
+  { override, where, by }: Asked<Native, Handler>,
+): PolicyGuard<Native, Handler> {
+  return guard[by](override, where)
+}
+
+/** A limiter that is always that of the version in force. */
+function liveLimiter(now: () => Limiter): Limiter {
+  return {
+    get policies(): readonly Policy[] {
+      return now().policies
+    },
+    get penalty() {
+      return now().penalty
+    },
+    get store(): Store {
+      return now().store
+    },
+    consume: (key, options) => now().consume(key, options),
+    peek: (key, options) => now().peek(key, options),
+    charge: (key, options) => now().charge(key, options),
+    refund: (decision, options) => now().refund(decision, options),
+    release: (decision) => now().release(decision),
+    renew: (decision) => now().renew(decision),
+    reset: (key) => now().reset(key),
+    block: (key, duration) => now().block(key, duration),
+    decide: (checks, request) => now().decide(checks, request),
+    chargeChecks: (checks) => now().chargeChecks(checks),
+    resetChecks: (checks) => now().resetChecks(checks),
+    strike: (check) => now().strike(check),
+    storeHealth: () => now().storeHealth(),
+    close: () => now().close(),
+  }
+}
+
+/** Options that belong into live policies. */
+const beside: readonly string[] = [
+  ...shorthandFields.filter((field) => field !== 'failureMode'),
+  'routes',
+  'profiles',
+]
+
+function misplaced(field: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `${field} stands beside policies that change while the application runs; move it into their file`,
+  )
+}
+
+function givenTwice(field: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `${field} stands in the policy file, and in code beside policies; leave it out of one of them`,
+  )
+}

@@ -1,0 +1,22 @@
+import type { Without } from '@sluice/core'
+import type { LivePolicies, NamedCode } from './live-policies.ts'
+import type { FixedGuardOptions, NoPolicies, PolicyGuardOptions } from './options.ts'
+
+/** All fields of a guard's options whose policies change while the application runs. */
+export type LiveGuardFields<Native, Handler = never> = Omit<
+  PolicyGuardOptions<Native, Handler>,
+  keyof NoPolicies
+> &
+  NamedCode<Native> & {
+    /** The policies: what `openPolicies` of `@sluice/policies` makes. */
+    policies: LivePolicies
+  }
+
+/**
+ * The options of a guard: settings, and policies for all requests, for some (`routes`), none beside
+ * a penalty, or policies that change while the application runs.
+ */
+export type GuardOptions<Native, Handler = never> =
+  | (FixedGuardOptions<Native, Handler> & Without<keyof NamedCode<Native>>)
+  | (LiveGuardFields<Native, Handler> &
+      Without<Exclude<keyof NoPolicies, 'policies'> | 'routes' | 'profiles'>)

@@ -1,0 +1,59 @@
+import type { KeyResolver } from '../keys/resolver.ts'
+import type { LimitSource } from '../limits/source.ts'
+import type { GuardFields } from './options.ts'
+
+/** Code that a policy file names: a file holds data alone. */
+export interface NamedCode<Native> {
+  /**
+   * Key resolvers by the names that the policies have for them: `{ tenant: tenant((req) =>
+   * req.tenant?.id) }`. @default none: there are `ip` and `route`
+   */
+  keys?: Readonly<Record<string, KeyResolver<Native>>>
+  /**
+   * Functions of the request, and limits that move by themselves, by the names that the policies
+   * have for them: `{ plan: (req) => req.user?.plan }`. @default none
+   */
+  values?: Readonly<Record<string, NamedValue<Native>>>
+}
+
+/** A function of the framework's request and, after the response, of the response. */
+// biome-ignore lint/suspicious/noExplicitAny: what it yields is checked where it is used
+export type NamedValue<Native> = ((native: Native, ...rest: any[]) => unknown) | LimitSource<Native>
+
+/** One set of policies, which never changes. */
+export interface PolicyVersion {
+  /** Tells one version from others, in every process. */
+  readonly id: string
+  /** 'off': every request passes uncounted. */
+  readonly kill: 'none' | 'shadow' | 'off'
+  /**
+   * The options of a guard that this version stands for.
+   * @throws SluiceError when it names what the code does not give
+   */
+  optionsFor<Native, Handler>(code: NamedCode<Native>): GuardFields<Native, Handler>
+  /** Makes something whose policies belong to this version. */
+  collect<T>(make: () => T): T
+}
+
+/** A guard that changes with its policies. */
+export interface LiveGuard {
+  /**
+   * Makes what the guard needs for a version, and changes nothing yet.
+   * @returns what puts the version in force
+   * @throws SluiceError when the guard cannot be made of it
+   */
+  prepare(version: PolicyVersion): () => void
+}
+
+/** Policies that change while the application runs: what `openPolicies` of `@sluice/policies` makes. */
+export interface LivePolicies {
+  /**
+   * Registers a guard, and puts the version in force into it at once.
+   * @throws SluiceError when the guard cannot be made of that version
+   */
+  attach(guard: LiveGuard): void
+}
+
+export function isLivePolicies(policies: unknown): policies is LivePolicies {
+  return typeof policies === 'object' && policies !== null && 'attach' in policies
+}

@@ -1,0 +1,149 @@
+import { andThen } from '@sluice/core'
+import {
+  type GuardFields,
+  type HttpPolicyOptions,
+  type LimitSource,
+  type LimitValue,
+  type NamedCode,
+  type NamedValue,
+  schedule,
+  tiers,
+} from '@sluice/http'
+import type {
+  KeyEntry,
+  LimitEntry,
+  OverrideEntry,
+  PolicyEntry,
+  PolicyFile,
+  RouteEntry,
+  ScheduleEntry,
+} from '../file/policy-file.ts'
+import { NamedParts } from './keys.ts'
+import { limitValue, overridden } from './overrides.ts'
+
+/**
+ * Turns policies that are data into the options of a guard.
+ * @param code what the policies name, and only code can give
+ * @throws SluiceError when a name is unknown
+ */
+export function bindPolicies<Native, Handler>(
+  file: PolicyFile,
+  code: NamedCode<Native>,
+): GuardFields<Native, Handler> {
+  const parts = new NamedParts(code)
+  const { $schema: _schema, policies, profiles, routes, overrides = [], ...settings } = file
+  const policy = (entry: PolicyEntry) => bindPolicy(entry, overrides, parts)
+  for (const { key } of overrides) for (const name of Object.keys(key)) parts.key(name)
+  const bound = {
+    ...bindSettings(settings, parts),
+    ...(policies && { policies: policies.map(policy) }),
+    ...(profiles && {
+      profiles: mapped(profiles, (profile, name) => {
+        const { name: _name, ...rest } = policy({ ...profile, name })
+        return rest
+      }),
+    }),
+    ...(routes && { routes: mapped(routes, (route) => bindRoute(route, policy, parts)) }),
+  }
+  return bound as unknown as GuardFields<Native, Handler>
+}
+
+type Bind<Native> = (entry: PolicyEntry) => HttpPolicyOptions<Native>
+
+function bindRoute<Native>(
+  route: RouteEntry | string | false,
+  policy: Bind<Native>,
+  parts: NamedParts<Native>,
+): object | string | false {
+  if (typeof route !== 'object') return route
+  const { policies, ...settings } = route
+  return {
+    ...bindSettings(settings, parts),
+    ...(policies && {
+      policies: policies.map((entry) => (typeof entry === 'string' ? entry : policy(entry))),
+    }),
+  }
+}
+
+function bindPolicy<Native>(
+  { limit, ...entry }: PolicyEntry,
+  overrides: readonly OverrideEntry[],
+  parts: NamedParts<Native>,
+): HttpPolicyOptions<Native> {
+  const own = overrides.filter(({ policy }) => policy === entry.name)
+  const base = bindLimit(limit, parts)
+  const bound = own.length > 0 ? overridden(sourceOf(base), own, parts) : base
+  return { ...bindSettings(entry, parts), limit: bound } as HttpPolicyOptions<Native>
+}
+
+/** The fields that name code, with the code in their place. */
+function bindSettings<Native>(
+  settings: Readonly<Record<string, unknown>>,
+  parts: NamedParts<Native>,
+): object {
+  return mapped(settings, (value, field) => {
+    if (field === 'key') return parts.key(value as KeyEntry)
+    if (field === 'idempotencyKey' && typeof value !== 'boolean')
+      return parts.key(value as KeyEntry)
+    if (field === 'message' || !isObject(value)) return value
+    if ('by' in value) return parts.function(String(value.by))
+    // Of the fields that are objects, a penalty has a key.
+    return 'key' in value ? { ...value, key: parts.key(value.key as KeyEntry) } : value
+  })
+}
+
+function bindLimit<Native>(
+  limit: LimitEntry,
+  parts: NamedParts<Native>,
+): LimitValue | LimitSource<Native> {
+  if (typeof limit !== 'object') return limitValue(limit)
+  if ('tiers' in limit) {
+    const table = { ...limit.tiers, default: limit.default }
+    return tiers<Native>(
+      mapped(table, (entry) => (typeof entry === 'object' ? scheduled(entry) : limitValue(entry))),
+      parts.function(limit.by),
+    )
+  }
+  if ('schedule' in limit) return scheduled(limit)
+  const found = parts.value(limit.by)
+  return typeof found === 'function' ? functionSource(found, limit.default) : found
+}
+
+function scheduled({ schedule: options }: ScheduleEntry): LimitSource {
+  return schedule({
+    ...options,
+    default: limitValue(options.default),
+    rules: options.rules.map((rule) => ({ ...rule, limit: limitValue(rule.limit) })),
+  })
+}
+
+function functionSource<Native>(
+  find: Extract<NamedValue<Native>, (...args: never[]) => unknown>,
+  otherwise: number,
+): LimitSource<Native> {
+  return {
+    kind: 'limit',
+    declared: otherwise,
+    largest: otherwise,
+    find: (native) =>
+      andThen(find(native), (value) => ({ value: value as LimitValue, reduced: false })),
+  }
+}
+
+function sourceOf<Native>(limit: LimitValue | LimitSource<Native>): LimitSource<Native> {
+  if (typeof limit === 'object') return limit
+  const found: { value: LimitValue; reduced: boolean } = { value: limit, reduced: false }
+  const largest = typeof limit === 'number' ? limit : 0
+  return { kind: 'limit', declared: limit, largest, find: () => found }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function mapped<From, To>(
+  fields: Readonly<Record<string, From>>,
+  map: (value: From, name: string) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]))
+}

@@ -1,0 +1,167 @@
+import { andThen, isPromise, type MaybePromise, unlimited } from '@sluice/core'
+import {
+  type HttpRequest,
+  type KeyResolver,
+  type LimitSource,
+  type LimitValue,
+  resolveKey,
+} from '@sluice/http'
+import type { FixedLimit, OverrideEntry } from '../file/policy-file.ts'
+import type { NamedParts } from './keys.ts'
+
+/** One key of an override. */
+interface Part<Native> {
+  readonly resolver: KeyResolver<Native>
+  /** The exact key, or a pattern of keys. */
+  readonly matches: (key: string) => boolean
+}
+
+interface Override<Native> {
+  readonly parts: readonly Part<Native>[]
+  readonly isExact: boolean
+  /** Number of characters before the first `*`, of all parts. */
+  readonly prefixLength: number
+  readonly limit: LimitValue | undefined
+  readonly shadow: boolean | undefined
+}
+
+export function limitValue(limit: FixedLimit): LimitValue {
+  return limit === 'unlimited' ? unlimited : limit
+}
+
+/**
+ * A limit that differs for single identities. Of several overrides that apply an exact one counts
+ * first, then the longest literal prefix, then the first of the list.
+ */
+export function overridden<Native>(
+  base: LimitSource<Native>,
+  entries: readonly OverrideEntry[],
+  parts: NamedParts<Native>,
+): LimitSource<Native> {
+  const overrides = entries
+    .map((entry) => readOverride(entry, parts))
+    .sort(
+      (one, other) =>
+        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
+    )
+  const limits = overrides.map(({ limit }) => limit).filter((limit) => typeof limit === 'number')
+  return {
+    kind: 'overrides',
+    declared: base.declared,
+    largest: Math.max(base.largest, ...limits),
+    find(native, report, request) {
+      return andThen(firstMatch(overrides, native, request), (match) => {
+        const mode = match?.shadow === undefined ? {} : { shadow: match.shadow }
+        if (match?.limit !== undefined) return { value: match.limit, reduced: false, ...mode }
+        const found = base.find(native, report, request)
+        if (match?.shadow === undefined) return found
+        return andThen(found, (known) =>
+          known === 'default'
+            ? { value: base.declared ?? 0, reduced: false, ...mode }
+            : { ...known, ...mode },
+        )
+      })
+    },
+  }
+}
+
+function readOverride<Native>(
+  { key, limit, mode }: OverrideEntry,
+  named: NamedParts<Native>,
+): Override<Native> {
+  const read = Object.entries(key).map(([name, value]) => readPart(named.key(name), String(value)))
+  return {
+    parts: read.map(({ part }) => part),
+    isExact: read.every(({ prefixLength }) => prefixLength === undefined),
+    prefixLength: read.reduce(
+      (sum, { prefixLength, value }) => sum + (prefixLength ?? value.length),
+      0,
+    ),
+    limit: limit === undefined ? undefined : limitValue(limit),
+    shadow: mode === undefined ? undefined : mode === 'shadow',
+  }
+}
+
+interface ReadPart<Native> {
+  readonly part: Part<Native>
+  readonly value: string
+  /** `undefined`: the value is exact. */
+  readonly prefixLength: number | undefined
+}
+
+function readPart<Native>(resolver: KeyResolver<Native>, value: string): ReadPart<Native> {
+  const star = value.indexOf('*')
+  if (star === -1) {
+    const exact = keyOf(resolver, value)
+    const part = { resolver, matches: (key: string) => key === exact }
+    return { part, value, prefixLength: undefined }
+  }
+  const texts = `${prefixOf(resolver)}${value}`.split('*')
+  const part = { resolver, matches: (key: string) => matchesTexts(key, texts) }
+  return { part, value, prefixLength: star }
+}
+
+/** Finds the texts one after the other, from the first possible place: no pattern can take long. */
+function matchesTexts(key: string, texts: readonly string[]): boolean {
+  const first = texts[0] ?? ''
+  const last = texts.at(-1) ?? ''
+  if (!key.startsWith(first) || !key.endsWith(last)) return false
+  const end = key.length - last.length
+  let at = first.length
+  for (const text of texts.slice(1, -1)) {
+    const found = key.indexOf(text, at)
+    if (found === -1) return false
+    at = found + text.length
+  }
+  return at <= end
+}
+
+/** The key of an identity, in the form that its resolver yields. */
+function keyOf<Native>(resolver: KeyResolver<Native>, value: string): string {
+  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') return resolver.keyOf(value)
+  // What a function of the user's yields: a leading @ is doubled for it.
+  return value.startsWith('@') ? `@${value}` : value
+}
+
+/** What keys of a resolver begin with: `@tenant/`. */
+function prefixOf<Native>(resolver: KeyResolver<Native>): string {
+  if (!('keyOf' in resolver) || typeof resolver.keyOf !== 'function') return ''
+  const sample = '203.0.113.9'
+  const key: string = resolver.keyOf(sample)
+  return key.endsWith(sample) ? key.slice(0, -sample.length) : ''
+}
+
+/** Asks each resolver once, and only as far as an override needs it. */
+function firstMatch<Native>(
+  overrides: readonly Override<Native>[],
+  native: Native,
+  request: HttpRequest,
+): MaybePromise<Override<Native> | undefined> {
+  const known = new Map<KeyResolver<Native>, string | undefined>()
+
+  function search(from: number): MaybePromise<Override<Native> | undefined> {
+    for (let index = from; index < overrides.length; index += 1) {
+      const override = overrides[index]
+      if (!override) continue
+      for (const { resolver } of override.parts) {
+        if (known.has(resolver)) continue
+        const key = resolveKey(resolver, native, request)
+        if (isPromise(key)) {
+          return key.then((found) => {
+            known.set(resolver, found)
+            return search(index)
+          })
+        }
+        known.set(resolver, key)
+      }
+      const isMatch = override.parts.every(({ resolver, matches }) => {
+        const key = known.get(resolver)
+        return key !== undefined && matches(key)
+      })
+      if (isMatch) return override
+    }
+    return undefined
+  }
+
+  return search(0)
+}

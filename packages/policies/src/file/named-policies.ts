@@ -1,0 +1,60 @@
+import type { Path } from './explain.ts'
+import type { PolicyEntry, PolicyFile } from './policy-file.ts'
+
+/** A policy of a file, and where it stands. */
+export interface PlacedPolicy {
+  readonly policy: PolicyEntry
+  readonly path: Path
+}
+
+/** All policies that a file defines: for all requests, for some routes, and as profiles. */
+export function placedPolicies({
+  policies = [],
+  profiles = {},
+  routes = {},
+}: PolicyFile): readonly PlacedPolicy[] {
+  return [
+    ...policies.map((policy, index) => ({ policy, path: ['policies', index] })),
+    ...Object.entries(profiles).map(([name, profile]) => ({
+      policy: { ...profile, name },
+      path: ['profiles', name],
+    })),
+    ...Object.entries(routes).flatMap(([route, rule]) => {
+      const own = typeof rule === 'object' ? (rule.policies ?? []) : []
+      return own.flatMap((policy, index) =>
+        typeof policy === 'string' ? [] : [{ policy, path: ['routes', route, 'policies', index] }],
+      )
+    }),
+  ]
+}
+
+/** The file with other policies in the place of its own. */
+export function withPolicies(
+  file: PolicyFile,
+  change: (policy: PolicyEntry) => PolicyEntry,
+): PolicyFile {
+  const { policies, profiles, routes } = file
+  return {
+    ...file,
+    ...(policies && { policies: policies.map(change) }),
+    ...(profiles && {
+      profiles: Object.fromEntries(
+        Object.entries(profiles).map(([name, profile]) => {
+          const { name: _name, ...rest } = change({ ...profile, name })
+          return [name, rest]
+        }),
+      ),
+    }),
+    ...(routes && {
+      routes: Object.fromEntries(
+        Object.entries(routes).map(([route, rule]) => {
+          if (typeof rule !== 'object' || !rule.policies) return [route, rule]
+          const own = rule.policies.map((policy) =>
+            typeof policy === 'string' ? policy : change(policy),
+          )
+          return [route, { ...rule, policies: own }]
+        }),
+      ),
+    }),
+  }
+}

@@ -1,0 +1,79 @@
+import type { ScheduleRule } from '@sluice/http'
+
+// What the schema accepts, as types: as far as other modules read it.
+
+/** A policy as a file has it. The schema says which fields there are. */
+export interface PolicyEntry {
+  readonly name: string
+  readonly limit: LimitEntry
+  readonly key?: KeyEntry
+  readonly mode?: 'enforce' | 'shadow'
+  readonly enforce?: { readonly share: number } | Named
+  readonly [field: string]: unknown
+}
+
+/** The name of a function that the code gives. */
+export interface Named {
+  readonly by: string
+}
+
+/** The name of a key, or several of them. */
+export type KeyEntry =
+  | string
+  | { readonly all: readonly string[] }
+  | { readonly firstOf: readonly string[] }
+
+export type FixedLimit = number | 'unlimited'
+
+export interface ScheduleEntry {
+  readonly schedule: {
+    readonly timeZone: string
+    readonly default: FixedLimit
+    readonly rules: readonly (Omit<ScheduleRule, 'limit'> & { readonly limit: FixedLimit })[]
+  }
+}
+
+interface TieredEntry extends Named {
+  readonly tiers: Readonly<Record<string, FixedLimit | ScheduleEntry>>
+  readonly default: FixedLimit
+}
+
+export type LimitEntry =
+  | FixedLimit
+  | TieredEntry
+  | ScheduleEntry
+  | (Named & { readonly default: number })
+
+/** Another limit, or mode, for single identities. */
+export interface OverrideEntry {
+  readonly policy: string
+  /** Values, or patterns with `*`, by the names of keys. */
+  readonly key: Readonly<Record<string, string | number>>
+  readonly limit?: FixedLimit
+  readonly mode?: 'enforce' | 'shadow'
+  /** When it ends by itself: a time with its zone. */
+  readonly until?: string
+  readonly reason?: string
+}
+
+interface Settings {
+  readonly key?: KeyEntry
+  readonly [field: string]: unknown
+}
+
+export interface RouteEntry extends Settings {
+  readonly policies?: readonly (PolicyEntry | string)[]
+}
+
+/** A policy file that the schema has accepted. */
+export interface PolicyFile extends Settings {
+  readonly policies?: readonly PolicyEntry[]
+  readonly profiles?: Readonly<
+    Record<string, Omit<PolicyEntry, 'name'> & { readonly limit: LimitEntry }>
+  >
+  readonly routes?: Readonly<Record<string, RouteEntry | string | false>>
+  readonly overrides?: readonly OverrideEntry[]
+}
+
+/** What may change while the application runs. */
+export type EntryField = 'limit' | 'burst' | 'mode' | 'share' | 'override'

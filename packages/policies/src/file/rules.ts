@@ -1,0 +1,158 @@
+import { isSluiceError, memoryStore, quote, Registrations } from '@sluice/core'
+import { createGuard } from '@sluice/http/adapter'
+import { bindPolicies } from '../bind/bind.ts'
+import type { Fault, Path } from './explain.ts'
+import { optionOf } from './explain.ts'
+import { placedPolicies } from './named-policies.ts'
+import type { KeyEntry, PolicyFile } from './policy-file.ts'
+
+/**
+ * Finds what no schema can say: rules between fields. All but those of names and overrides are the
+ * checks of options in code, since a guard is made of the file.
+ */
+export function ruleFaults(file: PolicyFile): readonly Fault[] {
+  const found = [...nameFaults(file), ...overrideFaults(file)]
+  return found.length > 0 ? found : guardFaults(file)
+}
+
+function fault(path: Path, message: string): Fault {
+  return { path, message, atKey: false, kind: 'rule' }
+}
+
+/** One name is one quota: a second definition would be another one. */
+function nameFaults(file: PolicyFile): readonly Fault[] {
+  const first = new Map<string, Path>()
+  return placedPolicies(file).flatMap(({ policy: { name }, path }) => {
+    const known = first.get(name)
+    if (!known) {
+      first.set(name, path)
+      return []
+    }
+    const message = `${optionOf(path)} has the name of ${optionOf(known)}, ${quote(name)}: give it another one, or write the name alone where both mean one quota`
+    return [fault([...path, 'name'], message)]
+  })
+}
+
+function overrideFaults(file: PolicyFile): readonly Fault[] {
+  const names = placedPolicies(file).map(({ policy }) => policy.name)
+  return (file.overrides ?? []).flatMap(({ policy, until, limit, mode }, index) => {
+    const at = ['overrides', index]
+    const faults: Fault[] = []
+    if (!names.includes(policy)) {
+      const known = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`
+      faults.push(
+        fault(
+          [...at, 'policy'],
+          `overrides[${index}].policy must be the name of a policy (${known}), but is ${quote(policy)}`,
+        ),
+      )
+    }
+    if (until !== undefined && Number.isNaN(Date.parse(until))) {
+      faults.push(
+        fault(
+          [...at, 'until'],
+          `overrides[${index}].until must be a day and a time that exist, but is ${quote(until)}`,
+        ),
+      )
+    }
+    if (limit === undefined && mode === undefined) {
+      faults.push(fault(at, `overrides[${index}] changes nothing: give limit, mode or both`))
+    }
+    return faults
+  })
+}
+
+/** What a guard says that is made of the file, with stand-ins for all that code would give. */
+function guardFaults(file: PolicyFile): readonly Fault[] {
+  if (!file.policies && !file.routes && !file.penalty) {
+    return [
+      fault(
+        [],
+        `no policy: give policies, as in policies: [{ name: burst, limit: 20, window: 1s }]`,
+      ),
+    ]
+  }
+  const registrations = new Registrations()
+  try {
+    registrations.collect(() => {
+      const options = bindPolicies<object, never>(file, standIns(file))
+      createGuard<object, never>(
+        { ...options, store: memoryStore() },
+        {
+          where: 'the file',
+          routing: {
+            caseSensitive: false,
+            ignoreTrailingSlash: true,
+            ignoreDuplicateSlashes: true,
+          },
+        },
+      )
+    })
+    return []
+  } catch (error) {
+    if (isSluiceError(error)) return [fault(placeOf(error.message, file), error.message)]
+    throw error
+  } finally {
+    registrations.end()
+  }
+}
+
+/** Keys and functions for all names that a file has. */
+function standIns(file: PolicyFile) {
+  const keys = new Map<string, () => string>()
+  const values = new Map<string, () => undefined>()
+  const add = (names: readonly string[]): void => {
+    for (const name of names) if (!builtIn.includes(name)) keys.set(name, () => name)
+  }
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [field, inner] of Object.entries(value)) {
+      if (field === 'key' && isKeyEntry(inner)) add(namesOf(inner))
+      if (field === 'idempotencyKey' && typeof inner !== 'boolean') add(namesOf(inner))
+      if (field === 'by' && typeof inner === 'string') values.set(inner, () => undefined)
+      visit(inner)
+    }
+  }
+  visit(file)
+  for (const { key } of file.overrides ?? []) add(Object.keys(key))
+  return { keys: Object.fromEntries(keys), values: Object.fromEntries(values) }
+}
+
+const builtIn = ['ip', 'route']
+
+/** The key of an override is an object of values by names instead. */
+function isKeyEntry(value: unknown): value is KeyEntry {
+  if (typeof value === 'string') return true
+  return typeof value === 'object' && value !== null && ('all' in value || 'firstOf' in value)
+}
+
+function namesOf(key: KeyEntry): readonly string[] {
+  if (typeof key === 'string') return [key]
+  return 'all' in key ? key.all : key.firstOf
+}
+
+/** The place that a message is about: messages begin with the option, or name the policy. */
+function placeOf(message: string, file: PolicyFile): Path {
+  const path: (string | number)[] = []
+  let rest = message
+  const route = /^routes\['(.+?)'\]:? ?/.exec(rest) ?? /^routes: '(.+?)' /.exec(rest)
+  if (route?.[1] !== undefined) {
+    path.push('routes', route[1])
+    rest = rest.slice(route[0].length)
+  }
+  const steps = /^(?:[A-Za-z]\w*)(?:\.\w+|\[\d+\]|\['[^']+'\])*/.exec(rest)?.[0] ?? ''
+  const found = steps.match(/\w+/g)?.map((step) => (/^\d+$/.test(step) ? Number(step) : step)) ?? []
+  const full = [...path, ...found]
+  if (found.length > 0 && exists(file, full.slice(0, -1))) return full
+  const named = placedPolicies(file).find(({ policy }) => message.includes(`'${policy.name}'`))
+  return named?.path ?? path
+}
+
+function exists(root: unknown, path: Path): boolean {
+  let value = root
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false
+    value = Reflect.get(value, step)
+  }
+  return typeof value === 'object' && value !== null
+}

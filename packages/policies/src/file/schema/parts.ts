@@ -1,0 +1,82 @@
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+
+/** A fixed set of texts. */
+export function oneOf(names: readonly string[], options: object = {}): TSchema {
+  return Type.Union(
+    names.map((name) => Type.Literal(name)),
+    options,
+  )
+}
+
+/** An object that has no other fields. */
+export function closed(properties: TProperties, options: object = {}): TSchema {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+export const maxInteger: number = Number.MAX_SAFE_INTEGER
+
+export const whole = (description: string, minimum = 0, maximum: number = maxInteger): TSchema =>
+  Type.Integer({ minimum, maximum, description })
+
+export const duration = (description: string): TSchema =>
+  Type.Union(
+    [
+      Type.String({ pattern: '^[1-9]\\d{0,14}(ms|s|m|h|d|w)$' }),
+      Type.Integer({ minimum: 1, maximum: maxInteger }),
+    ],
+    { description, title: `milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d'` },
+  )
+
+export const name = (description: string): TSchema =>
+  Type.String({
+    pattern: '^[\\x20-\\x7e]{1,256}$',
+    title: '1 to 256 printable ASCII characters',
+    description,
+  })
+
+/** A function of the request that the code gives. */
+export const named = (description: string): TSchema =>
+  closed(
+    {
+      by: Type.String({
+        minLength: 1,
+        description: 'The name of the function: `rateLimit({ values: { <name>: (req) => … } })`.',
+      }),
+    },
+    { description, title: 'an object with the name of a function, as in { by: plan }' },
+  )
+
+/** The forms that a value may have. */
+export function formsOf(schema: TSchema): TSchema[] {
+  return schema.anyOf
+}
+
+const keyName = Type.String({ minLength: 1 })
+export const key: TSchema = Type.Union(
+  [
+    keyName,
+    closed({ all: Type.Array(keyName, { minItems: 1 }) }),
+    closed({ firstOf: Type.Array(keyName, { minItems: 1 }) }),
+  ],
+  {
+    title: 'the name of a key, { all: [names] } or { firstOf: [names] }',
+    description:
+      'The client that is counted: `ip`, `route`, or a name that the code gives (`rateLimit({ keys: { <name>: … } })`); several as one with `all`, or the first that a request has with `firstOf`.',
+    examples: ['ip', { firstOf: ['user', 'ip'] }],
+  },
+)
+
+export const share: TSchema = Type.Number({ minimum: 0, maximum: 1, title: 'a number from 0 to 1' })
+export const policyMode: TSchema = oneOf(['enforce', 'shadow'], {
+  description: '`shadow`: evaluated, counted and reported, and never enforced.',
+})
+export const failureMode: TSchema = oneOf(['fallback', 'open', 'closed'], {
+  description: 'The mode while the store fails.',
+})
+export const cost: TSchema = Type.Union(
+  [Type.Integer({ minimum: 0, maximum: maxInteger }), named('')],
+  {
+    title: 'a whole number ≥ 0, or { by: name }',
+    description: 'Units that a request takes.',
+  },
+)

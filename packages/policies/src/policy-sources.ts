@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto'
+import { type Documents, errorText, SluiceError, warnOnce } from '@sluice/core'
+import type { PolicyFile } from './file/policy-file.ts'
+import { readPolicyFile } from './file/read-file.ts'
+import { effective, type Kill, type Layer, nextEndMs } from './versions/layer.ts'
+import {
+  type ChangeNote,
+  fileOf,
+  LayerDocument,
+  nothingShared,
+  type SharedLayer,
+  type VersionRecord,
+} from './versions/shared-layer.ts'
+import { contentHash, Version } from './versions/version.ts'
+import { type VersionObservers, VersionSwitch } from './versions/version-switch.ts'
+
+/** How often the file and the store are looked at. */
+const pollMs = 1_000
+/** How often a process tells that it runs, without news. */
+const announceMs = 5_000
+/** How long a process is known that does not tell so. */
+const memberTtlMs = 15_000
+
+export interface SourceOptions extends VersionObservers {
+  readonly documents: Documents | undefined
+  /** Tells the policies of several applications on one store apart. */
+  readonly name: string
+  readonly fileName: string
+  readonly readFile: () => Promise<string>
+  /** What the environment says, which counts before the store. */
+  readonly kill: Kill | undefined
+}
+
+interface ReadFile {
+  readonly text: string
+  readonly hash: string
+  readonly value: PolicyFile
+}
+
+/** What the policies come from: a file, and the layer of changes in the store. Both are looked at every second. */
+export class PolicySources {
+  readonly versions: VersionSwitch
+  /** Where the layer is shared; `undefined` without a store that keeps documents. */
+  readonly document: LayerDocument | undefined
+  readonly #options: SourceOptions
+  /** Tells this process from others. */
+  readonly #id = randomUUID()
+  #file: ReadFile = { text: '', hash: '', value: {} }
+  #shared: SharedLayer = nothingShared
+  /** When something in force ends by itself. */
+  #endsMs = Number.POSITIVE_INFINITY
+  /** The text of a file that was refused, which need not be read again. */
+  #refusedText: string | undefined
+  #announced = ''
+  #announcedMs = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #isReadingFile = false
+  #isAskingStore = false
+  #isClosed = false
+
+  constructor(options: SourceOptions) {
+    this.#options = options
+    this.versions = new VersionSwitch(options)
+    this.document = options.documents && new LayerDocument(options.documents, options.name)
+  }
+
+  get killedByEnvironment(): boolean {
+    return this.#options.kill !== undefined
+  }
+
+  get file(): PolicyFile {
+    return this.#file.value
+  }
+
+  get shared(): SharedLayer {
+    return this.#shared
+  }
+
+  /** @throws SluiceError when the file is wrong */
+  async open(): Promise<void> {
+    const { fileName, readFile } = this.#options
+    let text: string
+    try {
+      text = await readFile()
+    } catch (cause) {
+      const message = `${fileName} cannot be read: ${errorText(cause)}`
+      throw new SluiceError('SLUICE_POLICY_FILE', message, { cause })
+    }
+    this.#takeOver(fileOfText(text, fileName), nothingShared)
+    await this.askStore()
+    // Not all processes of a fleet that starts together ask together.
+    this.#timer = setTimeout(() => {
+      this.#tick()
+      this.#timer = setInterval(() => this.#tick(), pollMs)
+      this.#timer.unref()
+    }, pollMs * Math.random())
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    await this.document?.leave(this.#id).catch(() => undefined)
+  }
+
+  /** The version that this process' file makes with a layer. */
+  versionWith(layer: Layer): Version {
+    return this.#candidate(this.#file, layer)
+  }
+
+  recordOf(
+    version: Version,
+    kind: VersionRecord['kind'],
+    { layer, author, reason }: ChangeNote & { readonly layer: Layer },
+  ): VersionRecord {
+    const { id, file } = version
+    const { number } = layer
+    const note = { author, reason, at: Date.now() }
+    return { id, number, kind, hash: contentHash(file), ...note, file: this.file, layer }
+  }
+
+  /** Puts a layer in force that is newer than the one that is known. */
+  take(shared: SharedLayer): void {
+    if (shared.revision > this.#shared.revision) this.#takeOver(this.#file, shared)
+  }
+
+  /** Asks for the revision alone, and for the layer where it is another one. */
+  async askStore(): Promise<void> {
+    const { document } = this
+    if (!document || this.#isAskingStore) return
+    this.#isAskingStore = true
+    try {
+      const revision = await document.revision()
+      if (revision === 0 && this.#shared.revision > 0) await this.#restore(document)
+      else if (revision !== this.#shared.revision && revision > 0) {
+        this.#receive(await document.read())
+      }
+      await this.#recordFile(document)
+      await this.#announce(document)
+    } catch (error) {
+      warnOnce(
+        `the store of the policies does not answer, so changes at run time do not arrive: ${errorText(error)}`,
+        'policies store',
+      )
+    } finally {
+      this.#isAskingStore = false
+    }
+  }
+
+  #receive(shared: SharedLayer): void {
+    const isSame = JSON.stringify(shared.layer) === JSON.stringify(this.#shared.layer)
+    if (isSame) this.#shared = shared
+    else this.#takeOver(this.#file, shared)
+  }
+
+  #tick(): void {
+    if (this.#isClosed) return
+    void this.#lookAtFile()
+    void this.askStore()
+    if (Date.now() >= this.#endsMs) this.#takeOver(this.#file, this.#shared)
+  }
+
+  async #lookAtFile(): Promise<void> {
+    if (this.#isReadingFile) return
+    this.#isReadingFile = true
+    const { fileName, readFile } = this.#options
+    try {
+      const text = await readFile()
+      if (text === this.#file.text || text === this.#refusedText || this.#isClosed) return
+      this.#refusedText = text
+      const file = fileOfText(text, fileName)
+      if (this.#takeOver(file, this.#shared)) this.#refusedText = undefined
+    } catch (error) {
+      this.versions.refuse(fileName, error)
+    } finally {
+      this.#isReadingFile = false
+    }
+  }
+
+  /** Writes the layer again that the store has lost. */
+  async #restore(document: LayerDocument): Promise<void> {
+    const { layer } = this.#shared
+    const note = { layer, author: this.#id, reason: 'the store had lost the changes' }
+    const record = this.recordOf(this.versionWith(layer), 'change', note)
+    const shared = await document.write(nothingShared, layer, record)
+    if (shared) this.#shared = shared
+    else this.#receive(await document.read())
+  }
+
+  /** Writes a record of this process' file, unless another process has done so. */
+  async #recordFile(document: LayerDocument): Promise<void> {
+    const { hash } = this.#file
+    if (this.#shared.files.includes(hash) || fileOf(this.versions.now.id) !== hash) return
+    const { layer } = this.#shared
+    const note = { layer, author: 'file', reason: this.#options.fileName }
+    const record = this.recordOf(this.versionWith(layer), 'file', note)
+    const shared = await document.write(this.#shared, layer, record)
+    if (shared) this.#shared = shared
+  }
+
+  /** Tells the fleet what this process runs: at once where that is news. */
+  async #announce(document: LayerDocument): Promise<void> {
+    const report = { version: this.versions.now.id, refused: this.versions.refused }
+    const text = JSON.stringify(report)
+    if (text === this.#announced && Date.now() - this.#announcedMs < announceMs) return
+    await document.announce(this.#id, report, memberTtlMs)
+    this.#announced = text
+    this.#announcedMs = Date.now()
+  }
+
+  #candidate(file: ReadFile, layer: Layer): Version {
+    const kill = this.#options.kill ?? layer.kill
+    const content = effective(file.value, layer, Date.now())
+    return new Version(`${file.hash}.${layer.number}`, content, kill)
+  }
+
+  /** Puts a file and a layer in force. @returns whether this process could build them */
+  #takeOver(file: ReadFile, shared: SharedLayer): boolean {
+    const isBuilt = this.versions.put(this.#candidate(file, shared.layer))
+    this.#shared = shared
+    if (isBuilt) this.#file = file
+    this.#endsMs = nextEndMs(this.file, shared.layer, Date.now())
+    return isBuilt
+  }
+}
+
+function fileOfText(text: string, name: string): ReadFile {
+  const value = readPolicyFile(text, name)
+  return { text, hash: contentHash(value), value }
+}

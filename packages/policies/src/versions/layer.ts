@@ -1,0 +1,165 @@
+import { Value } from '@sinclair/typebox/value'
+import { invalid, isOptions, knownFields, quote, SluiceError } from '@sluice/core'
+import { schemaFaults } from '../file/explain.ts'
+import { placedPolicies, withPolicies } from '../file/named-policies.ts'
+import type {
+  FixedLimit,
+  LimitEntry,
+  OverrideEntry,
+  PolicyEntry,
+  PolicyFile,
+} from '../file/policy-file.ts'
+import { entryValues, untilSchema } from '../file/schema/file-schema.ts'
+
+/** What is in force in place of the policies. */
+export type Kill = 'none' | 'shadow' | 'off'
+
+export const kills: readonly Kill[] = ['none', 'shadow', 'off']
+
+/** One field of a policy that a change has set over the file. */
+export interface ValueEntry {
+  readonly policy: string
+  readonly field: 'limit' | 'burst' | 'mode' | 'share'
+  readonly value: LimitEntry | number | string
+  readonly reason?: string
+  /** When it ends by itself: a time with its zone. */
+  readonly until?: string
+}
+
+/** An override that a change has put before those of the file. */
+export interface OverrideLayerEntry {
+  readonly policy: string
+  readonly field: 'override'
+  readonly value: {
+    readonly key: OverrideEntry['key']
+    readonly limit?: FixedLimit
+    readonly mode?: 'enforce' | 'shadow'
+  }
+  readonly reason?: string
+  readonly until?: string
+}
+
+export type Entry = ValueEntry | OverrideLayerEntry
+
+/** An entry, and what the file said in its place when it was set. */
+export type KeptEntry = Entry & { readonly over?: unknown }
+
+/** Changes over the file: the same for every process, whatever file it has. */
+export interface Layer {
+  readonly number: number
+  readonly entries: readonly KeptEntry[]
+  readonly kill: Kill
+}
+
+export const emptyLayer: Layer = { number: 0, entries: [], kill: 'none' }
+
+/** What an entry is found by: an override by its key too. */
+export type EntryTarget =
+  | Pick<ValueEntry, 'policy' | 'field'>
+  | { readonly policy: string; readonly field: 'override'; readonly key: OverrideEntry['key'] }
+
+/** What an entry changes: a new entry for it takes the place of the one before. */
+export function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
+  const value: unknown = Reflect.get(rest, 'value') ?? Reflect.get(rest, 'key')
+  if (field !== 'override') return JSON.stringify([policy, field])
+  const key: unknown = isOptions(value) && 'key' in value ? value.key : value
+  return JSON.stringify([policy, field, isOptions(key) ? Object.entries(key).sort() : key])
+}
+
+/**
+ * Checks an entry against a file.
+ * @throws SluiceError that names the field, its value and the legal range
+ */
+export function checkEntry(entry: Entry, file: PolicyFile): void {
+  knownFields(entry, 'entry', ['policy', 'field', 'value', 'reason', 'until'])
+  const { policy, field, value, until, reason } = entry
+  if (typeof field !== 'string' || !Object.hasOwn(entryValues, field)) {
+    const legal = `one of ${Object.keys(entryValues).join(', ')}: another algorithm, window or key begins a new count, and needs a new file`
+    throw invalid({ option: 'entry.field' }, field, legal)
+  }
+  const names = placedPolicies(file).map(({ policy }) => policy.name)
+  if (!names.includes(policy)) {
+    throw new SluiceError(
+      'SLUICE_POLICY_UNKNOWN',
+      `entry.policy must be the name of a policy (there are ${names.join(', ')}), but is ${quote(policy)}`,
+    )
+  }
+  const checked = field === 'override' && isOptions(value) ? { policy, ...value } : value
+  const [wrong] = schemaFaults(entryValues[field], checked)
+  if (wrong) throw new SluiceError('SLUICE_OPTION_INVALID', `entry.value: ${wrong.message}`)
+  if (reason !== undefined && typeof reason !== 'string') {
+    throw invalid({ option: 'entry.reason' }, reason, 'text')
+  }
+  if (until === undefined) return
+  if (Value.Check(untilSchema, until) && !Number.isNaN(Date.parse(until))) return
+  throw invalid(
+    { option: 'entry.until' },
+    until,
+    'a time with its zone, such as 2026-12-31T23:59:59Z',
+  )
+}
+
+/** Tells whether something has not ended yet. */
+export function isActive(
+  { until }: { readonly until?: string | undefined },
+  nowMs: number,
+): boolean {
+  return until === undefined || Date.parse(until) > nowMs
+}
+
+/** What a policy says in the place of an entry; `undefined`: nothing, or no such policy. */
+export function valueInFile({ policy: name, field }: Entry, file: PolicyFile): unknown {
+  const found = placedPolicies(file).find(({ policy }) => policy.name === name)?.policy
+  if (!found || field === 'override') return undefined
+  if (field !== 'share') return found[field]
+  return found.enforce && 'share' in found.enforce ? found.enforce.share : undefined
+}
+
+/**
+ * The file with the layer over it: what is in force at a time. Entries for policies that the file
+ * does not have change nothing.
+ */
+export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): PolicyFile {
+  const active = entries.filter((entry) => isActive(entry, nowMs))
+  const overrides = [
+    ...active.flatMap((entry) =>
+      entry.field === 'override' && has(file, entry.policy)
+        ? [{ policy: entry.policy, ...entry.value }]
+        : [],
+    ),
+    ...(file.overrides ?? []).filter((override) => isActive(override, nowMs)),
+  ]
+  const { overrides: _overrides, ...rest } = file
+  const changed = withPolicies(rest, (policy) =>
+    active
+      .filter((entry) => entry.policy === policy.name)
+      .reduce((before, entry) => changedPolicy(before, entry), policy),
+  )
+  return overrides.length === 0 ? changed : { ...changed, overrides }
+}
+
+function has(file: PolicyFile, name: string): boolean {
+  return placedPolicies(file).some(({ policy }) => policy.name === name)
+}
+
+function changedPolicy(policy: PolicyEntry, { field, value }: KeptEntry): PolicyEntry {
+  const { mode: _mode, enforce: _enforce, ...rest } = policy
+  switch (field) {
+    case 'override':
+      return policy
+    case 'mode':
+      return { ...rest, mode: value === 'shadow' ? 'shadow' : 'enforce' }
+    case 'share':
+      return { ...rest, enforce: { share: Number(value) } }
+    default:
+      return Object.assign({}, policy, { [field]: value })
+  }
+}
+
+/** The next time at which something ends; `Infinity`: nothing does. */
+export function nextEndMs(file: PolicyFile, { entries }: Layer, nowMs: number): number {
+  const ends = [...entries, ...(file.overrides ?? [])].map(({ until }) =>
+    until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until),
+  )
+  return Math.min(...ends.filter((end) => end > nowMs), Number.POSITIVE_INFINITY)
+}

@@ -1,0 +1,131 @@
+import { type Documents, type MaybePromise, SluiceError, withDeadline } from '@sluice/core'
+import type { PolicyFile } from '../file/policy-file.ts'
+import { emptyLayer, type Layer } from './layer.ts'
+
+/** Why something was changed, and by whom. */
+export interface ChangeNote {
+  readonly author: string
+  readonly reason: string
+}
+
+/** One set of policies that was in force: the file, and the layer over it. */
+export interface VersionRecord extends ChangeNote {
+  /** The version: hash of the file, and number of the layer. */
+  readonly id: string
+  readonly number: number
+  readonly kind: 'file' | 'change' | 'rollback' | 'kill'
+  /** Hash of the policies that were in force. */
+  readonly hash: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly file: PolicyFile
+  readonly layer: Layer
+}
+
+/** The layer as a store has it. */
+export interface SharedLayer {
+  /** 0: nobody has written it yet. */
+  readonly revision: number
+  readonly layer: Layer
+  /** Hashes of the files that have a record, the newest last. */
+  readonly files: readonly string[]
+}
+
+/** The least that a member of the fleet says about itself. */
+export interface MemberReport {
+  readonly version: string
+  /** The version that it could not build, and why. */
+  readonly refused?: { readonly version: string; readonly message: string } | undefined
+}
+
+export interface Member extends MemberReport {
+  /** Tells a process from others. */
+  readonly id: string
+}
+
+export const nothingShared: SharedLayer = { revision: 0, layer: emptyLayer, files: [] }
+
+/** Records that the log keeps. */
+export const keptVersions = 100
+/** Files that are remembered as recorded: a rolling deploy runs two at once. */
+const keptFiles = 10
+/** The longest that a store is waited for, in ms. */
+const deadlineMs = 1_000
+
+/** The layer in the document of a store, and its log. */
+export class LayerDocument {
+  readonly #documents: Documents
+  readonly #name: string
+
+  constructor(documents: Documents, name: string) {
+    this.#documents = documents
+    this.#name = name
+  }
+
+  revision(): Promise<number> {
+    return inTime(() => this.#documents.revision(this.#name))
+  }
+
+  async read(): Promise<SharedLayer> {
+    const document = await inTime(() => this.#documents.read(this.#name))
+    if (!document) return nothingShared
+    const { layer, files }: Omit<SharedLayer, 'revision'> = JSON.parse(document.text)
+    return { revision: document.revision, layer, files }
+  }
+
+  /** @returns what is shared now; `undefined` when somebody else was first */
+  async write(
+    before: SharedLayer,
+    layer: Layer,
+    record: VersionRecord,
+  ): Promise<SharedLayer | undefined> {
+    const hash = fileOf(record.id)
+    const files = [...before.files.filter((known) => known !== hash), hash].slice(-keptFiles)
+    const change = {
+      revision: before.revision,
+      text: JSON.stringify({ layer, files }),
+      record: JSON.stringify(record),
+      keep: keptVersions,
+    }
+    const isWritten = await inTime(() => this.#documents.write(this.#name, change))
+    return isWritten ? { revision: before.revision + 1, layer, files } : undefined
+  }
+
+  /** The newest record first. */
+  async records(): Promise<readonly VersionRecord[]> {
+    const records = await inTime(() => this.#documents.log(this.#name))
+    return records.map((text): VersionRecord => JSON.parse(text))
+  }
+
+  /** Forgets a process that ends. */
+  leave(id: string): Promise<void> {
+    return inTime(() => this.#documents.announce(this.#name, { id, text: '' }, 0))
+  }
+
+  announce(id: string, report: MemberReport, ttlMs: number): Promise<void> {
+    const member = { id, text: JSON.stringify(report) }
+    return inTime(() => this.#documents.announce(this.#name, member, ttlMs))
+  }
+
+  async members(): Promise<readonly Member[]> {
+    const members = await inTime(() => this.#documents.members(this.#name))
+    return members.map(({ id, text }) => {
+      const report: MemberReport = JSON.parse(text)
+      return { id, ...report }
+    })
+  }
+}
+
+/** The hash of the file in the id of a version. */
+export function fileOf(id: string): string {
+  return id.slice(0, id.indexOf('.'))
+}
+
+async function inTime<T>(ask: () => MaybePromise<T>): Promise<T> {
+  return withDeadline(Promise.resolve(ask()), deadlineMs, () => {
+    return new SluiceError(
+      'SLUICE_STORE_DEADLINE',
+      `the store did not answer within ${deadlineMs} ms`,
+    )
+  })
+}

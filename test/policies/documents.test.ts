@@ -1,0 +1,82 @@
+import { type Documents, memoryStore } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Cluster, Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let server: RedisServer
+let cluster: RedisCluster
+const closing: (() => unknown)[] = []
+
+beforeAll(async () => {
+  server = await startRedis()
+  cluster = await startRedisCluster()
+})
+
+afterAll(async () => {
+  for (const close of closing) await close()
+  await server.stop()
+  await cluster.stop()
+})
+
+const makers: Record<string, () => Promise<Documents | undefined>> = {
+  memory: async () => memoryStore().documents,
+  async ioredis() {
+    const client = new Redis(server.url)
+    closing.push(() => client.disconnect())
+    return redisStore(client, { prefix: 'a' }).documents
+  },
+  async 'node-redis'() {
+    const client = createClient({ url: server.url })
+    await client.connect()
+    closing.push(() => client.destroy())
+    return redisStore(client, { prefix: 'b' }).documents
+  },
+  async 'a Cluster'() {
+    const client = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
+    closing.push(() => client.disconnect())
+    return redisStore(client).documents
+  },
+}
+
+describe.each(Object.entries(makers))('documents in %s', (_name, make) => {
+  let documents: Documents
+
+  beforeAll(async () => {
+    const made = await make()
+    if (!made) throw new Error('no documents')
+    documents = made
+  })
+
+  it('are not there at first', async () => {
+    expect(await documents.revision('none')).toBe(0)
+    expect(await documents.read('none')).toBeUndefined()
+    expect(await documents.log('none')).toEqual([])
+    expect(await documents.members('none')).toEqual([])
+  })
+
+  it('are replaced by whoever has seen the last revision, with a record', async () => {
+    const write = (revision: number, text: string) =>
+      documents.write('d', { revision, text, record: `record of ${text}`, keep: 2 })
+    expect(await write(0, 'é1')).toBe(true)
+    expect(await write(0, 'late')).toBe(false)
+    expect(await documents.read('d')).toEqual({ revision: 1, text: 'é1' })
+    const both = await Promise.all([write(1, 'one'), write(1, 'other')])
+    expect(both).toEqual([true, false])
+    expect(await write(2, 'three')).toBe(true)
+    expect(await documents.revision('d')).toBe(3)
+    expect(await documents.log('d')).toEqual(['record of three', 'record of one'])
+  })
+
+  it('know the processes that tell of themselves, until they leave or are silent', async () => {
+    await documents.announce('f', { id: 'one', text: 'v1 of one' }, 60_000)
+    await documents.announce('f', { id: 'two', text: 'v1' }, 60_000)
+    await documents.announce('f', { id: 'gone', text: 'v1' }, 1)
+    await documents.announce('f', { id: 'one', text: 'v2 of one' }, 60_000)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await documents.announce('f', { id: 'two', text: '' }, 0)
+    expect(await documents.members('f')).toEqual([{ id: 'one', text: 'v2 of one' }])
+  })
+})

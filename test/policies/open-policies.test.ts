@@ -1,0 +1,177 @@
+import { writeFile } from 'node:fs/promises'
+import { memoryStore } from '@sluice/core'
+import { rateLimit, tenant } from '@sluice/express'
+import { openPolicies, type Policies } from '@sluice/policies'
+import express, { type Request } from 'express'
+import request from 'supertest'
+import { afterEach, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { policyFolder } from './policy-folder.ts'
+
+const note = { author: 'ada', reason: 'a test' }
+const opened: Policies[] = []
+
+afterEach(async () => {
+  for (const policies of opened.splice(0)) await policies.close()
+})
+
+const tenantKey = tenant((req: Request) => req.get('x-tenant'))
+const plan = (req: Request) => req.get('x-plan')
+
+async function app(text: string) {
+  const file = await policyFolder(text)
+  const store = memoryStore()
+  const policies = await openPolicies({ file, store, onRefused: () => undefined })
+  opened.push(policies)
+  const server = express()
+  server.use(rateLimit({ policies, store, keys: { tenant: tenantKey }, values: { plan } }))
+  server.use((_req, res) => void res.send('ok'))
+  const ask = async (headers: Record<string, string> = {}, path = '/') =>
+    (await request(server).get(path).set(headers)).status
+  return { file, policies, ask, server }
+}
+
+const burst = (limit: number | string) => `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
+
+describe('openPolicies', () => {
+  it('decides by the file, and by the next file without losing a count', async () => {
+    const { file, policies, ask } = await app(burst(2))
+    expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
+    const before = policies.version
+    await writeFile(file, burst(3))
+    await until('new version', () => policies.version !== before)
+    expect([await ask(), await ask()]).toEqual([200, 429])
+  })
+
+  it('changes a limit at run time, in force at the next request', async () => {
+    const { policies, ask } = await app(burst(1))
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    await policies.set({ policy: 'burst', field: 'limit', value: 2 }, note)
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    await policies.remove({ policy: 'burst', field: 'limit' }, note)
+    expect(await ask()).toBe(429)
+  })
+
+  it('begins a new count with another window or key, and keeps it with another limit', async () => {
+    const { file, policies, ask } = await app(burst(1))
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    const before = policies.version
+    await writeFile(file, `policies: [{ name: burst, limit: 1, window: 2h }]`)
+    await until('new version', () => policies.version !== before)
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    const differences = await policies.diff(before)
+    expect(differences).toEqual([
+      { path: 'policies.burst.window', from: '1h', to: '2h', newCount: true },
+    ])
+  })
+
+  it('limits by tier, and has overrides for identities and patterns', async () => {
+    const { ask } = await app(`
+policies:
+  - { name: sustained, limit: { tiers: { pro: 2 }, by: plan, default: 1 }, window: 1h, key: tenant }
+overrides:
+  - { policy: sustained, key: { tenant: 'a*' }, limit: 3 }
+  - { policy: sustained, key: { tenant: 'acme-*' }, limit: 4 }
+  - { policy: sustained, key: { tenant: acme-eu }, limit: 0 }
+  - { policy: sustained, key: { tenant: free }, mode: shadow }
+`)
+    const passed = async (headers: Record<string, string>) => {
+      let count = 0
+      while (count < 6 && (await ask(headers)) === 200) count += 1
+      return count
+    }
+    expect(await passed({ 'x-tenant': 'b' })).toBe(1)
+    expect(await passed({ 'x-tenant': 'c', 'x-plan': 'pro' })).toBe(2)
+    expect(await passed({ 'x-tenant': 'abc' })).toBe(3)
+    expect(await passed({ 'x-tenant': 'acme-us' })).toBe(4)
+    expect(await passed({ 'x-tenant': 'acme-eu' })).toBe(0)
+    expect(await passed({ 'x-tenant': 'free' })).toBe(6)
+  })
+
+  it('has routes', async () => {
+    const { ask } = await app(`
+policies: [{ name: burst, limit: 3, window: 1h }]
+routes:
+  GET /login: { policies: [{ name: login, limit: 1, window: 15m }], combine: add }
+  /health: false
+`)
+    expect([await ask({}, '/login'), await ask({}, '/login')]).toEqual([200, 429])
+    expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
+    expect(await ask({}, '/health')).toBe(200)
+  })
+
+  it('keeps the old version when a new one is wrong, and tells so', async () => {
+    const { file, policies, ask } = await app(burst(1))
+    const before = policies.version
+    await writeFile(file, burst('-1'))
+    await until('refused', async () => (await policies.status()).refused !== undefined)
+    expect(policies.version).toBe(before)
+    expect((await policies.status()).refused?.message).toContain(
+      'policies.yaml:1:34: policies[0].limit',
+    )
+    await writeFile(file, `policies: [{ name: burst, limit: 5, window: 1h, key: nobody }]`)
+    await until(
+      'refused',
+      async () => (await policies.status()).refused?.message.includes('nobody') === true,
+    )
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    await writeFile(file, burst(2))
+    await until('new version', () => policies.version !== before)
+    expect((await policies.status()).refused).toBeUndefined()
+  })
+
+  it('puts everything into shadow, switches it off, and on again', async () => {
+    const { policies, ask } = await app(burst(1))
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    await policies.kill('shadow', note)
+    expect(await ask()).toBe(200)
+    await policies.kill('off', note)
+    expect(await ask()).toBe(200)
+    await policies.kill('none', note)
+    expect(await ask()).toBe(429)
+  })
+
+  it('rolls back, and keeps a history', async () => {
+    const { policies, ask } = await app(burst(1))
+    const first = policies.version
+    await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
+    await policies.rollback(first, { author: 'bob', reason: 'too many' })
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    const history = await policies.history()
+    expect(history.map(({ kind, number, author }) => [kind, number, author])).toEqual([
+      ['rollback', 2, 'bob'],
+      ['change', 1, 'ada'],
+      ['file', 0, 'file'],
+    ])
+  })
+
+  it('lists entries that hide a newer value of the file', async () => {
+    const { file, policies } = await app(burst(1))
+    await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
+    const before = policies.version
+    await writeFile(file, burst(7))
+    await until('new version', () => policies.version !== before)
+    const { entries } = await policies.status()
+    expect(entries).toEqual([{ policy: 'burst', field: 'limit', value: 5, hides: 7 }])
+    expect(await policies.export()).toContain('limit: 5')
+  })
+
+  it('refuses names that the code does not give, and options that belong into the file', async () => {
+    const file = await policyFolder(
+      `policies: [{ name: a, limit: { by: size, default: 1 }, window: 1s, key: device }]`,
+    )
+    const store = memoryStore()
+    const policies = await openPolicies({ file, store })
+    opened.push(policies)
+    expect(() => rateLimit({ policies, store })).toThrow("name a value 'size'")
+    const device = () => 'd'
+    const size = () => 3
+    expect(() => rateLimit({ policies, store, keys: { device } })).toThrow("name a value 'size'")
+    expect(() => rateLimit({ policies, store, values: { size } })).toThrow("name a key 'device'")
+    const options = { policies, store, keys: { device }, values: { size } }
+    expect(() => rateLimit(options)).not.toThrow()
+    for (const field of ['limit', 'window', 'routes', 'profiles']) {
+      expect(() => rateLimit({ ...options, [field]: 1 })).toThrow(`${field} stands beside policies`)
+    }
+  })
+})
