@@ -7,17 +7,18 @@ const writeScript = readLua('write-document')
 
 /** Documents in Redis: each has keys of one hash tag, so that a change and its record are one step on a Cluster too. */
 export function redisDocuments(redis: RedisClient, prefix: string): Documents {
-  const at = (name: string, part: string): string => `${prefix}:{${tags[0]}}:document:${name}:${part}`
+  const at = (name: string, part: string): string =>
+    `${prefix}:{${tags[0]}}:document:${name}:${part}`
 
   return {
     async revision(name) {
       const key = at(name, 'revision')
-      return Number((await redis.send(['GET', key], key)) ?? 0)
+      return Number((await redis.send('get', [key], key)) ?? 0)
     },
 
     async read(name) {
       const keys = [at(name, 'revision'), at(name, 'text')] as const
-      const [revision, text] = listOf(await redis.send(['MGET', ...keys], keys[0]))
+      const [revision, text] = listOf(await redis.send('mget', [...keys], keys[0]))
       if (revision === null || revision === undefined) return undefined
       return { revision: Number(revision), text: textOf(text) }
     },
@@ -25,37 +26,37 @@ export function redisDocuments(redis: RedisClient, prefix: string): Documents {
     async write(name, { revision, text, record, keep }) {
       const keys = [at(name, 'revision'), at(name, 'text'), at(name, 'log')] as const
       const rest = [String(revision), text, record, String(keep)]
-      return Number(await redis.send(['EVAL', writeScript, '3', ...keys, ...rest], keys[0])) === 1
+      return Number(await redis.send('eval', [writeScript, '3', ...keys, ...rest], keys[0])) === 1
     },
 
     async log(name) {
       const key = at(name, 'log')
-      return listOf(await redis.send(['LRANGE', key, '0', '-1'], key)).map(textOf)
+      return listOf(await redis.send('lrange', [key, '0', '-1'], key)).map(textOf)
     },
 
     async announce(name, { id, text }, ttlMs) {
       const key = at(name, 'members')
-      if (ttlMs === 0) await redis.send(['HDEL', key, id], key)
+      if (ttlMs === 0) await redis.send('hdel', [key, id], key)
       else {
         await Promise.all([
-          redis.send(['HSET', key, id, `${Date.now() + ttlMs} ${text}`], key),
-          redis.send(['PEXPIRE', key, String(2 * ttlMs)], key),
+          redis.send('hset', [key, id, `${Date.now() + ttlMs} ${text}`], key),
+          redis.send('pexpire', [key, String(2 * ttlMs)], key),
         ])
       }
     },
 
     async members(name) {
       const key = at(name, 'members')
-      const ids = listOf(await redis.send(['HKEYS', key], key)).map(textOf)
+      const ids = listOf(await redis.send('hkeys', [key], key)).map(textOf)
       if (ids.length === 0) return []
-      const values = listOf(await redis.send(['HMGET', key, ...ids], key)).map(textOf)
+      const values = listOf(await redis.send('hmget', [key, ...ids], key)).map(textOf)
       const members = ids.map((id, index) => {
         const value = values[index] ?? ''
         const space = value.indexOf(' ')
         return { id, expiresMs: Number(value.slice(0, space)), text: value.slice(space + 1) }
       })
       const gone = members.filter(({ expiresMs }) => !(expiresMs > Date.now()))
-      if (gone.length > 0) await redis.send(['HDEL', key, ...gone.map(({ id }) => id)], key)
+      if (gone.length > 0) await redis.send('hdel', [key, ...gone.map(({ id }) => id)], key)
       return members
         .filter((member) => !gone.includes(member))
         .map(({ id, text }) => ({ id, text }))
