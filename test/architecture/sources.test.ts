@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { filesUnder, packages, readText } from '../support/workspace.ts'
 
 const MAX_LINES = 300
+const MAX_COLUMNS = 100
 
 describe('source files', () => {
   it(`have at most ${MAX_LINES} lines`, () => {
@@ -14,14 +15,23 @@ describe('source files', () => {
     expect(long).toEqual([])
   })
 
-  it.each(['headers', 'queue', 'client', 'outbound', 'http', 'express', 'fastify', 'koa'])(
-    'open no docstring with a clause: %s',
+  it.each(packages())('open no docstring with a clause: $folder', ({ folder }) => {
+    const opening =
+      /\/\*\*\s+(\* )?((What|Who|Where|When|Which|How)(ever)?|Whether|Whose|Those|Also)\b.*/g
+    const found = filesUnder(`${folder}/src`, '.ts').flatMap((file) => [
+      ...readText(file).matchAll(opening),
+    ])
+    expect(found.map(([text]) => text)).toEqual([])
+  })
+
+  it.each(['core', 'headers', 'queue', 'client', 'outbound'])(
+    `have comments of at most ${MAX_COLUMNS} columns: %s`,
     (name) => {
-      const opening = /\/\*\*\s+(\* )?(What|Whether|Who|Whose|Where|When|Which|How|Those|Also)\b.*/g
+      const comment = /^ *(\/\*\*|\* |\/\/).*$/gm
       const found = filesUnder(`packages/${name}/src`, '.ts').flatMap((file) => [
-        ...readText(file).matchAll(opening),
+        ...readText(file).matchAll(comment),
       ])
-      expect(found.map(([text]) => text)).toEqual([])
+      expect(found.map(([text]) => text).filter(({ length }) => length > MAX_COLUMNS)).toEqual([])
     },
   )
 

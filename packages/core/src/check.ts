@@ -42,7 +42,7 @@ export class Receipt {
   readonly check: Check
   /** The time that the units are recorded under, or the number of their lease. */
   readonly at: number
-  /** Which life of the key took them: a reset key begins another. */
+  /** Incarnation of the key that took them: a reset key begins another. */
   readonly incarnation: unknown
 
   constructor(check: Check, at: number, incarnation: unknown) {

@@ -18,7 +18,7 @@ export interface DocumentChange {
   readonly keep: number
 }
 
-/** What a process tells about itself. */
+/** A process, as it describes itself to the fleet. */
 export interface FleetMember {
   readonly id: string
   readonly text: string

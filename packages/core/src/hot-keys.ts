@@ -76,7 +76,7 @@ export class SpaceSaving {
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
 
-  /** How often the key was counted for sure: 0 for one that is not listed. */
+  /** Returns the least that the key was surely counted: 0 for a key that is not listed. */
   sureCount(key: string): number {
     const place = this.#places.get(key)
     return place === undefined ? 0 : this.#sureCount(place)

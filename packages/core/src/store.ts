@@ -127,7 +127,7 @@ export interface Store {
    * @default 1
    */
   readonly instances?: number
-  /** How far the clock of the store is ahead of the one of this process, in ms. @default 0 */
+  /** Ms by which the clock of the store is ahead of the one of this process. @default 0 */
   readonly clockSkewMs?: number
   /**
    * Why the store may not answer: the last failure of its connection, unless it has answered since.
@@ -145,9 +145,12 @@ export interface Store {
    * @default a clock that never steps
    */
   readonly clock?: (() => number) | undefined
-  /** What the store is called in events and metrics: `memory`, `redis`. @default 'store' */
+  /** Name of the store in events and metrics: `memory`, `redis`. @default 'store' */
   readonly name?: string
-  /** What stands for a key in logs and metrics. @default 128 bits of its SHA-256, as base64url */
+  /**
+   * Returns the text that stands for a key in logs and metrics.
+   * @default 128 bits of its SHA-256, as base64url
+   */
   digestOf?(key: string): string
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void

@@ -24,7 +24,7 @@ import { type WatchedOutbound, type WatchedQueue, WorkCounts, type WorkEvent } f
 export interface MetricsOptions {
   /** The store of the limiters, so that digests of keys agree with its own. @default none: digests without a secret */
   store?: Pick<Store, 'digestOf'>
-  /** What is shown of an identity among the top keys, such as a name of a customer. @default nothing but its digest */
+  /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
   reveal?: (key: string) => string | undefined
 }
 
@@ -35,17 +35,17 @@ export interface TopKeysOptions {
   by?: TopKeysBy
   /** @default '1m' */
   window?: TopKeysWindow
-  /** How many: 1 to 100. @default 10 */
+  /** Number of keys: 1 to 100. @default 10 */
   most?: number
 }
 
 export interface TopKey {
   readonly digest: string
-  /** What `reveal` says; `undefined` without it. */
+  /** Result of `reveal`; `undefined` without it. */
   readonly name: string | undefined
   /** Never below the true count. */
   readonly count: number
-  /** How far the count may lie above the true one. */
+  /** Upper bound of the count's error. */
   readonly error: number
 }
 
@@ -54,7 +54,7 @@ export interface TopKeysAnswer {
   readonly scope: 'process'
   /** The highest count first. */
   readonly keys: readonly TopKey[]
-  /** How often a key that is not in the list may have been counted at most. */
+  /** The most that a key outside the list may have been counted. */
   readonly floor: number
   /** All counts together, exactly. */
   readonly total: number
@@ -182,7 +182,7 @@ function shadowResult(
   return decisions.some(({ allowed }) => !allowed) ? 'shadow_denied' : 'allowed'
 }
 
-/** What is read of stores. Where a process has several, the worst of them counts. */
+/** Readings of the stores. If a process has several, the worst of them counts. */
 class StoreReadings {
   readonly #table: SeriesTable
   readonly #spaces = new Set<WeakRef<object>>()

@@ -26,17 +26,17 @@ export interface DenialRecord {
   readonly traceId: string | undefined
   /** Denials since the last record of this policy, with this one: 1 until there are too many. */
   readonly factor: number
-  /** What `fields` added, as JSON can carry it. */
+  /** Fields that `fields` added, as JSON can carry them. */
   readonly fields?: unknown
   /** Why there are no fields, or no `traceId`: what the function threw, that it returned a promise, or that the fields were too long. */
   readonly fieldsError?: string
 }
 
-/** What was denied in a minute in which not each denial got a record. */
+/** Summary of a minute in which some denials got no record. */
 export interface DenialSummary {
   readonly type: 'denial-summary'
   readonly time: string
-  /** How long the summary reaches back, in ms. */
+  /** Span of the summary, in ms. */
   readonly forMs: number
   readonly policies: readonly PolicyDenials[]
 }
@@ -190,7 +190,7 @@ export function denialLog<Request = unknown>(
   }
 }
 
-/** Whether the next denial gets a record. */
+/** Tells whether the next denial gets a record. */
 function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   const second = Math.floor(nowMs / secondMs)
   if (tally.secondAt !== second) {
@@ -205,7 +205,10 @@ function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   return over % step === 0
 }
 
-/** What a function of the user's adds, as JSON has it: bounded, without cycles, and never an error of a request. */
+/**
+ * Returns the fields of the user's function as JSON: bounded, without cycles. An error of it never
+ * reaches a request.
+ */
 function written(find: () => unknown): Pick<DenialRecord, 'fields' | 'fieldsError'> {
   let hasPromise = false
   function withoutPromises(_: string, value: unknown): unknown {

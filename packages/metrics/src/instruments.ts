@@ -1,4 +1,4 @@
-/** What is known of a metric, whoever reads it. */
+/** A metric, for every reader. */
 export interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram'
   /** In the notation of UCUM, for OpenTelemetry. @default seconds */
@@ -6,9 +6,12 @@ export interface Instrument {
   readonly labels: readonly string[]
   /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[]
-  /** How the values of several processes of a cluster become one. @default 'max' of a gauge, else 'sum' */
+  /**
+   * Name of the aggregator that joins the values of a cluster's processes.
+   * @default 'max' of a gauge, else 'sum'
+   */
   readonly aggregator?: 'sum'
-  /** What it tells, in one sentence. */
+  /** Meaning of the metric, in one sentence. */
   readonly help: string
 }
 

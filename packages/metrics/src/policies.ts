@@ -17,10 +17,10 @@ const maxFollowed = 100
 const maxPolicies = 2_000
 /** Of longer identities the sketches keep the digest alone: there are up to 1,000 in each. */
 const longestKept = 64
-/** What the digest of a long key begins with in a sketch. */
+/** Prefix of the digest of a long key in a sketch. */
 const digested = '\u0000'
 
-/** What is counted of one policy, with the slots of its series. */
+/** The counts of one policy, with the slots of its series. */
 interface PolicyCount {
   readonly label: string
   readonly isPenalty: boolean

@@ -12,7 +12,7 @@ const results = [
   'failed_closed',
 ] as const
 
-/** What became of a request. */
+/** Result of a request. */
 export type RequestResult = (typeof results)[number]
 
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'])
@@ -65,7 +65,7 @@ export class RequestCounts {
   }
 }
 
-/** What a decision alone says of its request. */
+/** Returns the result of a request by its decision alone. */
 export function resultOf(decision: Decision, isQueued: boolean): RequestResult {
   if (isQueued) return 'queued'
   if (decision.source === 'open') return 'failed_open'

@@ -1,9 +1,9 @@
 import { type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
 
-/** What keys are ordered by: how often they were asked for, how often they were denied, or the units that they asked for. */
+/** Order of keys: by number of requests, by number of denials, or by units asked for. */
 export type TopKeysBy = 'asked' | 'denied' | 'cost'
 
-/** How far back the order looks. */
+/** Span of the order. */
 export type TopKeysWindow = '1m' | '10m' | '1h'
 
 const minuteMs = 60_000

@@ -1,7 +1,9 @@
 import type { InstrumentName } from './instruments.ts'
 import type { SeriesTable } from './series.ts'
 
-/** What is read of an event of a queue or an outbound: their packages lie beside this one. */
+/**
+ * The part that is read of an event of a queue or an outbound, whose packages cannot be imported.
+ */
 export type WorkEvent = { readonly type: string } & (
   | { readonly queue: string; readonly waitMs?: number; readonly runMs?: number }
   | {
@@ -14,13 +16,13 @@ export type WorkEvent = { readonly type: string } & (
     }
 )
 
-/** What can be asked of a queue. */
+/** Gauges of a queue. */
 export interface WatchedQueue {
   readonly queue: string
   depth(): Promise<{ readonly depth: number; readonly dead: number; readonly oldestMs: number }>
 }
 
-/** What can be asked of an outbound. */
+/** Gauges of an outbound. */
 export interface WatchedOutbound {
   readonly outbound: string
   readonly waiting: number

@@ -36,14 +36,14 @@ export type StatusEntry = Entry & {
   readonly hides?: unknown
 }
 
-/** What is in force, here and in the fleet. */
+/** The policies in force, here and in the fleet. */
 export interface PolicyStatus {
   /** The version of this process: hash of the file, and number of the changes. */
   readonly version: string
   /** Number of the newest changes. */
   readonly number: number
   readonly kill: Kill
-  /** Who threw the kill switch. */
+  /** Origin of the kill switch; `undefined` if it is not set. */
   readonly killedBy: 'environment' | 'change' | undefined
   readonly entries: readonly StatusEntry[]
   /** The version that this process could not build. */

@@ -13,8 +13,9 @@ export interface OpenPoliciesOptions extends VersionObservers {
   /** The policy file, in YAML or JSON. */
   file: string
   /**
-   * Where changes at run time are kept, and where the processes of a fleet learn of them: the store
-   * of the counts. @default none: the file alone is in force, and nothing else can be changed
+   * Store of changes at run time, from which the processes of a fleet learn of them: the store of
+   * the counts.
+   * @default none: the file alone is in force, and nothing else can be changed
    */
   store?: Store
   /** Tells the policies of several applications on one store apart. @default 'default' */

@@ -14,11 +14,11 @@ import {
 import { contentHash, Version } from './versions/version.ts'
 import { type VersionObservers, VersionSwitch } from './versions/version-switch.ts'
 
-/** How often the file and the store are looked at. */
+/** Interval (ms) at which the file and the store are read. */
 const pollMs = 1_000
-/** How often a process tells that it runs, without news. */
+/** Interval (ms) at which a process without news reports that it runs. */
 const announceMs = 5_000
-/** How long a process is known that does not tell so. */
+/** Time (ms) after which a silent process is dropped. */
 const memberTtlMs = 15_000
 
 export interface SourceOptions extends VersionObservers {
@@ -27,7 +27,7 @@ export interface SourceOptions extends VersionObservers {
   readonly name: string
   readonly fileName: string
   readonly readFile: () => Promise<string>
-  /** What the environment says, which counts before the store. */
+  /** The kill switch of the environment, which counts before the store's. */
   readonly kill: Kill | undefined
 }
 
@@ -37,17 +37,20 @@ interface ReadFile {
   readonly value: PolicyFile
 }
 
-/** What the policies come from: a file, and the layer of changes in the store. Both are looked at every second. */
+/**
+ * The sources of the policies: a file, and the layer of changes in the store. Both are read every
+ * second.
+ */
 export class PolicySources {
   readonly versions: VersionSwitch
-  /** Where the layer is shared; `undefined` without a store that keeps documents. */
+  /** The shared layer; `undefined` without a store that keeps documents. */
   readonly document: LayerDocument | undefined
   readonly #options: SourceOptions
   /** Tells this process from others. */
   readonly #id = randomUUID()
   #file: ReadFile = { text: '', hash: '', value: {} }
   #shared: SharedLayer = nothingShared
-  /** When something in force ends by itself. */
+  /** Time at which the next entry or kill switch in force ends by itself. */
   #endsMs = Number.POSITIVE_INFINITY
   /** The text of a file that was refused, which need not be read again. */
   #refusedText: string | undefined

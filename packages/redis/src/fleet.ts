@@ -3,7 +3,7 @@ import { type ClockSkewEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
 import { storeFailure } from './replies/store-failure.ts'
 
-/** How this process is known to the others, whatever the number of its stores. */
+/** Id of this process in the fleet, one for all of its stores. */
 const processId = randomUUID()
 
 /** A process that was not heard of for so many beats counts no more. */
@@ -15,8 +15,8 @@ const longestMeasureMs = 500
 const longestBeats = 3
 
 /**
- * What the processes of a fleet tell each other in Redis: how many they are, by a heartbeat of a few commands; and how far their clock is from
- * that of Redis. What was seen last holds while Redis is away.
+ * Counts the processes of a fleet by a heartbeat of a few commands in Redis, and measures the
+ * distance of their clocks from that of Redis. The last values hold while Redis is away.
  */
 export class Fleet {
   readonly #redis: RedisClient
@@ -26,11 +26,11 @@ export class Fleet {
   readonly #observers = new Set<(event: ClockSkewEvent) => void>()
   #members = 0
   #timer: NodeJS.Timeout | undefined
-  /** What was counted at the last beats. */
+  /** The numbers of processes at the last beats. */
   readonly #counts: number[] = []
   /** Settled when the clock of Redis was asked for once, whatever came of it. */
   #clockAsked: Promise<void> | undefined
-  /** What has to be added to the monotonic clock for that of Redis. */
+  /** Ms to add to the monotonic clock to get the clock of Redis. */
   #offsetMs: number | undefined
   #toldSkewMs = 0
 
@@ -40,7 +40,8 @@ export class Fleet {
   }
 
   /**
-   * How many processes there are, as last seen. The most of the last beats: after an outage, in which all were forgotten, they come back one by one.
+   * The number of processes, as last seen: the highest of the last beats. After an outage that lost
+   * all of them, they come back one by one.
    */
   get instances(): number | undefined {
     return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
@@ -52,7 +53,7 @@ export class Fleet {
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
   }
 
-  /** How far the clock of Redis is ahead of the one of this process, as far as it is known. */
+  /** Ms by which the clock of Redis is ahead of the one of this process, as far as it is known. */
   get skewMs(): number {
     return Math.round(this.now() - Date.now())
   }

@@ -51,7 +51,10 @@ export class KeyEncoder {
     return checks.map((check) => this.#keyOf(check)[0])
   }
 
-  /** What stands for an identity in logs: as in its keys, unless those are readable. */
+  /**
+   * Returns the text that stands for an identity in logs: as in its keys, unless those are
+   * readable.
+   */
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text

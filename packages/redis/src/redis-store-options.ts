@@ -11,36 +11,49 @@ import {
 import type { Encoding } from './scripts/usual-states.ts'
 
 /**
- * Whose clock counts. `server`: Redis' own. `client`: this process', for servers that forbid `TIME` in scripts, set to that of
- * Redis by the command `TIME` with every heartbeat; where that is forbidden too, the clocks of a fleet have to agree. A function gives whole milliseconds since the epoch, for simulations and tests.
+ * Clock of all times. `server`: the one of Redis. `client`: the one of this process, for servers
+ * that forbid `TIME` in scripts. The command `TIME` sets it to the clock of Redis with every
+ * heartbeat; if that is forbidden too, the clocks of a fleet have to agree. A function gives whole
+ * milliseconds since the epoch, for simulations and tests.
  */
 export type Clock = 'server' | 'client' | (() => number)
 
 export interface RedisStoreOptions {
-  /** What all keys begin with: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they would choose the node of all keys. @default 'sluice' */
+  /**
+   * Prefix of all keys: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they
+   * would choose the node of all keys.
+   * @default 'sluice'
+   */
   prefix?: string
   /** Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default none */
   secret?: string
   /** false keeps identities readable in keys (escaped, and as long as they are), for debugging. @default true */
   digest?: boolean
   /**
-   * How `sliding-log` is stored: 'packed', or 'sorted-set' to be read with redis-cli, one member for every unit. A member takes Redis about
-   * 2 µs to write, so sorted sets take limits of 10,000 at most.
+   * Form of `sliding-log` in Redis: 'packed', or 'sorted-set' to be read with redis-cli, one member
+   * for every unit. A member takes Redis about 2 µs to write, so sorted sets take limits of 10,000
+   * at most.
    * @default 'packed'
    */
   encoding?: Encoding
-  /** Whose clock counts. @default 'server' */
+  /** Clock of all times. @default 'server' */
   clock?: Clock
-  /** How requests share calls; the defaults suit one Redis and one process of an API. */
+  /**
+   * Bounds of the calls that requests share; the defaults suit one Redis and one process of an API.
+   */
   batch?: BatchOptions
   /**
-   * How long a denial of Redis is believed, in ms, while which this process answers further requests for its key without Redis: resets,
-   * refunds and raised limits of other processes take effect after that at the latest. 0 asks Redis every time; 60,000 at most. @default 1_000
+   * Time (ms) for which a denial of Redis is cached in this process. Resets, refunds and raised
+   * limits of other processes take effect after that at the latest. 0 asks Redis every time; 60,000
+   * at most.
+   * @default 1_000
    */
   denialTtlMs?: number
   /**
-   * How often a process tells the others that it is there, in ms, so that each knows its share of the limits when Redis is away: 1,000 to 60,000, or 0
-   * for never; then pin `instances` in the limiter. The clock is compared as often. @default 5_000
+   * Interval (ms) at which a process reports that it is there, so that each knows its share of the
+   * limits when Redis is away: 1,000 to 60,000. With 0 it never reports; then set `instances` of
+   * the limiter. The clock is compared as often.
+   * @default 5_000
    */
   heartbeatMs?: number
   /** Told when a stored value could not be read, and counted as empty. */
@@ -48,8 +61,9 @@ export interface RedisStoreOptions {
 }
 
 /**
- * How requests share calls. When calls may leave, each takes an equal part of the requests that wait. Larger calls cost less CPU on both
- * sides, and hold up other users of Redis for longer.
+ * Bounds of the calls that requests share. When calls may leave, each takes an equal part of the
+ * requests that wait. Larger calls cost less CPU on both sides, and hold up other users of Redis
+ * for longer.
  */
 export interface BatchOptions {
   /** The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128 */

@@ -52,7 +52,7 @@ export interface RedisStore extends Store {
 
 const u32 = 2 ** 32
 
-/** What the stores of this process have in common that write the same keys. */
+/** The state that stores of this process share if they write the same keys. */
 interface Space {
   readonly fleet: Fleet
 }

@@ -33,7 +33,7 @@ export interface Limiter {
    * The policy that blocks keys, decided with the others; `undefined` without the option `penalty`.
    */
   readonly penalty: Policy | undefined
-  /** Where counts live. */
+  /** Store of the counts. */
   readonly store: Store
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>

@@ -18,7 +18,10 @@ function reportThrown(error: unknown): void {
   warnOnce(`an observer threw: ${reason}`, 'observer')
 }
 
-/** One function that calls all of those that are there, so that each is told although another one throws. */
+/**
+ * One function that calls all of those that are there, so that each is told although another one
+ * throws.
+ */
 export function joined<Event>(
   observers: readonly (((event: Event) => void) | undefined)[],
 ): ((event: Event) => void) | undefined {

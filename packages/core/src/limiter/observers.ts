@@ -16,7 +16,10 @@ export interface EventSource<Request = unknown> {
    * no route is matched.
    */
   readonly route: string | undefined
-  /** The method of the request, as the client sent it; `undefined` where code called a limiter itself. */
+  /**
+   * The method of the request, as the client sent it; `undefined` where code called a limiter
+   * itself.
+   */
   readonly method?: string | undefined
 }
 
@@ -38,24 +41,28 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * Redact it before it reaches a log.
    */
   readonly key: string | undefined
-  /** Stands for the key in logs and metrics, and in the keys of Redis: 22 characters. It is computed when it is first read. */
+  /**
+   * Stands for the key in logs and metrics, and in the keys of Redis: 22 characters. It is computed
+   * when it is first read.
+   */
   readonly digest: string | undefined
   /**
-   * Who answered: the store by its name (`memory`, `redis`), `denial-cache` for a denial that the store knew without asking,
-   * the failure mode (`fallback`, `open`, `closed`), `shed`, or `guard` where no policy was asked.
+   * Source of the answer: the name of the store (`memory`, `redis`), `denial-cache` for a denial
+   * from memory, the failure mode (`fallback`, `open`, `closed`), `shed`, or `guard` if no policy
+   * was asked.
    */
   readonly answeredBy: string
-  /** How long the decision took, in ms. */
+  /** Duration of the decision, in ms. */
   readonly durationMs: number
-  /** Whether a queue took the request over. */
+  /** True if a queue took the request over. */
   readonly isQueued: boolean
 }
 
 /** A request that passed uncounted. */
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
-   * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight. `route`: the route has no limits. `no-key`: nobody could be
-   * counted.
+   * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight. `route`: the
+   * route has no limits. `no-key`: nobody could be counted.
    */
   readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
 }
@@ -66,7 +73,7 @@ export interface LimiterEvent {
   readonly policies: readonly Policy[]
   /** The same object for all limiters whose stores count in one place. */
   readonly space: object
-  /** How the store is now. */
+  /** Reads the health of the store. */
   storeHealth(): StoreHealth
 }
 
@@ -108,7 +115,9 @@ export interface Observers<Request = unknown> {
    * Called once for each decision, allowed or denied, with the request, its route, the policy that
    * decides and the key: the place to log denials.
    * @example
-   * onDecision: ({ decision, request, policy, key }) => { if (!decision.allowed) request?.log.warn({ policy: policy?.name, key: redact(key) }) }
+   * onDecision({ decision, request, policy, key }) {
+   *   if (!decision.allowed) request?.log.warn({ policy: policy?.name, key: redact(key) })
+   * }
    */
   onDecision?(event: DecisionEvent<Request>): void
   /**
@@ -133,7 +142,10 @@ export interface Observers<Request = unknown> {
   onResilience?(event: ResilienceEvent): void
   /** Called once for each HTTP request that a guard lets pass uncounted. */
   onSkip?(event: SkipEvent<Request>): void
-  /** Called for each call to a store that is not in this process: one call carries the checks of many requests. */
+  /**
+   * Called for each call to a store that is not in this process: one call carries the checks of
+   * many requests.
+   */
   onStoreCall?(event: StoreCall): void
   /** Called once when a limiter is made, with what can be asked of it later. */
   onLimiter?(event: LimiterEvent): void
@@ -141,7 +153,10 @@ export interface Observers<Request = unknown> {
 
 /** Observers as options: a list, and functions as shorthand for one more. */
 export interface ObserverOptions<Request = unknown> extends Observers<Request> {
-  /** Objects with methods such as `onDecision`: each is told of everything that it has a method for. @default none */
+  /**
+   * Objects with methods such as `onDecision`: each is told of everything that it has a method for.
+   * @default none
+   */
   observers?: readonly Observers<Request>[]
 }
 

@@ -10,12 +10,15 @@ import { divideChecks } from './divide-checks.ts'
 import { joined, notify } from './notify.ts'
 import type { DecisionEvent, EventSource, ObserverOptions, Observers } from './observers.ts'
 
-/** The observers of a list and of the shorthand as one; a field is left `undefined` where nobody observes. */
+/**
+ * The observers of a list and of the shorthand as one; a field is left `undefined` where nobody
+ * observes.
+ */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
 }
 
-/** What is told by those who ask a limiter; a store tells the rest. */
+/** The events of a limiter's callers; its store emits the others. */
 type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
 
 /** Joins observers, so that each is told although another one throws. */
@@ -32,7 +35,7 @@ export function joinObservers<Request>(
   }
 }
 
-/** What observers of a limiter listen to beside its decisions. */
+/** The policies and the store that observers of a limiter hear of. */
 interface Listened {
   readonly policies: readonly Policy[]
   readonly store: Store
@@ -44,7 +47,10 @@ const callObservers = processWide(
   () => new WeakMap<Store, WeakSet<object>>(),
 )
 
-/** Has the observers of a limiter told of its store: each one once, whatever the number of limiters on the store. */
+/**
+ * Has the observers of a limiter told of its store: each one once, whatever the number of limiters
+ * on the store.
+ */
 export function listenToStore(
   options: ObserverOptions<never>,
   { policies, store, access }: Listened,
@@ -76,16 +82,16 @@ export interface Told<Request> extends EventSource<Request> {
   /** All that was asked, policies in shadow too. */
   readonly checks: readonly Check[]
   readonly store: Store
-  /** How the decision came about; `undefined` where no policy was asked. */
+  /** Timing of the decision; `undefined` if no policy was asked. */
   readonly timing: DecisionTiming | undefined
   /** @default false */
   readonly isQueued?: boolean | undefined
 }
 
-/** How a decision came about. */
+/** Timing of a decision. */
 export interface DecisionTiming {
   readonly durationMs: number
-  /** Whether the decision was there at once, without waiting for the store. */
+  /** True if the decision came at once, without a wait for the store. */
   readonly isImmediate: boolean
 }
 
@@ -134,7 +140,10 @@ function answeredBy<Request>({ decision, store, timing }: Told<Request>): string
   return store.name ?? 'store'
 }
 
-/** Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it only where somebody observes. */
+/**
+ * Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it
+ * only where somebody observes.
+ */
 export function notifyDecided<Request>(
   { onDecision, onShadow }: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>,
   told: Told<Request>,

@@ -29,7 +29,7 @@ const collecting = processWide('@sluice/core/collecting/1', () => ({
   now: undefined as Registrations | undefined,
 }))
 
-/** What the policies of a set have in common. */
+/** The traits that all policies of a set share. */
 export interface SetTraits {
   /** Text for the ids of named policies: a name with another text begins a new count. */
   readonly suffixes?: ReadonlyMap<string, string>

@@ -55,13 +55,14 @@ export class CircuitBreaker {
     return this.#state === 'closed' && this.#inRow === 0
   }
 
-  /** When the next probe may go, by the clock of the caller. */
+  /** Time of the next probe, by the clock of the caller. */
   get retryAt(): number {
     return this.#retryAt
   }
 
   /**
-   * Whoever is told `probe` has to report what came of it, with `succeed`, `fail` or `withdraw`.
+   * Returns the permission of a request. The caller has to report the end of a `probe`, with
+   * `succeed`, `fail` or `withdraw`.
    */
   pass(nowMs: number): Passing {
     if (this.#state === 'closed') return 'ask'

@@ -68,7 +68,7 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
     caller.denials?.begin(this)
   }
 
-  /** When the store was asked, in ms of the monotonic clock. */
+  /** Time at which the store was asked, in ms of the monotonic clock. */
   get askedAt(): number {
     return this.dueAt - this.caller.deadlineMs
   }

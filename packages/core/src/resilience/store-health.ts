@@ -9,7 +9,7 @@ export interface StoreHealth {
   readonly isAway: boolean
   /** The number of processes that share the store, as last seen. */
   readonly instances: number
-  /** How far the clock of the store is ahead of the one of this process now, in ms. */
+  /** Ms by which the clock of the store is ahead of the one of this process now. */
   readonly clockSkewMs: number
   /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number

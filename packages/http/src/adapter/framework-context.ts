@@ -6,7 +6,7 @@ import type { HttpRequest, RequestContent } from './request.ts'
 import { type HttpResponse, headerOf, type ResponseBody } from './response.ts'
 import type { AdapterContext } from './serve.ts'
 
-/** What the requests of Node's frameworks have in common. */
+/** The part that the requests of Node's frameworks share. */
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders

@@ -212,7 +212,8 @@ export class RequestChecks<Native extends object> {
   }
 
   /**
-   * Whoever passes by its address alone does not need a key, and policies on trial refuse nothing.
+   * A request that passes by its address alone does not need a key, and policies on trial refuse
+   * nothing.
    */
   #without(
     resolver: KeyResolver<Native>,

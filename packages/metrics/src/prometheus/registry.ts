@@ -9,7 +9,7 @@ import {
 import { floatText } from '../metrics-page.ts'
 import type { Family, Sample } from '../series.ts'
 
-/** What is used of a registry of prom-client 15 or @prometheus-io/client. */
+/** The part that is used of a registry of prom-client 15 or @prometheus-io/client. */
 export interface PrometheusRegistry {
   getSingleMetric(name: string): unknown
   registerMetric(metric: never): void

@@ -123,7 +123,7 @@ function keyOf<Native>(resolver: KeyResolver<Native>, value: string): string {
   return value.startsWith('@') ? `@${value}` : value
 }
 
-/** What keys of a resolver begin with: `@tenant/`. */
+/** Returns the prefix of a resolver's keys: `@tenant/`. */
 function prefixOf<Native>(resolver: KeyResolver<Native>): string {
   if (!('keyOf' in resolver) || typeof resolver.keyOf !== 'function') return ''
   const sample = '203.0.113.9'

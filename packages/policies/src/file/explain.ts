@@ -6,7 +6,7 @@ import { isSluiceError, knownFields, quote } from '@sluice/core'
 /** The way to a value in a file: names of fields and places in lists. */
 export type Path = readonly (string | number)[]
 
-/** What is wrong with a value. */
+/** The fault of a value. */
 export interface Fault {
   readonly path: Path
   readonly message: string

@@ -51,7 +51,7 @@ export interface OverrideEntry {
   readonly key: Readonly<Record<string, string | number>>
   readonly limit?: FixedLimit
   readonly mode?: 'enforce' | 'shadow'
-  /** When it ends by itself: a time with its zone. */
+  /** Time at which it ends by itself, with its zone. */
   readonly until?: string
   readonly reason?: string
 }
@@ -75,5 +75,5 @@ export interface PolicyFile extends Settings {
   readonly overrides?: readonly OverrideEntry[]
 }
 
-/** What may change while the application runs. */
+/** The fields that may change while the application runs. */
 export type EntryField = 'limit' | 'burst' | 'mode' | 'share' | 'override'

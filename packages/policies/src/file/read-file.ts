@@ -62,7 +62,7 @@ interface Parsed {
   readonly problems: readonly Problem[]
 }
 
-/** What no problem is found in has been decoded by the schema. */
+/** Tells TypeScript that a value without a fault has the form of the schema. */
 function isPolicyFile(_value: unknown): _value is PolicyFile {
   return true
 }
@@ -105,7 +105,7 @@ function only(line: number, column: number, message: string): Parsed {
   return { value: undefined, problems: [{ ...syntax, line, column, message }] }
 }
 
-/** Where a path stands in the text; where nothing is there, what is around it. */
+/** Returns the position of a path in the text, or of the value around it if the path is missing. */
 function offsetOf(document: Document.Parsed, { path, atKey }: Fault): number {
   let node: Node | null = document.contents
   let offset = node?.range?.[0] ?? 0

@@ -62,7 +62,7 @@ function overrideFaults(file: PolicyFile): readonly Fault[] {
   })
 }
 
-/** What a guard says that is made of the file, with stand-ins for all that code would give. */
+/** Makes a guard of the file, with stand-ins for all parts from code, and returns its faults. */
 function guardFaults(file: PolicyFile): readonly Fault[] {
   if (!file.policies && !file.routes && !file.penalty) {
     return [

@@ -39,7 +39,7 @@ export function differences(from: PolicyFile, to: PolicyFile): readonly Differen
   return [...ofPolicies, ...ofRoutes(from.routes ?? {}, to.routes ?? {}), ...ofFile]
 }
 
-/** Where routes are concerned, their policies stand as names. */
+/** Compares routes, whose policies stand as names. */
 function ofRoutes(
   from: NonNullable<PolicyFile['routes']>,
   to: NonNullable<PolicyFile['routes']>,

@@ -11,7 +11,7 @@ import type {
 } from '../file/policy-file.ts'
 import { entryValues, untilSchema } from '../file/schema/file-schema.ts'
 
-/** What is in force in place of the policies. */
+/** Modes of the kill switch, in force in place of the policies. */
 export type Kill = 'none' | 'shadow' | 'off'
 
 export const kills: readonly Kill[] = ['none', 'shadow', 'off']
@@ -22,7 +22,7 @@ export interface ValueEntry {
   readonly field: 'limit' | 'burst' | 'mode' | 'share'
   readonly value: LimitEntry | number | string
   readonly reason?: string
-  /** When it ends by itself: a time with its zone. */
+  /** Time at which it ends by itself, with its zone. */
   readonly until?: string
 }
 
@@ -53,12 +53,12 @@ export interface Layer {
 
 export const emptyLayer: Layer = { number: 0, entries: [], kill: 'none' }
 
-/** What an entry is found by: an override by its key too. */
+/** The fields that identify an entry; an override has its key too. */
 export type EntryTarget =
   | Pick<ValueEntry, 'policy' | 'field'>
   | { readonly policy: string; readonly field: 'override'; readonly key: OverrideEntry['key'] }
 
-/** What an entry changes: a new entry for it takes the place of the one before. */
+/** Returns the target of an entry: a new entry for one target replaces the one before. */
 export function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
   const value: unknown = Reflect.get(rest, 'value') ?? Reflect.get(rest, 'key')
   if (field !== 'override') return JSON.stringify([policy, field])
@@ -107,7 +107,10 @@ export function isActive(
   return until === undefined || Date.parse(until) > nowMs
 }
 
-/** What a policy says in the place of an entry; `undefined`: nothing, or no such policy. */
+/**
+ * Returns the value of the file that an entry replaces; `undefined` for no value, or no such
+ * policy.
+ */
 export function valueInFile({ policy: name, field }: Entry, file: PolicyFile): unknown {
   const found = placedPolicies(file).find(({ policy }) => policy.name === name)?.policy
   if (!found || field === 'override') return undefined

@@ -41,7 +41,7 @@ export class Version implements PolicyVersion {
 /** Fields that make a new count of a policy when they change. */
 export const countFields = ['algorithm', 'window', 'resolution', 'align', 'lease', 'key'] as const
 
-/** What distinguishes the counts of a policy from those of other forms of it. */
+/** Returns the text that tells the counts of a policy from those of its other forms. */
 function countOf(policy: PolicyEntry, otherKey: KeyEntry | undefined): string {
   const key = policy.key ?? otherKey ?? ''
   return contentHash(

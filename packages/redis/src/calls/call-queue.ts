@@ -13,7 +13,10 @@ export interface CallQueueOptions {
   split(asks: readonly Ask[]): readonly CallPart[]
 }
 
-/** How long (ms) a call counts as under way: one without an answer must not hold up the others for ever. Its answer still counts when it comes. */
+/**
+ * Time (ms) for which a call counts as under way: a call without an answer must not hold up the
+ * others for ever. Its answer still counts when it comes.
+ */
 const longestUnderWayMs = 1_000
 
 interface Call {
@@ -30,7 +33,7 @@ export class CallQueue {
   /** Calls without an answer, with what settles when it comes. */
   readonly #underWay = new Map<Call, Promise<void>>()
   #waiting: Ask[] = []
-  /** How many of `#waiting` have left already. */
+  /** Number of asks at the start of `#waiting` that have left already. */
   #gone = 0
   #isScheduled = false
   #isClosed = false
@@ -91,7 +94,7 @@ export class CallQueue {
     this.#underWay.set(call, done)
   }
 
-  /** How many calls may go now. */
+  /** Returns the number of calls that may go now. */
   #freeSlots(): number {
     const { maxInFlight } = this.#options
     const free = maxInFlight - this.#underWay.size

@@ -3,7 +3,7 @@ import type { Plan } from '../scripts/plans.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
 import { GeneralCall } from './general-call.ts'
 
-/** What a call says of itself, beside its asks. */
+/** The fields of a call beside its asks. */
 export interface CallHeader {
   /** Milliseconds since the epoch; `undefined` for the server's clock. */
   readonly now: number | undefined
@@ -22,7 +22,10 @@ export interface EncodedCall {
   /** Behind the script: the number of keys, the keys, and what the script reads. */
   readonly args: string[]
   readonly keyCount: number
-  /** What the script echoes; '' for a request alone of one policy and of cost 1, which needs no echo. */
+  /**
+   * Id that the script echoes; '' for a request alone of one policy and of cost 1, which needs no
+   * echo.
+   */
   readonly callId: string
 }
 
@@ -58,19 +61,22 @@ export class CallEncoder {
 
 type Call = readonly [callId: string, clock: string]
 
-/** What `lua/usual-one.lua` reads of a request alone. By the server's clock the policy is enough. */
+/**
+ * Appends the arguments of `lua/usual-one.lua` for a request alone. By the server's clock the
+ * policy is enough.
+ */
 function pushLone(args: string[], { fields, loneFields }: Plan, call: Call): void {
   if (call[1] !== '') args.push(...fields, ...call)
   else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
-/** What `lua/usual-one.lua` reads. */
+/** Appends the arguments of `lua/usual-one.lua`. */
 function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
   args.push(...fields, ...call, repeatsKeys(asks) ? '1' : '0')
   pushCosts(args, asks)
 }
 
-/** What `lua/usual-list.lua` reads. */
+/** Appends the arguments of `lua/usual-list.lua`. */
 function pushList(args: string[], { fields, width }: Plan, asks: readonly Ask[], call: Call): void {
   args.push(...call, String(width), repeatsKeys(asks) ? '1' : '0', ...fields)
   pushCosts(args, asks)
@@ -91,7 +97,7 @@ function costsOne({ checks }: Ask): boolean {
 const takenIn = new Uint32Array(2 ** 14)
 let comparisons = 0
 
-/** Whether a key occurs more than once in the asks. */
+/** Tells whether a key occurs more than once in the asks. */
 function repeatsKeys(asks: readonly Ask[]): boolean {
   if (asks.length === 1 && asks[0]?.keys.length === 1) return false
   comparisons = (comparisons + 1) >>> 0

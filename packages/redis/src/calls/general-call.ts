@@ -72,7 +72,7 @@ function isSame(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((number, index) => number === b[index])
 }
 
-/** Whatever is the same for every ask, as it mostly is, is left out. */
+/** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
 function encodeGroup({ op, shape, asks }: Group): string {
   const isPlain = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'

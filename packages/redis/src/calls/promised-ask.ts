@@ -1,11 +1,11 @@
 import type { Ask, Cancellation, Check, Outcome, StoreOp } from '@sluice/core'
 
-/** What a promised ask is made of. */
+/** The parts of a promised ask. */
 export interface AskParts {
   readonly op: StoreOp
   readonly checks: readonly Check[]
   readonly keys: readonly string[]
-  /** Who waits for it, as far as the limiter says. */
+  /** Cancellation flag of the limiter, if it gives one. */
   readonly cancellation: Cancellation | undefined
 }
 

@@ -18,7 +18,7 @@ interface OpenPart extends CallPart {
  */
 export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPart[] {
   const parts: OpenPart[] = []
-  /** Where the parts begin that requests which consume may still join. */
+  /** Index of the first part that further `consume` requests may join. */
   let open = 0
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]

@@ -1,7 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import type { UserClient } from './recognise-client.ts'
 
-/** Where clients tell of lost connections: all of them; nodes of a Cluster of ioredis; nodes of a cluster of node-redis. */
+/**
+ * Events for lost connections: of all clients, of nodes of an ioredis Cluster, and of nodes of a
+ * node-redis cluster.
+ */
 const events = ['error', 'node error', 'node-error'] as const
 
 const known = new WeakMap<object, ClientErrors>()

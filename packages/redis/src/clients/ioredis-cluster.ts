@@ -3,7 +3,7 @@ import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
-/** What Sluice uses of an ioredis `Cluster`, version 5 or 6. */
+/** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */
 export interface IoredisClusterLike extends IoredisLike {
   nodes(role: 'master'): IoredisNode[]
   /** The addresses of the nodes of each slot, its master first; empty until they are known. */

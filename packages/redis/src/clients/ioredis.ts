@@ -1,6 +1,6 @@
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
-/** What Sluice uses of an ioredis client, version 5 or 6. */
+/** The part that Sluice uses of an ioredis client, version 5 or 6. */
 export interface IoredisLike {
   call(name: string, ...args: RedisArgument[]): Promise<unknown>
   defineCommand(...args: never[]): unknown

@@ -3,7 +3,7 @@ import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
-/** What Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
+/** The part that Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
 export interface NodeRedisClusterLike {
   sendCommand(
     firstKey: RedisArgument | undefined,
@@ -11,7 +11,7 @@ export interface NodeRedisClusterLike {
     args: RedisArgument[],
   ): Promise<unknown>
   readonly isOpen: boolean
-  /** Whether it has found its nodes; not told before version 6. */
+  /** True if it has found its nodes; `undefined` before version 6. */
   readonly isReady?: boolean
   readonly masters: readonly unknown[]
   readonly slots: readonly ({ readonly master: Node } | undefined)[]
@@ -41,7 +41,7 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
 
 /** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
 const askOthersEveryMs = 100
-/** How often is looked whether a client that connects has found its nodes. */
+/** Interval (ms) of the checks that a connecting client has found its nodes. */
 const lookMs = 5
 /** The SHA-1 of no script: EVALSHA is the one command that users have to permit anyway. */
 const noScript = '0'.repeat(40)
@@ -96,7 +96,10 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   }
 }
 
-/** Whether the client looks for its nodes for the first time. Unlike clients of a single node it has no place for commands meanwhile. */
+/**
+ * Tells whether the client looks for its nodes for the first time. Unlike clients of a single node
+ * it queues no commands meanwhile.
+ */
 function isConnecting({ isOpen, isReady, slots }: NodeRedisClusterLike, key: string): boolean {
   return isOpen && (isReady === false || slots[slotOf(key)] === undefined)
 }
@@ -109,7 +112,10 @@ async function untilConnected(client: NodeRedisClusterLike, key: string): Promis
   }
 }
 
-/** Whether there is a connection to the master of a key; `undefined` while there has been none yet. */
+/**
+ * Tells whether there is a connection to the master of a key; `undefined` if there has been none
+ * yet.
+ */
 function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefined {
   const { client, connectPromise } = slots[slotOf(key)]?.master ?? {}
   if (connectPromise !== undefined || typeof client !== 'object' || client === null)

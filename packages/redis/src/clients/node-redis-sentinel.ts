@@ -1,7 +1,7 @@
 import { checkOpen } from './node-redis.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
-/** What Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
+/** The part that Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
 export interface NodeRedisSentinelLike {
   sendCommand(isReadonly: boolean | undefined, args: RedisArgument[]): Promise<unknown>
   getMasterNode(): unknown

@@ -1,6 +1,6 @@
 import type { RedisArgument, RedisClient } from './redis-client.ts'
 
-/** What Sluice uses of a node-redis client, version 4, 5 or 6. */
+/** The part that Sluice uses of a node-redis client, version 4, 5 or 6. */
 export interface NodeRedisLike {
   sendCommand(args: RedisArgument[]): Promise<unknown>
   readonly isOpen: boolean

@@ -1,4 +1,4 @@
-/** Whether a node did not run a command, since another has its slot now. */
+/** Tells whether a node did not run a command, since another has its slot now. */
 export function isMoved(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('MOVED ')
 }

@@ -3,7 +3,9 @@ export type RedisArgument = string | Buffer
 
 /** All that the store needs of a client. */
 export interface RedisClient {
-  /** Whether keys are spread over several nodes, so that one command may name keys of one slot only. */
+  /**
+   * True if keys are spread over several nodes, so that one command may name keys of one slot only.
+   */
   readonly isCluster: boolean
   /**
    * Sends one command and gives its reply; an error reply rejects.

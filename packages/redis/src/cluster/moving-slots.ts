@@ -6,7 +6,7 @@ import { applyByShard } from './shards.ts'
 /** Asks Redis in one call. The keys of all asks live in one slot. */
 export type AskRedis = (asks: readonly Ask[], plan?: Plan) => Promise<readonly AskResult[]>
 
-/** How long a slot that was seen to move is taken to be moving. */
+/** Time (ms) for which a slot counts as moving after a TRYAGAIN. */
 const movingMs = 5_000
 
 /**
@@ -65,7 +65,7 @@ async function askKeyByKey(
   return results
 }
 
-/** Where the asks of one key stand, key by key. */
+/** Returns the indices of the asks of each key, key by key. */
 function ofOneKey(asks: readonly Ask[]): Iterable<number[]> {
   const positions = new Map<string, number[]>()
   for (const [at, { keys }] of asks.entries()) {

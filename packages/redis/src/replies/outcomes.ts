@@ -8,7 +8,7 @@ import {
   waitMs,
 } from '@sluice/core/backend'
 
-/** What the script reports of one key, after all requests of its row. */
+/** The script's report of one key, after all requests of its row. */
 export interface KeyReport {
   /** Two numbers whose meaning the `report` function of the algorithm in Lua gives. */
   readonly x: number
@@ -18,11 +18,11 @@ export interface KeyReport {
   readonly more: number | undefined
 }
 
-/** How the request was decided that the key belongs to. */
+/** The decision on the request that the key belongs to. */
 export interface DecidedAsk {
   readonly now: number
   readonly isAllowed: boolean
-  /** Whether units were taken, which a receipt can give back. */
+  /** True if units were taken, which a receipt can give back. */
   readonly isTaken: boolean
 }
 
@@ -110,7 +110,10 @@ function fromBucket(
   return fromState(check, state, decided, receiptOf(check, decided, endsAt, incarnation), delayMs)
 }
 
-/** How long a request of a queue is held that was allowed: until all that came before it has drained. */
+/**
+ * Returns the ms that an allowed request of a leaky bucket is held: until all units before it have
+ * drained.
+ */
 function heldMs({ policy, cost, limit }: Check, { x }: KeyReport): number {
   return Math.ceil(Math.max(0, x - cost * policy.windowMs) / limit)
 }

@@ -1,10 +1,10 @@
 import { type Ask, isSluiceError, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
 import { type DecidedAsk, type KeyReport, readOutcome } from './outcomes.ts'
 
-/** What an ask came to; an error where the script could not decide it. */
+/** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly Outcome[] | SluiceError
 
-/** What a call came to. */
+/** The result of a call. */
 export interface CallReply {
   /** In the order of the asks. */
   readonly results: readonly AskResult[]
@@ -21,7 +21,7 @@ export function passOn(results: readonly AskResult[], asks: readonly Ask[]): voi
   }
 }
 
-/** Where the two numbers of a report meet in one integer. */
+/** Factor that packs the two numbers of a report into one integer. */
 const ySpan = 2 ** 27
 
 /**
@@ -73,7 +73,10 @@ function failedCheck(reason: string): SluiceError {
   )
 }
 
-/** Where there was nothing to change; a lease that could not be renewed has to be asked for again. */
+/**
+ * Returns the outcome of an operation that found nothing to change. A lease that could not be
+ * renewed has to be asked for again.
+ */
 function notFound(op: StoreOp, outcome: Outcome): Outcome {
   const retryAfterMs = op === 'renew' ? outcome.policy.retryMs : 0
   return { ...outcome, allowed: false, retryAfterMs }

@@ -2,12 +2,12 @@ import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
-  /** What the error of the client says. */
+  /** Pattern of the client's error. */
   readonly pattern: RegExp
   readonly fix: string
 }
 
-/** What Redis and its clients say when they do not decide, and what can be done about it. */
+/** Errors of Redis and its clients, each with its fix. */
 const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_AUTH',
@@ -75,7 +75,10 @@ function describe(what: string, error: unknown): SluiceError {
   return new SluiceError(known?.code ?? 'SLUICE_STORE_FAILED', message, { cause: causeOf(error) })
 }
 
-/** Where several addresses were tried in vain, as for localhost, Node's error has a code and no message. */
+/**
+ * Returns the reason of an error. After several addresses failed, as for localhost, Node's error
+ * has a code and no message.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
   // A Cluster of ioredis tells apart that it found no node, and why.

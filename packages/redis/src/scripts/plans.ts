@@ -8,14 +8,17 @@ import {
   usualOf,
 } from './usual-states.ts'
 
-/** How requests that consume by one list of policies travel: one script decides them, and its arguments are the same for all of them. */
+/** The script and the arguments for all requests that consume by one list of policies. */
 export interface Plan {
   readonly script: Script
-  /** What the script reads of the policies; where there are several, of each behind the number of its module. */
+  /**
+   * The fields of the policies that the script reads; with several policies, each follows the
+   * number of its module.
+   */
   readonly fields: readonly string[]
   /** The same for a request alone of one policy, to be decided by the server's clock. */
   readonly loneFields: readonly string[]
-  /** How many policies the list has. */
+  /** The number of policies in the list. */
   readonly width: number
 }
 

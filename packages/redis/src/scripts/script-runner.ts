@@ -16,7 +16,7 @@ export class ScriptRunner {
     this.#client = client
   }
 
-  /** Whether a script is asked for the first time: then a call has to wait for its turn. */
+  /** True if a script is asked for the first time: then a call has to wait for its turn. */
   get isLoading(): boolean {
     return this.#isLoading
   }

@@ -29,7 +29,10 @@ interface Module {
   readonly file: string
   readonly readsString: boolean
   readonly algorithm: CountingName
-  /** What else the whole algorithm is told of a policy: whether a log is one string, and whether the third number is the level of a bucket. */
+  /**
+   * Further arguments of the whole algorithm: whether a log is one string, and whether the third
+   * number is the level of a bucket.
+   */
   readonly traits?: string
 }
 
@@ -116,7 +119,7 @@ function moduleText({ file, readsString }: Module): string {
   return `repeat\n${reading}\n${readLua(`usual/${file}`)}\nuntil true`
 }
 
-/** What the whole algorithms are told of a policy beside its numbers. */
+/** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
 function definePolicies(parts: readonly Module[]): string {
   const known = parts.map(
     ({ algorithm, traits = '' }) => `{ algorithm = '${algorithm}', ${traits} }`,

@@ -1,7 +1,10 @@
 import type { Check, CountingName } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 
-/** How `sliding-log` is stored: packed, or as a textbook sorted set that people can read with redis-cli. */
+/**
+ * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
+ * redis-cli.
+ */
 export type Encoding = 'packed' | 'sorted-set'
 
 /** The modules in `lua/usual/`: what decides a key that is in a usual state. */
@@ -14,7 +17,7 @@ export type UsualName =
   | 'leaky-bucket'
   | 'penalty'
 
-/** What is the same for all calls of a store. */
+/** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
   readonly encoding: Encoding
   readonly isServerClock: boolean
@@ -25,7 +28,7 @@ const longestString = 128
 /** A log in one string holds times in 32 bits, of several windows. */
 const longestStringWindowMs = 2 ** 31
 
-/** Whether a log is one string. */
+/** Tells whether a log is one string. */
 export function isShortLog({ policy, limit }: Check): boolean {
   return limit <= longestString && policy.windowMs <= longestStringWindowMs
 }
@@ -35,11 +38,11 @@ export function capacityOf(check: Check): number {
   return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
 }
 
-/** What decides the usual states of an algorithm's keys. */
+/** The Lua modules for the usual states of an algorithm's keys. */
 interface UsualStates {
   /** `undefined` where the whole algorithm has to decide. */
   nameOf(check: Check, settings: StoreSettings): UsualName | undefined
-  /** What the module uses beside the limit and the window. */
+  /** Returns the setting that the module uses beside the limit and the window. */
   setting(check: Check): number | string
   /** The setting that the module assumes where none is told. */
   usualSetting(check: Check): number | string
@@ -93,13 +96,13 @@ export function usualOf(check: Check, settings: StoreSettings): UsualName | unde
   return usualStates[algorithm].nameOf(check, settings)
 }
 
-/** What a module uses, as it travels: the limit, the window and the setting. */
+/** Returns the arguments of a module: the limit, the window and the setting. */
 export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
   return [limit, policy.windowMs, usualStates[policy.algorithm].setting(check)].map(String)
 }
 
-/** Whether a module may be told no setting. */
+/** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
   const { setting, usualSetting } = usualStates[check.policy.algorithm]
   return setting(check) === usualSetting(check)

@@ -200,7 +200,7 @@ export const fileSchema: TSchema = closed(
   },
 )
 
-/** What may change while the application runs, by the field of an entry. */
+/** The values that may change while the application runs, by the field of an entry. */
 export const entryValues: Readonly<Record<EntryField, TSchema>> = {
   limit: limitSchema,
   burst: whole('Units that may be taken at once after a pause.', 1),

@@ -15,7 +15,7 @@ import {
   whole,
 } from './parts.ts'
 
-/** When units are given back. */
+/** The options that say when units are given back. */
 export const settlement: TProperties = {
   chargeWhen: Type.Optional(
     named('Gives units back unless this function of request and response is true.'),
@@ -61,7 +61,7 @@ const countDenied = Type.Optional(
 const window = duration(`Length of the window: milliseconds, or a text such as '10s'.`)
 const windowed = { window, countDenied }
 
-/** What each algorithm adds. The first one stands for policies that name none. */
+/** The options that each algorithm adds. The first one stands for policies that name none. */
 const algorithmFields = {
   'sliding-log': {
     ...windowed,
