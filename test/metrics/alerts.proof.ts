@@ -41,9 +41,12 @@ it('promtool accepts the rules', () => {
 it.each(alerts)(
   '$name fires when it should, and is silent when it should',
   async (alert) => {
-    const cases = (['firing', 'silent'] as const).map((kind) => ({
+    const kinds = (['firing', 'silent'] as const).flatMap((kind) =>
+      [alert[kind]].flat().map((series) => ({ kind, series })),
+    )
+    const cases = kinds.map(({ kind, series: all }) => ({
       interval: '1m',
-      input_series: Object.entries(alert[kind]).map(([series, values]) => ({ series, values })),
+      input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
       promql_expr_test: [
         {
           // The labels that the alert has are those of its series: here only whether it fires is judged.

@@ -34,7 +34,28 @@ describe('the dashboards', () => {
       expect(grafanaJson(dashboard)).not.toMatch(/"uid": "(?!sluice-|\$\{datasource\})/)
     }
   })
+
+  it.each(dashboards)('$uid lets the reader choose what its panels ask for', (dashboard) => {
+    const { templating, panels } = JSON.parse(grafanaJson(dashboard))
+    const list: readonly Variable[] = templating.list
+    const asked = [...JSON.stringify(panels).matchAll(/=~\\"\$(\w+)\\"/g)].map(([, name]) => name)
+    const named = list.filter(({ type }) => type === 'query')
+    expect(named.map(({ name }) => name).sort()).toEqual([...new Set(asked)].sort())
+    for (const { name, query, allValue } of named) {
+      // Every process of Sluice shows this metric. The other choices are those of the jobs.
+      const isJob = name === 'job'
+      expect(query).toContain(isJob ? '(sluice_fleet_instances,' : '{job=~"$job"}')
+      expect(allValue).toBe(isJob ? undefined : '.*')
+    }
+  })
 })
+
+interface Variable {
+  readonly name: string
+  readonly type: string
+  readonly query: string
+  readonly allValue?: string
+}
 
 it('every metric is on a panel or in an alert', () => {
   const text = [...queries, ...alerts.map(({ expr }) => expr)].join('\n')
