@@ -2,7 +2,7 @@ import { instrumentNames } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { readText } from '../support/workspace.ts'
-import { alerts, rulesFile } from './alerts.ts'
+import { alerts, quickRulesFile, rulesFile } from './alerts.ts'
 import { dashboards, grafanaJson } from './dashboards.ts'
 
 const queries = dashboards.flatMap(({ panels }) =>
@@ -10,11 +10,14 @@ const queries = dashboards.flatMap(({ panels }) =>
 )
 
 describe('the alerts', () => {
-  it('are written to the file that ships', async () => {
+  it.each([
+    ['the file that ships', rulesFile, 'packages/metrics/alerts/sluice.rules.yml'],
+    ['a quick copy for the example', quickRulesFile, 'examples/observability/quick.rules.yml'],
+  ])('are written to %s', async (_, rules, file) => {
     const head =
       '# Written from test/metrics/alerts.ts of Sluice. Runbooks: docs/observability.md.\n'
-    const text = head + stringify(rulesFile, { lineWidth: 0 })
-    await expect(text).toMatchFileSnapshot('../../packages/metrics/alerts/sluice.rules.yml')
+    const text = head + stringify(rules, { lineWidth: 0 })
+    await expect(text).toMatchFileSnapshot(`../../${file}`)
   })
 
   it.each(alerts)('$name has a runbook in the docs', ({ name }) => {
