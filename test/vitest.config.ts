@@ -10,7 +10,7 @@ const alone = [
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
-const aloneInProofs = [...alone, 'queue/proofs/*.proof.ts']
+const aloneInProofs = [...alone, 'queue/proofs/*.proof.ts', 'metrics/live.proof.ts']
 
 /** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
 const apart = [

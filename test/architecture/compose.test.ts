@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { readManifest, readText } from '../support/workspace.ts'
+import { readManifest, readText, root } from '../support/workspace.ts'
 
 interface Compose {
   services: Record<string, Service>
@@ -8,8 +9,10 @@ interface Compose {
 
 interface Service {
   image: string
-  command: string | string[]
+  command?: string | string[]
   ports?: string[]
+  volumes?: string[]
+  extra_hosts?: string[]
   profiles?: string[]
   network_mode?: string
   healthcheck?: { test: string[]; interval: string; retries: number }
@@ -25,6 +28,12 @@ interface Job {
   steps: { uses?: string; run?: string; with?: Record<string, string> }[]
 }
 
+interface PrometheusConfig {
+  rule_files: string[]
+  scrape_configs: { static_configs: { targets: string[] }[] }[]
+}
+
+const host = 'host.docker.internal'
 const NODES = ['cluster-1', 'cluster-2', 'cluster-3']
 
 describe('docker-compose.yml', () => {
@@ -46,7 +55,7 @@ describe('docker-compose.yml', () => {
   it('publishes no port of the host twice', () => {
     const published = Object.values(services)
       .flatMap(({ ports }) => ports ?? [])
-      .map((port) => port.split(':')[0])
+      .map((port) => port.split(':').at(-2))
     expect(new Set(published).size).toBe(published.length)
   })
 
@@ -54,7 +63,7 @@ describe('docker-compose.yml', () => {
     const servers = Object.entries(services).filter(([name]) => name !== 'cluster-create')
     for (const [name, { command, healthcheck }] of servers) {
       expect(healthcheck, name).toMatchObject({ interval: '2s', retries: 15 })
-      expect(healthcheck?.test.at(-1), name).toBe('ping')
+      expect(healthcheck?.test.at(-1), name).toMatch(/^ping$|^http:.+health/)
       const port = /--port (\d+)/.exec(String(command))?.[1]
       if (port !== undefined) expect(healthcheck?.test, name).toContain(port)
     }
@@ -76,6 +85,46 @@ describe('docker-compose.yml', () => {
     const others = [...NODES.slice(1), 'cluster-create']
     for (const name of others) expect(services[name]?.network_mode).toBe('service:cluster-1')
     expect(services['cluster-1']?.ports).toEqual(['7001:7001', '7002:7002', '7003:7003'])
+  })
+
+  describe('with the profile observability', () => {
+    const watchers = ['prometheus', 'alertmanager', 'grafana']
+
+    it('starts Prometheus, Alertmanager and Grafana, with files that exist', () => {
+      expect(withProfile('observability')).toEqual(watchers)
+      for (const name of watchers) {
+        for (const volume of services[name]?.volumes ?? []) {
+          const [source = '', target, access] = volume.split(':')
+          expect(existsSync(root + source), volume).toBe(true)
+          expect([target?.startsWith('/'), access]).toEqual([true, 'ro'])
+        }
+      }
+    })
+
+    it('watches the example on the ports where it listens', () => {
+      const config = readYaml<PrometheusConfig>('examples/observability/prometheus.yml')
+      const [job] = config.scrape_configs
+      expect(job?.static_configs[0]?.targets).toEqual([3000, 3001].map((port) => `${host}:${port}`))
+      for (const name of watchers.slice(0, 2)) {
+        expect(services[name]?.extra_hosts).toEqual([`${host}:host-gateway`])
+      }
+      const mounted = Object.values(services).flatMap(({ volumes }) => volumes ?? [])
+      const targets = mounted.map((volume) => volume.split(':')[1])
+      for (const file of config.rule_files) expect(targets).toContain(file)
+    })
+
+    it('gives Grafana the dashboards that ship, and the data source that they ask for', () => {
+      const folder = 'examples/observability/grafana/provisioning'
+      const { datasources } = readYaml<{ datasources: { type: string; url: string }[] }>(
+        `${folder}/datasources/prometheus.yml`,
+      )
+      expect(datasources).toMatchObject([{ type: 'prometheus', url: 'http://prometheus:9090' }])
+      const { providers } = readYaml<{ providers: { options: { path: string } }[] }>(
+        `${folder}/dashboards/sluice.yml`,
+      )
+      const path = providers[0]?.options.path
+      expect(services.grafana?.volumes).toContain(`./packages/metrics/dashboards:${path}:ro`)
+    })
   })
 })
 

@@ -17,12 +17,14 @@ import { growth } from './suites/growth.ts'
 import { http } from './suites/http.ts'
 import { httpBars } from './suites/http-bars.ts'
 import { memory } from './suites/memory.ts'
+import { observe, observeBars } from './suites/observe.ts'
 import { questions } from './suites/questions.ts'
 import { replay } from './suites/replay.ts'
 
-const suites = [checks, concurrency, memory, http, replay, growth, budget]
+const suites = [checks, concurrency, memory, http, replay, growth, observe, budget]
 const packages = [
   '@sluice/core',
+  '@sluice/metrics',
   'express',
   'fastify',
   'ioredis',
@@ -52,7 +54,7 @@ async function main(options: BenchOptions): Promise<void> {
 
   const { rows, comparisons, failures, versions, notes } = report
   const headlines = answerQuestions(report, questions)
-  const bars = measureBars(report, [...concurrencyBars, ...httpBars])
+  const bars = measureBars(report, [...concurrencyBars, ...httpBars, ...observeBars])
   const tables = markdown(report, headlines, bars)
   process.stdout.write(tables)
   if (options.markdown !== undefined) await writeFile(options.markdown, tables)

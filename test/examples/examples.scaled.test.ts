@@ -1,9 +1,13 @@
 import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
+import { findOrInstallRedis } from '../support/redis-binary.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startInTest as start } from './start-example.ts'
 
 async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
@@ -119,4 +123,21 @@ describe('examples/tiers', () => {
     expect(await statuses(url, 35, as('guess'))).toEqual([...Array(34).fill(401), 429])
     expect(await statuses(url, 1, as('token-of-ann'))).toEqual([429])
   })
+})
+
+describe('examples/observability', () => {
+  it('says how to go on without Prometheus, and what its clients were answered', async () => {
+    using bin = temporaryFolder('observability')
+    symlinkSync(findOrInstallRedis(), join(bin.path, 'redis-server'))
+    const example = start('observability', {
+      ...{ PATH: bin.path, PORT: String(await freePortPair()), SECONDS: '3', FREEZE_SECONDS: '1' },
+    })
+    const text = await example.printed(/^answers: .*\n/m)
+    expect(text).toContain('Redis is frozen.\nRedis is back.\n')
+    expect(text).toMatch(/^Prometheus +is not installed/m)
+    const url = /http:\S+\/metrics/.exec(text)?.[0]
+    expect(text).toMatch(/^answers: \d+ × 200, (\d+ × 202, )?\d+ × 401, \d+ × 429/m)
+    expect(await example.ended()).toMatchObject({ code: 0 })
+    await expect(fetch(url ?? '')).rejects.toThrow()
+  }, 60_000)
 })

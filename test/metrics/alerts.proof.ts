@@ -6,7 +6,7 @@ import { createLimiter } from '@sluice/core'
 import { collectMetrics, metricsPage } from '@sluice/metrics'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { findOnPath, installPackage, isExecutable } from '../support/system-package.ts'
+import { findOrInstall } from '../support/prometheus-binaries.ts'
 import { root } from '../support/workspace.ts'
 import { alerts } from './alerts.ts'
 
@@ -18,20 +18,12 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** `PROMTOOL_BIN`, else one on the PATH, else that of Debian's package. */
-function promtool(): string {
-  const declared = process.env.PROMTOOL_BIN
-  if (declared && isExecutable(declared)) return declared
-  const found = findOnPath(['promtool'])
-  if (found) return found
-  const note = installPackage({ what: 'Prometheus', apt: ['prometheus'] })
-  const installed = findOnPath(['promtool'])
-  if (!installed) throw new Error(`there is no promtool: ${note}; set PROMTOOL_BIN`)
-  return installed
-}
-
 function run(args: readonly string[], input = ''): string {
-  return execFileSync(promtool(), args, { input, encoding: 'utf8', timeout: 100_000 })
+  return execFileSync(findOrInstall('promtool'), args, {
+    input,
+    encoding: 'utf8',
+    timeout: 100_000,
+  })
 }
 
 it('promtool accepts the rules', () => {
@@ -41,9 +33,12 @@ it('promtool accepts the rules', () => {
 it.each(alerts)(
   '$name fires when it should, and is silent when it should',
   async (alert) => {
-    const cases = (['firing', 'silent'] as const).map((kind) => ({
+    const kinds = (['firing', 'silent'] as const).flatMap((kind) =>
+      [alert[kind]].flat().map((series) => ({ kind, series })),
+    )
+    const cases = kinds.map(({ kind, series: all }) => ({
       interval: '1m',
-      input_series: Object.entries(alert[kind]).map(([series, values]) => ({ series, values })),
+      input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
       promql_expr_test: [
         {
           // The labels that the alert has are those of its series: here only whether it fires is judged.

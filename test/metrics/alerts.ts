@@ -9,9 +9,9 @@ export interface Alert {
   readonly summary: string
   /** When the cases are judged. */
   readonly at: string
-  /** Series for which the alert fires, and for which it does not. */
-  readonly firing: Series
-  readonly silent: Series
+  /** Series for which the alert fires, and for which it does not: one case, or several. */
+  readonly firing: Series | readonly Series[]
+  readonly silent: Series | readonly Series[]
 }
 
 const requests = (result: string) =>
@@ -22,6 +22,7 @@ const ratio = (le: string) => `sluice_used_ratio_bucket{job="api",policy="p",le=
 const limit = (instance: string) =>
   `sluice_policy_limit{job="api",instance="${instance}",policy="p"}`
 const on = (name: string) => `${name}{job="api",instance="a"}`
+const worker = 'sluice_fleet_instances{job="worker",instance="w"}'
 
 /** The alerts that the package ships. The name of each is the heading of its section in the docs. */
 export const alerts: readonly Alert[] = [
@@ -77,14 +78,17 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'SluiceFailedOpen',
-    // A series that is new begins with its first event, which is no increase.
-    expr: 'sum by (job) (rate(sluice_requests_total{result="failed_open"}[5m])) > 0 or sum by (job) (sluice_requests_total{result="failed_open"} unless sluice_requests_total{result="failed_open"} offset 5m) > 0',
+    // Of a series that begins with its first event, an increase misses that event.
+    expr: 'sum by (job) (increase(sluice_requests_total{result="failed_open"}[5m])) > 0 or sum by (job) (sluice_requests_total{result="failed_open"} unless sluice_requests_total{result="failed_open"} offset 5m) > 0',
     for: '1m',
     severity: 'critical',
     summary: 'Requests of {{ $labels.job }} pass uncounted, since the store does not answer',
-    at: '7m',
-    firing: { [requests('failed_open')]: '_x5 1x10' },
-    silent: { [requests('failed_open')]: '5x10' },
+    at: '10m',
+    firing: [
+      { [requests('failed_open')]: '0+1x15' },
+      { [requests('allowed')]: '0+1x15', [requests('failed_open')]: '_x7 1x8' },
+    ],
+    silent: { [requests('failed_open')]: '5x15' },
   },
   {
     name: 'SluiceDeadlinesMissed',
@@ -187,38 +191,48 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'SluiceMetricsMissing',
-    // Of a job that has shown metrics within a day, and of none at all.
-    expr: '(count by (job) (last_over_time(sluice_fleet_instances[1d])) unless on (job) count by (job) (sluice_fleet_instances)) or absent_over_time(sluice_fleet_instances[1d])',
+    // Either a job has stopped, or none has ever begun.
+    expr: 'count by (job) (present_over_time(sluice_fleet_instances[1d])) unless on (job) count by (job) (sluice_fleet_instances) or absent_over_time(sluice_fleet_instances[1d])',
     for: '5m',
     severity: 'critical',
-    summary: 'No process of {{ $labels.job }} shows metrics of Sluice any more',
-    at: '15m',
-    firing: {
-      [on('sluice_fleet_instances')]: '1x30',
-      'sluice_fleet_instances{job="workers",instance="b"}': '1 1 stale',
-    },
+    summary: 'No process{{ with $labels.job }} of {{ . }}{{ end }} shows metrics of Sluice',
+    at: '30m',
+    firing: [
+      { 'up{job="api"}': '1x35' },
+      { [on('sluice_fleet_instances')]: '1x15 stale', [worker]: '1x35' },
+    ],
     silent: {
-      [on('sluice_fleet_instances')]: '1x30',
+      [on('sluice_fleet_instances')]: '1x35',
       'sluice_fleet_instances{job="api",instance="b"}': '1 1 stale',
+      [worker]: '1x35',
     },
   },
 ]
 
 /** The file of rules, as an object. */
-export const rulesFile = {
-  groups: [
-    {
-      name: 'sluice',
-      rules: alerts.map(({ name, expr, for: wait, severity, summary }) => ({
-        alert: name,
-        expr,
-        for: wait,
-        labels: { severity },
-        annotations: {
-          summary,
-          runbook: `docs/observability.md#${name.toLowerCase()}`,
-        },
-      })),
-    },
-  ],
+export const rulesFile = fileOf(alerts)
+
+/** The same with seconds in place of minutes, for whoever does not want to wait. */
+export const quickRulesFile = fileOf(
+  alerts.map((alert) => ({
+    ...alert,
+    for: quick(alert.for),
+    expr: alert.expr.replace(/(?<=\[|offset )\d+[mhd]/g, quick),
+  })),
+)
+
+function quick(duration: string): string {
+  const minutes = { m: 1, h: 60, d: 1_440 }[duration.at(-1) ?? ''] ?? Number.NaN
+  return `${Number.parseInt(duration, 10) * minutes}s`
+}
+
+function fileOf(list: readonly Alert[]) {
+  const rules = list.map(({ name, expr, for: wait, severity, summary }) => ({
+    alert: name,
+    expr,
+    for: wait,
+    labels: { severity },
+    annotations: { summary, runbook: `docs/observability.md#${name.toLowerCase()}` },
+  }))
+  return { groups: [{ name: 'sluice', rules }] }
 }

@@ -13,6 +13,7 @@ export interface Dashboard {
 
 const job = 'job=~"$job"'
 const policy = `${job},policy=~"$policy"`
+const route = `${job},route=~"$route"`
 const rate = (name: string, labels: string) => `rate(${name}{${labels}}[$__rate_interval])`
 const quantile = (name: string, by: string, labels = job) =>
   `histogram_quantile(0.99, sum by (${by}le) (${rate(`${name}_bucket`, labels)}))`
@@ -25,19 +26,14 @@ export const dashboards: readonly Dashboard[] = [
       {
         title: 'Requests by result',
         unit: 'reqps',
-        queries: [
-          [
-            `sum by (result) (${rate('sluice_requests_total', `${job},route=~"$route"`)})`,
-            '{{result}}',
-          ],
-        ],
+        queries: [[`sum by (result) (${rate('sluice_requests_total', route)})`, '{{result}}']],
       },
       {
         title: 'Share of requests that is denied',
         unit: 'percentunit',
         queries: [
           [
-            `sum(${rate('sluice_requests_total', `${job},result="denied"`)}) / sum(${rate('sluice_requests_total', job)})`,
+            `sum(${rate('sluice_requests_total', `${route},result="denied"`)}) / sum(${rate('sluice_requests_total', route)})`,
             'denied',
           ],
         ],
@@ -46,13 +42,15 @@ export const dashboards: readonly Dashboard[] = [
         title: 'Policies with the most denials',
         unit: 'reqps',
         queries: [
-          [`topk(10, sum by (policy) (${rate('sluice_denials_total', job)}))`, '{{policy}}'],
+          [`topk(10, sum by (policy) (${rate('sluice_denials_total', route)}))`, '{{policy}}'],
         ],
       },
       {
         title: 'Routes with the most denials',
         unit: 'reqps',
-        queries: [[`topk(10, sum by (route) (${rate('sluice_denials_total', job)}))`, '{{route}}']],
+        queries: [
+          [`topk(10, sum by (route) (${rate('sluice_denials_total', route)}))`, '{{route}}'],
+        ],
       },
       {
         title: 'Latency of the backend (99 %), from its own http_server_request_duration_seconds',
@@ -249,16 +247,25 @@ export const dashboards: readonly Dashboard[] = [
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const datasource = { type: 'prometheus', uid: '${datasource}' }
 
-function variable(name: string, metric: string) {
-  const query = `label_values(${metric}, ${name})`
+/** The variables that panels may use, with the series that have their values. */
+const variables = [
+  // Every process shows this one. All means the jobs of the list, and not whatever Prometheus knows.
+  { name: 'job', series: 'sluice_fleet_instances' },
+  { name: 'policy', series: `sluice_checks_total{${job}}`, allValue: '.*' },
+  { name: 'route', series: `sluice_requests_total{${job}}`, allValue: '.*' },
+]
+
+function variable({ name, series, ...all }: (typeof variables)[number]) {
+  const query = `label_values(${series}, ${name})`
   return {
     ...{ name, label: name, type: 'query', datasource, query, definition: query, refresh: 2 },
-    ...{ includeAll: true, multi: true, allValue: '.*', current: { text: 'All', value: '$__all' } },
+    ...{ includeAll: true, multi: true, ...all, current: { text: 'All', value: '$__all' } },
   }
 }
 
 /** A dashboard as Grafana imports it: panels in two columns. */
 export function grafanaJson({ uid, title, panels }: Dashboard): string {
+  const asked = JSON.stringify(panels)
   const dashboard = {
     ...{
       uid,
@@ -273,9 +280,7 @@ export function grafanaJson({ uid, title, panels }: Dashboard): string {
     templating: {
       list: [
         { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
-        variable('job', 'sluice_fleet_instances'),
-        variable('policy', 'sluice_checks_total'),
-        variable('route', 'sluice_requests_total'),
+        ...variables.filter(({ name }) => asked.includes(`$${name}`)).map(variable),
       ],
     },
     panels: panels.map(({ title: panelTitle, unit = 'short', queries }, index) => ({

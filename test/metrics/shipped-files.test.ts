@@ -2,7 +2,7 @@ import { instrumentNames } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { readText } from '../support/workspace.ts'
-import { alerts, rulesFile } from './alerts.ts'
+import { alerts, quickRulesFile, rulesFile } from './alerts.ts'
 import { dashboards, grafanaJson } from './dashboards.ts'
 
 const queries = dashboards.flatMap(({ panels }) =>
@@ -10,11 +10,14 @@ const queries = dashboards.flatMap(({ panels }) =>
 )
 
 describe('the alerts', () => {
-  it('are written to the file that ships', async () => {
+  it.each([
+    ['the file that ships', rulesFile, 'packages/metrics/alerts/sluice.rules.yml'],
+    ['a quick copy for the example', quickRulesFile, 'examples/observability/quick.rules.yml'],
+  ])('are written to %s', async (_, rules, file) => {
     const head =
       '# Written from test/metrics/alerts.ts of Sluice. Runbooks: docs/observability.md.\n'
-    const text = head + stringify(rulesFile, { lineWidth: 0 })
-    await expect(text).toMatchFileSnapshot('../../packages/metrics/alerts/sluice.rules.yml')
+    const text = head + stringify(rules, { lineWidth: 0 })
+    await expect(text).toMatchFileSnapshot(`../../${file}`)
   })
 
   it.each(alerts)('$name has a runbook in the docs', ({ name }) => {
@@ -34,7 +37,28 @@ describe('the dashboards', () => {
       expect(grafanaJson(dashboard)).not.toMatch(/"uid": "(?!sluice-|\$\{datasource\})/)
     }
   })
+
+  it.each(dashboards)('$uid lets the reader choose what its panels ask for', (dashboard) => {
+    const { templating, panels } = JSON.parse(grafanaJson(dashboard))
+    const list: readonly Variable[] = templating.list
+    const asked = [...JSON.stringify(panels).matchAll(/=~\\"\$(\w+)\\"/g)].map(([, name]) => name)
+    const named = list.filter(({ type }) => type === 'query')
+    expect(named.map(({ name }) => name).sort()).toEqual([...new Set(asked)].sort())
+    for (const { name, query, allValue } of named) {
+      // Every process of Sluice shows this metric. The other choices are those of the jobs.
+      const isJob = name === 'job'
+      expect(query).toContain(isJob ? '(sluice_fleet_instances,' : '{job=~"$job"}')
+      expect(allValue).toBe(isJob ? undefined : '.*')
+    }
+  })
 })
+
+interface Variable {
+  readonly name: string
+  readonly type: string
+  readonly query: string
+  readonly allValue?: string
+}
 
 it('every metric is on a panel or in an alert', () => {
   const text = [...queries, ...alerts.map(({ expr }) => expr)].join('\n')

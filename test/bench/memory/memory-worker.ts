@@ -6,6 +6,7 @@ import { SimulatedClock } from '../harness/simulated-clock.ts'
 import { churn } from './churn.ts'
 import { memoryContenders } from './memory-contenders.ts'
 import type { MemoryContender, MemorySetting, MemorySubject } from './memory-subject.ts'
+import { observeContenders } from './sluice-memory.ts'
 
 /** What a worker, which holds one contender, can be asked. */
 export type MemoryProtocol = {
@@ -17,7 +18,8 @@ export type MemoryProtocol = {
 }
 
 const [name] = process.argv.slice(2)
-const contender = memoryContenders.find((one) => one.name === name)
+const all = [...memoryContenders, ...Object.values(observeContenders)]
+const contender = all.find((one) => one.name === name)
 const slack = 1.05
 const realNow = Date.now
 

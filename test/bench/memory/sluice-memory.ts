@@ -1,4 +1,5 @@
 import { createLimiter, type Limiter, memoryStore } from '@sluice/core'
+import { collectMetrics, type Metrics } from '@sluice/metrics'
 import {
   type AlgorithmName,
   fillsAtOnce,
@@ -21,6 +22,24 @@ export function sluiceMemory(algorithm: AlgorithmName, policies = 1): MemoryCont
           return decision.allowed
         },
       }
+    },
+  }
+}
+
+/** Who decides in the suite observe: with metrics and the busiest keys, and without. */
+export const observeContenders = {
+  with: { ...observed('with metrics and the busiest keys', true), role: 'ours' },
+  without: { ...observed('without metrics', false), role: 'reference' },
+} as const satisfies Record<string, MemoryContender>
+
+function observed(name: string, hasMetrics: boolean): MemoryContender {
+  return {
+    ...describe('sliding-log', 1),
+    name,
+    open(setting) {
+      const observers = hasMetrics ? [collectMetrics()] : []
+      const limiter = open('sliding-log', 1, setting, observers)
+      return { check: async (key) => (await limiter.consume(key)).allowed }
     },
   }
 }
@@ -55,12 +74,18 @@ function describe(algorithm: AlgorithmName, policies: number): Omit<MemoryConten
   }
 }
 
-function open(algorithm: AlgorithmName, policies: number, setting: MemorySetting): Limiter {
+function open(
+  algorithm: AlgorithmName,
+  policies: number,
+  setting: MemorySetting,
+  observers: readonly Metrics[] = [],
+): Limiter {
   const policy = policyFor(algorithm, setting)
   const names = Array.from({ length: policies }, (_, index) => `p${index + 1}`)
   return createLimiter({
     // The peers hold as many keys as come. The default cap is for attacks, and not for what is measured here.
     store: memoryStore({ maxKeys: 4 * policies * setting.keys + 1_000 }),
     policies: names.map((name) => ({ ...policy, name })),
+    observers,
   })
 }

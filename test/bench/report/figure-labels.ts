@@ -29,6 +29,8 @@ export const figureLabels: Readonly<Record<string, FigureLabel>> = {
   at1: { label: 'µs, 1 in flight', better: 'lower' },
   at16: { label: 'µs, 16 in flight', better: 'lower' },
   at64: { label: 'µs, 64 in flight', better: 'lower' },
+  scrapeCpuMs: { label: 'CPU ms a scrape', better: 'lower', main: true },
+  series: { label: 'series' },
   longestPauseMs: { label: 'longest pause ms', better: 'lower', main: true },
 }
 

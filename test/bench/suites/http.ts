@@ -39,7 +39,7 @@ function takesPart({ framework, store }: HttpContender): (one: HttpCase) => bool
   return (one) => one.framework === framework && (store === 'none' || store === one.store)
 }
 
-type Server = Child<HttpProtocol>
+export type Server = Child<HttpProtocol>
 
 interface Traffic {
   readonly name: HttpCase['traffic']
@@ -137,7 +137,7 @@ async function runConnections(
 }
 
 /** Until the JIT is done, and all clients have used up what they are refused after. */
-async function warmUp(port: number, warmUpMs: number): Promise<void> {
+export async function warmUp(port: number, warmUpMs: number): Promise<void> {
   for (let durationMs = warmUpMs; ; durationMs *= 2) {
     const { requests } = await load({ port, durationMs })
     // Connections take their clients in turn, from the first one on each time.
@@ -201,7 +201,7 @@ function aboveBare(series: readonly Series[]): Series[] {
   })
 }
 
-function startServer({ cleanups }: Bench, contender: HttpContender): Server {
+export function startServer({ cleanups }: Bench, contender: HttpContender): Server {
   const file = new URL('../http/http-server.ts', import.meta.url)
   return startChild(file, { cleanups, args: [contender.name], env: { NODE_ENV: 'production' } })
 }
