@@ -55,6 +55,23 @@ describe('the script', () => {
     expect((await calls('set')) + (await calls('setrange'))).toBe(6)
   })
 
+  it('keeps calls in order while several scripts are sent for the first time', async () => {
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const log = { name: 'log', limit: 10, window: '1m' } as const
+    const bucket = { name: 'bucket', algorithm: 'token-bucket', limit: 10, window: '1m' } as const
+    const alone = patientLimiter({ store, policies: [log] })
+    const beside = patientLimiter({ store, policies: [log, bucket] })
+    // The server knows the script of the third call already, and not that of the second.
+    const other = redisStore(client, { heartbeatMs: 0 })
+    await patientLimiter({ store: other, policies: [log] }).charge('other')
+    const [, second] = await Promise.all([
+      alone.consume('k'),
+      beside.consume('k'),
+      alone.charge('k', { cost: 5 }),
+    ])
+    expect(second.outcomes[0]?.remaining).toBe(8)
+  })
+
   it('is sent whole again after the server forgot it, and counts once', async () => {
     const limiter = patientLimiter({ store: redisStore(client), limit: 10, window: '1m' })
     await limiter.consume('k')

@@ -109,9 +109,9 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     asks: readonly Ask[],
     plan: Plan | undefined,
   ): Promise<readonly AskResult[]> {
-    await runner.turn()
-    if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
     if (clock === 'client') await fleet.clockAsked()
+    while (runner.isLoading) await runner.loaded()
+    if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
     return askNow(runner, asks, plan)
   }
 

@@ -16,14 +16,14 @@ export class ScriptRunner {
     this.#client = client
   }
 
-  /** True if a script is asked for the first time: then a call has to wait for its turn. */
+  /** True if a script is asked for the first time: then a call has to wait. */
   get isLoading(): boolean {
     return this.#isLoading
   }
 
-  /** Waits until nothing is in the way of a call. */
-  async turn(): Promise<void> {
-    while (this.#isLoading) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  /** Waits until the script is loaded. A call that went before may load the next one: look at `isLoading` again, and run the call at once. */
+  loaded(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
   run(call: EncodedCall): Promise<unknown> {
@@ -32,8 +32,13 @@ export class ScriptRunner {
     return this.#client.send('evalsha', call.args, keyOf(call)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
       this.#known.delete(call.script)
-      return this.turn().then(() => this.run(call))
+      return this.#runAgain(call)
     })
+  }
+
+  async #runAgain(call: EncodedCall): Promise<unknown> {
+    while (this.#isLoading) await this.loaded()
+    return this.run(call)
   }
 
   async #load(call: EncodedCall): Promise<unknown> {
