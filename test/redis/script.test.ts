@@ -33,7 +33,7 @@ describe('the script', () => {
     expect(await calls('evalsha')).toBe(5)
   })
 
-  it('is the same for all lists of the same algorithms, and as fast for a list as for each policy', async () => {
+  it('is the same for all lists of policies, and as fast for a list as for each policy', async () => {
     const store = redisStore(client, { heartbeatMs: 0 })
     const log = { name: 'log', limit: 10, window: '1m' } as const
     const bucket = { name: 'bucket', algorithm: 'token-bucket', limit: 10, window: '1m' } as const

@@ -5,6 +5,7 @@ import {
   type StoreSettings,
   type UsualName,
   usualFields,
+  usualNames,
   usualOf,
 } from './usual-states.ts'
 
@@ -67,17 +68,21 @@ export class Plans {
       if (!name) return undefined
       modules.push(name)
     }
-    // Lists of the same modules share a script, in whatever order.
-    const names = [...new Set(modules)].sort()
-    const numbers = modules.map((name) => String(1 + names.indexOf(name)))
+    const [only] = modules
     const width = checks.length
+    const isAlone = width === 1 && only !== undefined
+    const script = isAlone ? this.#scripts.usualOne(only) : this.#scripts.usualList()
     const fields = checks.flatMap((check, index) => {
-      const own = usualFields(check)
-      return width === 1 ? own : [numbers[index] ?? '', ...own]
+      const name = modules[index]
+      return isAlone || !name ? usualFields(check) : [moduleNumber(name), ...usualFields(check)]
     })
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
-    return { script: this.#scripts.usual(names, width), fields, loneFields, width }
+    return { script, fields, loneFields, width }
   }
+}
+
+function moduleNumber(name: UsualName): string {
+  return String(1 + usualNames.indexOf(name))
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {

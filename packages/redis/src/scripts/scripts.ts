@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import type { Encoding, UsualName } from './usual-states.ts'
+import { type Encoding, type UsualName, usualNames } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -82,9 +82,17 @@ export class Scripts {
     this.general = scriptOf(readLua('decide'), { DEFINE: whole })
   }
 
-  /** Decides calls whose requests consume by one list of policies, whose keys these modules decide: one policy, or several. */
-  usual(names: readonly UsualName[], width: number): Script {
-    const frame = width === 1 ? 'usual-one' : 'usual-list'
+  /** Decides calls whose requests consume by one policy, whose keys this module decides. */
+  usualOne(name: UsualName): Script {
+    return this.#usualScript('usual-one', [name])
+  }
+
+  /** Decides calls whose requests consume by one list of several policies. One text serves all lists. */
+  usualList(): Script {
+    return this.#usualScript('usual-list', usualNames)
+  }
+
+  #usualScript(frame: string, names: readonly UsualName[]): Script {
     const id = `${frame} ${names.join()}`
     const known = this.#usual.get(id)
     if (known) return known

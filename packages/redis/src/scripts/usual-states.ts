@@ -7,15 +7,18 @@ import { algorithms } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
-export type UsualName =
-  | 'sliding-log-string'
-  | 'sliding-log-blocks'
-  | 'sliding-counter'
-  | 'fixed-window'
-  | 'token-bucket'
-  | 'leaky-bucket'
-  | 'penalty'
+/** The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each policy's module by its place here, from 1. */
+export const usualNames = [
+  'sliding-log-string',
+  'sliding-log-blocks',
+  'sliding-counter',
+  'fixed-window',
+  'token-bucket',
+  'leaky-bucket',
+  'penalty',
+] as const
+
+export type UsualName = (typeof usualNames)[number]
 
 /** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
@@ -24,13 +27,13 @@ export interface StoreSettings {
 }
 
 /** Longer logs are lists of blocks. What a key holds already is kept, whatever its limit is now. */
-const longestString = 128
+const maxStringLimit = 128
 /** A log in one string holds times in 32 bits, of several windows. */
-const longestStringWindowMs = 2 ** 31
+const maxStringWindowMs = 2 ** 31
 
 /** Tells whether a log is one string. */
 export function isShortLog({ policy, limit }: Check): boolean {
-  return limit <= longestString && policy.windowMs <= longestStringWindowMs
+  return limit <= maxStringLimit && policy.windowMs <= maxStringWindowMs
 }
 
 /** The level of a bucket, in units · ms; the limit of all others. */
