@@ -1,7 +1,14 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { memoryStore, SluiceError } from '@sluice/core'
-import { mount, type RateLimitError, type RateLimitOptions, rateLimit } from '@sluice/express'
+import {
+  firstOf,
+  header,
+  mount,
+  type RateLimitError,
+  type RateLimitOptions,
+  rateLimit,
+} from '@sluice/express'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4 from 'express4'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -130,6 +137,34 @@ describe.each([
 
     expect((await ask(port, '/')).body).toBe('[true,null]')
     expect((await ask(port, '/r')).body).toBe('[true,null]')
+  })
+
+  it('tells of all policies of a request, under whatever names its decisions stand', async () => {
+    const app = framework()
+    const key = () => 'ada'
+    app.use(rateLimit({ name: 'a', limit: 9, window: '1m', key, requestPropertyName: 'first' }))
+    app.use(rateLimit({ name: 'b', limit: 8, window: '1m', key }))
+    app.use(rateLimit({ name: 'c', limit: 7, window: '1m', key, requestPropertyName: 'third' }))
+    app.use((req, res) => {
+      const added = Object.keys(req).filter((name) => /first|third|rateLimit/.test(name))
+      res.json([added, Object.getOwnPropertySymbols(req).filter((one) => Symbol.keyFor(one))])
+    })
+    const get = await serve(app)
+    const answer = await get()
+
+    const policies = '"a";q=9;w=60, "b";q=8;w=60, "c";q=7;w=60'
+    expect(answer.field('ratelimit-policy')).toBe(policies)
+    expect(answer.field('ratelimit')).toBe('"a";r=8;t=60, "b";r=7;t=60, "c";r=6;t=60')
+    expect(answer.field('x-ratelimit-limit')).toBe('7')
+    expect(answer.body).toBe('[["first","rateLimit","third"],[]]')
+  })
+
+  it('reads both spellings of one header', async () => {
+    const app = framework()
+    const key = firstOf(header('referrer'), () => 'nobody')
+    app.use(rateLimit({ ...one, key }), (req, res) => void res.json(req.rateLimit?.key))
+    const get = await serve(app)
+    expect((await get('/', { headers: { referer: 'a' } })).body).toBe('"@header/referrer/a"')
   })
 
   it('gives a handler all that middleware has', async () => {

@@ -12,8 +12,6 @@ const withCrumbs: Readonly<Record<string, string>> = {
 /** Files that have to stand alone, by the ends of their paths, and why. */
 const ownFiles: readonly (readonly [end: string, reason: string])[] = [
   ['/src/read-lua.ts', 'the build writes the texts of the scripts in its place'],
-  ['/src/mount.ts', 'all adapters have the same files'],
-  ['/src/keys.ts', 'all adapters have the same files'],
 ]
 
 const linesOf = (file: string): number => readText(file).trimEnd().split('\n').length

@@ -123,12 +123,26 @@ export class ReplyView implements HttpResponse {
   }
 
   setHeader(name: string, value: string): void {
-    this.#native.header(name, value)
+    this.#native.header(lowerCaseOf(name), value)
   }
 
   removeHeader(name: string): void {
     this.#native.removeHeader(name)
   }
+}
+
+const lowerCases = new Map<string, string>()
+
+/**
+ * The name under which Fastify keeps a field. Sluice has few names, and a text that is made anew
+ * costs more as a key of an object than one that is there already.
+ */
+function lowerCaseOf(name: string): string {
+  const known = lowerCases.get(name)
+  if (known !== undefined) return known
+  const lowerCase = name.toLowerCase()
+  if (lowerCases.size < 100) lowerCases.set(name, lowerCase)
+  return lowerCase
 }
 
 function hasStatus(thrown: unknown): boolean {

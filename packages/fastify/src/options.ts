@@ -1,9 +1,11 @@
-import type {
-  GuardOptions,
-  GuardSettings,
-  NoPolicies,
-  RequestDecision,
-  RouteOverride,
+import {
+  type GuardOptions,
+  type GuardSettings,
+  type NoPolicies,
+  type RequestDecision,
+  type RequestKeys,
+  type RouteOverride,
+  requestKeys,
 } from '@sluice/http/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
@@ -80,3 +82,21 @@ type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies 
 
 export type RateLimitPluginOptions = PluginSettings &
   (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)
+
+type Keys = RequestKeys<FastifyRequest>
+const keys: Keys = requestKeys()
+
+/** The user whom something before has authenticated: `user((request) => request.user?.id)`. */
+export const user: Keys['user'] = keys.user
+/** The tenant on whose account a request is made: `tenant((request) => request.tenant?.id)`. */
+export const tenant: Keys['tenant'] = keys.tenant
+/** An API key. **Anybody can make up API keys**: `apiKey({ verify: (key) => issued.has(key) })`. */
+export const apiKey: Keys['apiKey'] = keys.apiKey
+/** A bearer token. **Anybody can make up tokens**: give `verify`, or refuse unknown ones before. */
+export const bearer: Keys['bearer'] = keys.bearer
+/** Several identities as one, such as account and address; missing when any of them is. */
+export const all: Keys['all'] = keys.all
+/** The first identity that a request has: `firstOf(apiKey({ verify }), ip())`. */
+export const firstOf: Keys['firstOf'] = keys.firstOf
+/** A limit for each tier: `tiers({ free: 100, default: 60 }, (request) => request.user?.plan)`. */
+export const tiers: Keys['tiers'] = keys.tiers

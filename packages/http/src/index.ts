@@ -58,7 +58,6 @@ export type {
   GuardFields,
   GuardPenalty,
   GuardSettings,
-  HttpPolicyOptions,
   Message,
   NoPolicies,
   Preflights,
@@ -76,6 +75,7 @@ export type {
   Verdict,
 } from './guard/passage.ts'
 export type { PolicyGuard } from './guard/policy-guard.ts'
+export type { HttpPolicyOptions } from './guard/policy-options.ts'
 export { all, firstOf } from './keys/combine.ts'
 export type { CredentialOptions } from './keys/headers.ts'
 export { type ApiKeyOptions, apiKey, bearer, header } from './keys/headers.ts'

@@ -5,7 +5,7 @@ import type { HttpRequest } from './request.ts'
 import type { HttpResponse } from './response.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */
-export interface RequestContext<Native extends object> {
+export interface RequestContext<Native> {
   /**
    * The framework's request, which users' functions are given.
    */

@@ -1,7 +1,7 @@
 import type { Decision, MaybePromise, Policy } from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { ResponseBody, ResponseField } from '../adapter/response.ts'
-import type { Hold } from '../lifecycle/hold.ts'
 
 /**
  * Takes requests in place of the application, such as a queue: they are answered before they are
@@ -38,13 +38,10 @@ export interface Admission<Native> {
 }
 
 /** A request as admission sees it. */
-export interface AdmissionRequest<Native> {
-  /** The framework's request. */
-  readonly native: Native
-  readonly request: HttpRequest
-  /** Settles a hold when the response is over, or the client has left. */
-  settleAtEnd(hold: Hold): void
-}
+export type AdmissionRequest<Native> = Pick<
+  RequestContext<Native>,
+  'native' | 'request' | 'settleAtEnd'
+>
 
 /** The answer to a request that was taken, or could not be. */
 export interface Taken {

@@ -25,7 +25,7 @@ import {
 import type { Scope } from '../routes/scope.ts'
 import type { PerRequest, Report } from '../user-functions.ts'
 import { checkOptions, optionsOf } from './option-table.ts'
-import type { HttpPolicyFields, HttpPolicyOptions } from './options.ts'
+import type { HttpPolicyFields, HttpPolicyOptions } from './policy-options.ts'
 
 /** A policy that is bound to requests: it knows how a request becomes a check of it. */
 export interface BoundPolicy<Native> {

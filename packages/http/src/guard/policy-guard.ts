@@ -83,23 +83,23 @@ function firstStage<Native extends object, Handler>(
     ? (context) => admitUnlimited(context, admission, untouched)
     : () => untouched
   const leave = observation.skipping('allow', pass)
-  const refuse: RespondStage<Native, Handler> = (decided) => responder.respond(decided)
+  const respondHere: RespondStage<Native, Handler> = (decided) => responder.respond(decided)
   const respond: RespondStage<Native, Handler> = admission
     ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
-    : refuse
+    : respondHere
 
-  let decided: DecideStage<Native, Handler>
-  if (observation.isObserved) decided = decideTimed(observation, setup, respond)
-  else decided = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
+  let ask: DecideStage<Native, Handler>
+  if (observation.isObserved) ask = decideTimed(observation, setup, respond)
+  else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
   const checks = findChecks(requestChecks, {
     forbid,
     leave,
     passKeyless: observation.skipping('no-key', pass),
-    respond: refuse,
-    next: decided,
+    respond: respondHere,
+    next: ask,
   })
   let stage: Stage<Native, Handler> = checks
-  if (shedder) stage = shedSome(shedder, { report, respond: refuse }, stage)
+  if (shedder) stage = shedSome(shedder, { report, respond: respondHere }, stage)
   if (lists) stage = askLists(lists, { forbid, leave, checks, next: stage })
   if (skip) stage = skipSome(skip, observation.skipping('skip', pass), stage)
   if (preflights === 'count') return stage

@@ -29,8 +29,9 @@ import {
 } from './bound-policy.ts'
 import { Observation } from './observation.ts'
 import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
-import type { HttpPolicyOptions, PolicyGuardOptions } from './options.ts'
+import type { PolicyGuardOptions } from './options.ts'
 import { bindPenalty, corePenalty } from './penalty.ts'
+import type { HttpPolicyOptions } from './policy-options.ts'
 import { FreeRetries, idempotencyKeyOf } from './retries.ts'
 
 /** The place of one list of policies, beside the user's options. */

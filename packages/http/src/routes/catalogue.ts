@@ -1,6 +1,7 @@
 import { definePolicy, invalid, isOptions, quote, SluiceError } from '@sluice/core'
 import { checkPolicy, corePolicy, shorthandFields } from '../guard/bound-policy.ts'
-import type { HttpPolicyOptions, PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
+import type { PolicyGuardOptions, Profile, Profiles } from '../guard/options.ts'
+import type { HttpPolicyOptions } from '../guard/policy-options.ts'
 
 /** The named policies of a guard's options, which the overrides of routes refer to. */
 export class PolicyCatalogue<Native> {

@@ -1,7 +1,8 @@
 import { type AlgorithmName, invalid, oneOf, orDefault, SluiceError } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 import { bringsPolicies, shorthandFields } from '../guard/bound-policy.ts'
-import type { HttpPolicyOptions, PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
+import type { PolicyGuardOptions, RouteOverride } from '../guard/options.ts'
+import type { HttpPolicyOptions } from '../guard/policy-options.ts'
 import {
   type PolicySettlement,
   type SettlementOptions,

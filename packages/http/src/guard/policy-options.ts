@@ -1,0 +1,56 @@
+import type { EnforcedShare, MaybePromise, PolicyFields, WindowForm } from '@sluice/core'
+import type { KeyResolver } from '../keys/resolver.ts'
+import type { SettlementOptions } from '../lifecycle/settlement.ts'
+import type { LimitOption, LimitSource, LimitValue } from '../limits/source.ts'
+import type { PerRequest } from '../user-functions.ts'
+
+/** The fields of a policy of HTTP requests, whether or not they fit together. */
+export interface HttpPolicyFields<Native>
+  extends Omit<PolicyFields, 'limit' | 'enforce'>,
+    SettlementOptions<Native> {
+  /**
+   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that
+   * finds it, or a limit that moves by itself: `tiers(…)`, `schedule(…)`, `adaptive(…)`.
+   */
+  limit: LimitOption<Native>
+  /**
+   * The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed
+   * beside such a function.
+   */
+  defaultLimit?: number
+  /** The client that is counted. @default the guard's `key` */
+  key?: KeyResolver<Native>
+  /**
+   * Units that a request takes: a whole number ≥ 0, or a function that finds it. @default the
+   * guard's `cost`
+   */
+  cost?: PerRequest<Native, number>
+  /**
+   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a
+   * function of the request.
+   * @default everybody
+   */
+  enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
+}
+
+/** A function may yield no limit, so a default stands beside it. */
+export type LimitForm<Native> =
+  | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
+  | { limit: LimitOption<Native>; defaultLimit: number }
+
+/** A quota of HTTP requests: what it counts may depend on the request. */
+export type HttpPolicyOptions<Native> = Omit<
+  HttpPolicyFields<Native>,
+  keyof WindowForm | keyof LimitForm<Native>
+> &
+  WindowForm &
+  LimitForm<Native>
+
+/**
+ * Fields that are shorthand for a single policy; the others stand among the settings of a guard
+ * too.
+ */
+export type Shorthand = Exclude<
+  keyof HttpPolicyFields<never>,
+  'key' | 'cost' | 'chargeWhen' | 'refundWhen' | 'failureMode'
+>
