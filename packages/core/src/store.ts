@@ -149,6 +149,11 @@ export interface Store {
   readonly name?: string
   /** What stands for a key in logs and metrics. @default 128 bits of its SHA-256, as base64url */
   digestOf?(key: string): string
+  /**
+   * What checks count that are about the key of a digest: the key, or the digest itself for a store
+   * that finds the key by it; `undefined` where nothing is held of it. Left out where it cannot be found.
+   */
+  keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void
   /** Tells of what the store notices by itself, such as clocks that differ. */

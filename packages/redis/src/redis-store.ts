@@ -191,6 +191,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     clock: typeof clock === 'function' ? clock : undefined,
     name: 'redis',
     digestOf: (key) => keys.digestOf(key),
+    ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
     observeCalls(observer) {
       tellOfCall = joined([tellOfCall, observer])
     },
