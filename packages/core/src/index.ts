@@ -97,7 +97,15 @@ export type { ResilienceCounters, StoreHealth } from './resilience/store-health.
 export { fnv1a } from './runtime/hash.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
-export type { Ask, Cancellation, Outcome, Store, StoreCall, StoreOp } from './store.ts'
+export type {
+  Ask,
+  Cancellation,
+  FleetReport,
+  Outcome,
+  Store,
+  StoreCall,
+  StoreOp,
+} from './store.ts'
 export {
   endsWithin,
   maxTimerMs,
