@@ -58,6 +58,8 @@ export class PolicyCounts {
   readonly #byLabel = new Map<string, PolicyCount>()
   readonly #store: Pick<Store, 'digestOf'>
   #followed = 0
+  /** Mostly there is one. */
+  #latest: { readonly policy: Policy; readonly count: PolicyCount } | undefined
 
   constructor(table: SeriesTable, store: Pick<Store, 'digestOf'>) {
     this.#table = table
@@ -167,8 +169,13 @@ export class PolicyCounts {
   }
 
   #countOf(policy: Policy): PolicyCount {
-    const known = this.#counts.get(policy)
-    if (known) return known
+    if (policy === this.#latest?.policy) return this.#latest.count
+    const count = this.#counts.get(policy) ?? this.#meet(policy)
+    this.#latest = { policy, count }
+    return count
+  }
+
+  #meet(policy: Policy): PolicyCount {
     const label = labelOf(policy)
     const count = this.#byLabel.get(label) ?? this.#begin(policy, label)
     this.#counts.set(policy, count)

@@ -73,7 +73,8 @@ class RollingSketch {
   #closed = 0
 
   add(key: string, by: number, nowMs: number): void {
-    this.#roll(nowMs)
+    const age = nowMs - (this.#fromMs ?? Number.POSITIVE_INFINITY)
+    if (!(age >= 0 && age < minuteMs)) this.#roll(nowMs)
     this.#sketch.add(key, by)
   }
 

@@ -26,7 +26,7 @@ export class FleetReports {
       throw new RangeError(`a report has ${maxLength} characters at most`)
     const key = `${this.#prefix}:${topic}`
     const nowMs = this.#fleet.now()
-    const send = (...args: [string, ...string[]]) => this.#redis.send(args, key)
+    const send = (name: string, ...args: readonly string[]) => this.#redis.send(name, args, key)
     const [, reports] = await Promise.all([
       send('HSET', key, member, `${nowMs + ttlMs} ${member} ${text}`),
       send('HVALS', key),

@@ -53,7 +53,7 @@ export class MemoryStates implements States {
   /** All keys that are held, those of several policies several times; long ones are left out. */
   *keys(): Iterable<string> {
     for (const { states } of [...this.#tables.values()]) {
-      for (const key of states.keys()) if (key.length <= longestKey) yield key
+      for (const key of states.keys()) if (key.length <= maxKeyLength) yield key
     }
   }
 
