@@ -39,6 +39,17 @@ describe('prometheus() with prom-client 15', () => {
     expect(text).toContain('sluice_checks_total{policy="late",result="allowed"} 1')
   })
 
+  it('writes the same names where the registry shows OpenMetrics, at each scrape', async () => {
+    const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE)
+    prometheus(await denials(), { registry })
+    for (let i = 0; i < 2; i += 1) {
+      const text = await registry.metrics()
+      expect(text).toContain('# TYPE sluice_checks counter\n')
+      expect(text).toContain('sluice_checks_total{policy="api",result="denied"} 2\n')
+      expect(text).toContain('sluice_used_ratio_count{policy="api"} 1\n')
+    }
+  })
+
   it('may be called twice for the same metrics, and not for others', async () => {
     const registry = new Registry()
     const metrics = await denials()

@@ -19,6 +19,11 @@ export interface Check {
    * @default key
    */
   readonly identity?: string
+  /**
+   * What `Store.keyFor` said of a digest, for a store that finds the key by it: the key itself is
+   * not known.
+   */
+  readonly digest?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
   /** The limit in force for this request: a whole number ≥ 0. */

@@ -23,11 +23,15 @@ export interface HotKeys {
  */
 export class SpaceSaving {
   readonly #size: number
-  readonly #places = new Map<string, number>()
-  /** A heap: the counter with the lowest count comes first. */
+  /** The counter of each key. A counter keeps its number, so that the heap moves numbers alone. */
+  readonly #counters = new Map<string, number>()
   readonly #keys: string[] = []
   readonly #counts: number[] = []
   readonly #errors: number[] = []
+  /** The counters as a heap: the one with the lowest count is the first. */
+  readonly #heap: number[] = []
+  /** The place of each counter in the heap. */
+  readonly #places: number[] = []
   #total = 0
 
   constructor(size: number) {
@@ -45,103 +49,109 @@ export class SpaceSaving {
    */
   add(key: string, by = 1, error = 0): void {
     this.#total += by
-    const place = this.#places.get(key)
-    if (place !== undefined) {
-      this.#counts[place] = this.#count(place) + by
-      this.#sink(place)
+    const counter = this.#counters.get(key)
+    if (counter !== undefined) {
+      this.#counts[counter] = this.#count(counter) + by
+      this.#sink(counter)
       return
     }
     const used = this.#keys.length
     if (used < this.#size) {
-      this.#put(used, key, by, error)
+      this.#begin(used, key, by, error)
       this.#rise(used)
       return
     }
-    const lowest = this.#count(0)
-    this.#places.delete(this.#keys[0] ?? '')
-    this.#put(0, key, lowest + by, lowest)
-    this.#sink(0)
+    const lowest = this.#heap[0] ?? 0
+    const floor = this.#count(lowest)
+    this.#counters.delete(this.#keys[lowest] ?? '')
+    this.#begin(lowest, key, floor + by, floor)
+    this.#sink(lowest)
   }
 
   /** The keys with the highest counts. */
   top(most: number): HotKeys {
-    const all = this.#keys.map((key, place) => ({
+    const all = this.#keys.map((key, counter) => ({
       key,
-      count: this.#count(place),
-      error: this.#errors[place] ?? 0,
+      count: this.#count(counter),
+      error: this.#errors[counter] ?? 0,
     }))
     all.sort((one, other) => other.count - one.count)
-    const lowest = this.#keys.length < this.#size ? 0 : this.#count(0)
+    const lowest = this.#keys.length < this.#size ? 0 : this.#count(this.#heap[0] ?? 0)
     const floor = all[most]?.count ?? lowest
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
 
   /** Returns the least that the key was surely counted: 0 for a key that is not listed. */
   sureCount(key: string): number {
-    const place = this.#places.get(key)
-    return place === undefined ? 0 : this.#sureCount(place)
+    const counter = this.#counters.get(key)
+    return counter === undefined ? 0 : this.#sureCount(counter)
   }
 
   /** The key that was counted most for sure; `undefined` where there is none. Nothing is sorted. */
   surest(): string | undefined {
     let best = 0
-    for (let place = 1; place < this.#keys.length; place += 1) {
-      if (this.#sureCount(place) > this.#sureCount(best)) best = place
+    for (let counter = 1; counter < this.#keys.length; counter += 1) {
+      if (this.#sureCount(counter) > this.#sureCount(best)) best = counter
     }
     return this.#keys[best]
   }
 
   clear(): void {
-    this.#places.clear()
+    this.#counters.clear()
     this.#keys.length = 0
     this.#total = 0
   }
 
-  #count(place: number): number {
-    return this.#counts[place] ?? 0
+  #count(counter: number): number {
+    return this.#counts[counter] ?? 0
   }
 
-  #sureCount(place: number): number {
-    return this.#count(place) - (this.#errors[place] ?? 0)
+  #sureCount(counter: number): number {
+    return this.#count(counter) - (this.#errors[counter] ?? 0)
   }
 
-  #put(place: number, key: string, count: number, error: number): void {
-    this.#keys[place] = key
-    this.#counts[place] = count
-    this.#errors[place] = error
-    this.#places.set(key, place)
+  #begin(counter: number, key: string, count: number, error: number): void {
+    this.#keys[counter] = key
+    this.#counts[counter] = count
+    this.#errors[counter] = error
+    this.#counters.set(key, counter)
   }
 
-  #sink(from: number): void {
-    let place = from
-    for (;;) {
-      const left = 2 * place + 1
-      if (left >= this.#keys.length) return
-      const right = left + 1
-      const isRight = right < this.#keys.length && this.#count(right) < this.#count(left)
-      const lower = isRight ? right : left
-      if (this.#count(place) <= this.#count(lower)) return
-      this.#swap(place, lower)
-      place = lower
+  /** Puts a counter that has grown in its place. */
+  #sink(counter: number): void {
+    const heap = this.#heap
+    const used = this.#keys.length
+    const count = this.#count(counter)
+    let place = this.#places[counter] ?? 0
+    for (let left = 2 * place + 1; left < used; left = 2 * place + 1) {
+      const one = heap[left] ?? 0
+      const other = heap[left + 1] ?? 0
+      const isRight = left + 1 < used && this.#count(other) < this.#count(one)
+      const lower = isRight ? other : one
+      if (count <= this.#count(lower)) break
+      this.#put(lower, place)
+      place = isRight ? left + 1 : left
     }
+    this.#put(counter, place)
   }
 
-  #rise(from: number): void {
-    let place = from
+  /** Puts a new counter in its place, from the end of the heap. */
+  #rise(counter: number): void {
+    const count = this.#count(counter)
+    let place = this.#keys.length - 1
     while (place > 0) {
       const parent = (place - 1) >> 1
-      if (this.#count(parent) <= this.#count(place)) return
-      this.#swap(parent, place)
+      const above = this.#heap[parent] ?? 0
+      if (this.#count(above) <= count) break
+      this.#put(above, place)
       place = parent
     }
+    this.#put(counter, place)
   }
 
-  #swap(one: number, other: number): void {
-    const key = this.#keys[one] ?? ''
-    const count = this.#count(one)
-    const error = this.#errors[one] ?? 0
-    this.#put(one, this.#keys[other] ?? '', this.#count(other), this.#errors[other] ?? 0)
-    this.#put(other, key, count, error)
+  #put(counter: number, place: number): void {
+    this.#heap[place] = counter
+    this.#places[counter] = place
   }
 }
 

@@ -10,9 +10,10 @@ export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { digestOf } from './digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './documents.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
+export type { CostOptions, KeyOrDigest } from './limiter/calls.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
-export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
+export { createLimiter, type Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
   type LimiterOptions,
@@ -96,7 +97,15 @@ export type { ResilienceCounters, StoreHealth } from './resilience/store-health.
 export { fnv1a } from './runtime/hash.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
-export type { Ask, Cancellation, Outcome, Store, StoreCall, StoreOp } from './store.ts'
+export type {
+  Ask,
+  Cancellation,
+  FleetReport,
+  Outcome,
+  Store,
+  StoreCall,
+  StoreOp,
+} from './store.ts'
 export {
   endsWithin,
   maxTimerMs,

@@ -90,6 +90,18 @@ export interface StoreCall {
   readonly failed: boolean
 }
 
+/** A small text of one process, for the others of its fleet. */
+export interface FleetReport {
+  /** Reports on one topic are read together. */
+  readonly topic: string
+  /** The process that reports: its next report takes the place of this one. */
+  readonly member: string
+  /** At most 65,536 characters; identities as digests. */
+  readonly text: string
+  /** How long (ms) the report is kept without another one. */
+  readonly ttlMs: number
+}
+
 /**
  * All that a backend must do. One call carries one request's checks, and decides them in one atomic
  * step.
@@ -152,8 +164,15 @@ export interface Store {
    * @default 128 bits of its SHA-256, as base64url
    */
   digestOf?(key: string): string
+  /**
+   * What checks count that are about the key of a digest: the key, or the digest itself for a store
+   * that finds the key by it; `undefined` where nothing is held of it. Left out where it cannot be found.
+   */
+  keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void
+  /** Shows a report to the other processes of the fleet, and returns theirs. Left out by a store without a fleet. */
+  shareReport?(report: FleetReport): Promise<readonly string[]>
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /** Texts with versions that processes share, for a store that keeps some. @default none */

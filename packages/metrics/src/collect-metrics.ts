@@ -1,6 +1,5 @@
 import {
   type DecisionEvent,
-  type HotKey,
   invalid,
   isPromise,
   knownFields,
@@ -9,21 +8,30 @@ import {
   type ResilienceEvent,
   type ShadowEvent,
   type SkipEvent,
-  type Store,
   type StoreCall,
   type StoreHealth,
   wholeNumber,
 } from '@sluice/core'
+import { FleetKeys, type FleetStore, mergedRanking } from './fleet-keys.ts'
 import type { InstrumentName } from './instruments.ts'
 import { PolicyCounts } from './policies.ts'
 import { RequestCounts, resultOf } from './requests.ts'
 import { type Family, SeriesTable, type Tap } from './series.ts'
-import type { TopKeysBy, TopKeysWindow } from './top-keys.ts'
+import {
+  keptCounters,
+  type TopKeysBy,
+  type TopKeysWindow,
+  topKeysBys,
+  topKeysWindows,
+} from './top-keys.ts'
 import { type WatchedOutbound, type WatchedQueue, WorkCounts, type WorkEvent } from './work.ts'
 
 export interface MetricsOptions {
-  /** The store of the limiters, so that digests of keys agree with its own. @default none: digests without a secret */
-  store?: Pick<Store, 'digestOf'>
+  /**
+   * The store of the limiters: digests of keys agree with its own, and the busiest keys are merged over its fleet every few seconds.
+   * @default none: this process alone, and digests without a secret
+   */
+  store?: FleetStore
   /** Names an identity among the top keys, such as a customer. @default nothing but its digest */
   reveal?: (key: string) => string | undefined
 }
@@ -41,7 +49,7 @@ export interface TopKeysOptions {
 
 export interface TopKey {
   readonly digest: string
-  /** Result of `reveal`; `undefined` without it. */
+  /** Result of `reveal`; `undefined` without it, and for a key that only other processes counted or that has more than 64 characters. */
   readonly name: string | undefined
   /** Never below the true count. */
   readonly count: number
@@ -50,8 +58,13 @@ export interface TopKey {
 }
 
 export interface TopKeysAnswer {
-  /** This process alone: requests that other processes decided are not in it. */
-  readonly scope: 'process'
+  /**
+   * `fleet`: with what the other processes told within the last seconds. `process`: this process alone, since its store has no fleet or
+   * is out of reach.
+   */
+  readonly scope: 'process' | 'fleet'
+  /** How many processes are in it. */
+  readonly processes: number
   /** The highest count first. */
   readonly keys: readonly TopKey[]
   /** The most that a key outside the list may have been counted. */
@@ -64,7 +77,7 @@ export interface TopKeysAnswer {
 
 /** Counts what limiters, queues, outbounds and clients tell. It is an observer: put it into their option `observers`. */
 export interface Metrics {
-  /** The busiest keys of one policy, as this process saw them. `undefined` for a policy that is not known. */
+  /** The busiest keys of one policy. `undefined` for a policy that is not known. */
   topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
   /** All metrics as they stand. Queues are asked how full they are. */
   read(): Promise<readonly Family[]>
@@ -103,6 +116,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const table = new SeriesTable()
   const requests = new RequestCounts(table)
   const policies = new PolicyCounts(table, store)
+  const fleet = new FleetKeys(policies, store)
   const work = new WorkCounts(table)
   const stores = new StoreReadings(table)
   const decisionSeconds = table.of('sluice_decision_seconds')
@@ -125,11 +139,6 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     } else if (isPromise(shadows)) {
       void shadows.then((known) => requests.add(route, method, shadowResult(known)))
     } else requests.add(route, method, shadowResult(shadows))
-  }
-
-  function keyOf({ key: kept, count, error }: HotKey): TopKey {
-    const { digest, key } = policies.identityOf(kept)
-    return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
   }
 
   return {
@@ -167,11 +176,28 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
 
     topKeys(asked) {
       knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
-      const by = oneOf(asked.by ?? 'asked', { option: 'by' }, ['asked', 'denied', 'cost'])
-      const window = oneOf(asked.window ?? '1m', { option: 'window' }, ['1m', '10m', '1h'])
+      const by = oneOf(asked.by ?? 'asked', { option: 'by' }, topKeysBys)
+      const window = oneOf(asked.window ?? '1m', { option: 'window' }, topKeysWindows)
       const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
-      const found = policies.topKeysOf(asked.policy)?.top(by, window, most)
-      return found && { ...found, scope: 'process', keys: found.keys.map(keyOf) }
+      const keys = new Map<string, string>()
+      const own = policies.ranking(
+        asked.policy,
+        { by, window },
+        {
+          most: keptCounters,
+          reveal: reveal && ((digest, key) => keys.set(digest, key)),
+        },
+      )
+      const others = fleet.reported(asked.policy, by, window)
+      const parts = own ? [own, ...others] : others
+      if (parts.length === 0) return undefined
+      const found = mergedRanking(parts, most)
+      const scope = fleet.others === undefined ? 'process' : 'fleet'
+      const named = found.keys.map(({ key: digest, count, error }) => {
+        const key = keys.get(digest)
+        return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
+      })
+      return { ...found, scope, processes: 1 + (fleet.others ?? 0), keys: named }
     },
   }
 }

@@ -9,7 +9,7 @@ import {
 import { algorithmOf } from '@sluice/core/backend'
 import { unscopedKey } from '@sluice/http'
 import type { Series, SeriesTable } from './series.ts'
-import { TopKeys } from './top-keys.ts'
+import { type Ranking, TopKeys, type TopKeysBy, type TopKeysWindow } from './top-keys.ts'
 
 /** The most policies whose keys are followed one by one. */
 const maxFollowed = 100
@@ -19,6 +19,11 @@ const maxPolicies = 2_000
 const longestKept = 64
 /** Prefix of the digest of a long key in a sketch. */
 const digested = '\u0000'
+
+interface RankingOptions {
+  readonly most: number
+  readonly reveal?: ((digest: string, key: string) => void) | undefined
+}
 
 /** The counts of one policy, with the slots of its series. */
 interface PolicyCount {
@@ -53,6 +58,8 @@ export class PolicyCounts {
   readonly #byLabel = new Map<string, PolicyCount>()
   readonly #store: Pick<Store, 'digestOf'>
   #followed = 0
+  /** Mostly there is one. */
+  #latest: { readonly policy: Policy; readonly count: PolicyCount } | undefined
 
   constructor(table: SeriesTable, store: Pick<Store, 'digestOf'>) {
     this.#table = table
@@ -103,21 +110,35 @@ export class PolicyCounts {
     }
   }
 
-  /** The keys of a policy, where they are followed. */
-  topKeysOf(label: string): TopKeys | undefined {
-    return this.#byLabel.get(label)?.topKeys
+  /**
+   * The busiest keys of a policy as digests; `undefined` where they are not followed.
+   * @param reveal hears of each digest, and of the key as its resolver found it where that is kept
+   */
+  ranking(
+    label: string,
+    { by, window }: { readonly by: TopKeysBy; readonly window: TopKeysWindow },
+    { most, reveal }: RankingOptions,
+  ): Ranking | undefined {
+    const topKeys = this.#byLabel.get(label)?.topKeys
+    const found = topKeys?.top(by, window, most)
+    if (!found) return undefined
+    const keys = found.keys.map(({ key: kept, count, error }) => {
+      const isDigest = kept.startsWith(digested)
+      const digest = isDigest ? kept.slice(digested.length) : digestOf(kept, this.#store)
+      if (!isDigest) reveal?.(digest, unscopedKey(kept))
+      return { key: digest, count, error }
+    })
+    return { ...found, keys }
   }
 
-  /** The digest of a key of the sketches, and the key as its resolver found it where it is kept. */
-  identityOf(kept: string): { readonly digest: string; readonly key: string | undefined } {
-    if (kept.startsWith(digested)) return { digest: kept.slice(digested.length), key: undefined }
-    return { digest: digestOf(kept, this.#store), key: unscopedKey(kept) }
+  /** The labels of the policies whose keys are followed. */
+  get followed(): readonly string[] {
+    return [...this.#byLabel].filter(([, { topKeys }]) => topKeys).map(([label]) => label)
   }
 
-  /** The policies whose keys are followed, by their labels. */
-  followed(): readonly (readonly [label: string, topKeys: TopKeys])[] {
-    const all = [...this.#byLabel]
-    return all.flatMap(([label, { topKeys }]) => (topKeys ? [[label, topKeys] as const] : []))
+  /** The counts by which the keys of a policy have orders of their own. */
+  countsOf(label: string): readonly TopKeysBy[] {
+    return this.#byLabel.get(label)?.topKeys?.counts ?? []
   }
 
   /** Reads how large the share of the busiest identity is. A penalty counts strikes, and has none. */
@@ -148,8 +169,13 @@ export class PolicyCounts {
   }
 
   #countOf(policy: Policy): PolicyCount {
-    const known = this.#counts.get(policy)
-    if (known) return known
+    if (policy === this.#latest?.policy) return this.#latest.count
+    const count = this.#counts.get(policy) ?? this.#meet(policy)
+    this.#latest = { policy, count }
+    return count
+  }
+
+  #meet(policy: Policy): PolicyCount {
     const label = labelOf(policy)
     const count = this.#byLabel.get(label) ?? this.#begin(policy, label)
     this.#counts.set(policy, count)

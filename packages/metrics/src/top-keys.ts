@@ -1,15 +1,24 @@
 import { type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
 
+export const topKeysBys = ['asked', 'denied', 'cost'] as const
+export const topKeysWindows = ['1m', '10m', '1h'] as const
+
 /** Order of keys: by number of requests, by number of denials, or by units asked for. */
-export type TopKeysBy = 'asked' | 'denied' | 'cost'
+export type TopKeysBy = (typeof topKeysBys)[number]
 
 /** Span of the order. */
-export type TopKeysWindow = '1m' | '10m' | '1h'
+export type TopKeysWindow = (typeof topKeysWindows)[number]
+
+/** The busiest keys, by one count and in one window. */
+export interface Ranking extends HotKeys {
+  /** From when on it was counted, in milliseconds since 1970. */
+  readonly sinceMs: number
+}
 
 const minuteMs = 60_000
 const counters = 1_000
 /** Of a minute that is over, and of ten of them, fewer are kept. */
-const keptCounters = 100
+export const keptCounters = 100
 const minutesOfBlock = 10
 const keptBlocks = 6
 
@@ -36,8 +45,13 @@ export class TopKeys {
     return this.#asked.hottestShare(Date.now())
   }
 
-  top(by: TopKeysBy, window: TopKeysWindow, most: number): HotKeys & { readonly sinceMs: number } {
+  top(by: TopKeysBy, window: TopKeysWindow, most: number): Ranking {
     return this.#sketchOf(by).top(window, most, Date.now())
+  }
+
+  /** The counts that are kept apart. */
+  get counts(): readonly TopKeysBy[] {
+    return this.#hasCosts ? topKeysBys : ['asked', 'denied']
   }
 
   #sketchOf(by: TopKeysBy): RollingSketch {
@@ -59,7 +73,8 @@ class RollingSketch {
   #closed = 0
 
   add(key: string, by: number, nowMs: number): void {
-    this.#roll(nowMs)
+    const age = nowMs - (this.#fromMs ?? Number.POSITIVE_INFINITY)
+    if (!(age >= 0 && age < minuteMs)) this.#roll(nowMs)
     this.#sketch.add(key, by)
   }
 
@@ -76,7 +91,7 @@ class RollingSketch {
   }
 
   /** Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more. */
-  top(window: TopKeysWindow, most: number, nowMs: number): HotKeys & { readonly sinceMs: number } {
+  top(window: TopKeysWindow, most: number, nowMs: number): Ranking {
     this.#roll(nowMs)
     const now = { ...this.#sketch.top(counters), fromMs: this.#fromMs ?? nowMs }
     const minutes = this.#minutes

@@ -61,13 +61,17 @@ export class KeyEncoder {
       : digestText(bytesOf(key, this.#options.secret))
   }
 
-  #keyOf({ policy, key }: Check): readonly [string] {
+  #keyOf({ policy, key, digest }: Check): readonly [string] {
+    if (digest !== undefined) {
+      const [first = 0] = Buffer.from(digest, 'base64url')
+      return [this.#join(tagOfByte(first), policy, digest)]
+    }
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
     if (identity.policy) this.#keep(identity, identity.policy)
     const part = this.#policyPart(policy)
     identity.key = identity.keys?.get(part) ?? [
-      flat(`${this.#options.prefix}:{${identity.tag}}:${part}:${identity.text}`),
+      flat(this.#join(identity.tag, policy, identity.text)),
     ]
     identity.policy = policy
     return identity.key
@@ -79,6 +83,10 @@ export class KeyEncoder {
     if (identity.keys.size < mostKeysOfIdentity) {
       identity.keys.set(this.#policyPart(policy), identity.key)
     }
+  }
+
+  #join(tag: string, policy: Policy, text: string): string {
+    return `${this.#options.prefix}:{${tag}}:${this.#policyPart(policy)}:${text}`
   }
 
   #identityOf(key: string): Identity {
@@ -97,9 +105,8 @@ export class KeyEncoder {
   #digest(key: string): Identity {
     const { secret, digest } = this.#options
     const bytes = bytesOf(key, secret)
-    const tag = tags[(bytes[0] ?? 0) % tags.length] ?? ''
     return {
-      tag,
+      tag: tagOfByte(bytes[0] ?? 0),
       text: digest ? digestText(bytes) : escapeKey(key),
       policy: undefined,
       key: [''],
@@ -123,6 +130,11 @@ export class KeyEncoder {
 /** Copies a text that was put together from others: V8 would go through its parts at every use. */
 function flat(text: string): string {
   return Buffer.from(text).toString()
+}
+
+/** By the first byte of the digest, which its text has too. */
+function tagOfByte(byte: number): string {
+  return tags[byte % tags.length] ?? ''
 }
 
 function bytesOf(key: string, secret: string | undefined): Buffer {

@@ -14,7 +14,7 @@ import {
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { CallEncoder } from './calls/call.ts'
-import { CallQueue, notSentInTime } from './calls/call-queue.ts'
+import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
 import { PromisedAsk } from './calls/promised-ask.ts'
 import { splitByPlan } from './calls/split-calls.ts'
 import { clientErrors } from './clients/client-errors.ts'
@@ -25,6 +25,7 @@ import { type AskRedis, overMovingSlots } from './cluster/moving-slots.ts'
 import { tags } from './cluster/tags.ts'
 import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
+import { FleetReports } from './fleet-reports.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import {
   maxSortedSetLimit,
@@ -55,6 +56,7 @@ const u32 = 2 ** 32
 /** The state that stores of this process share if they write the same keys. */
 interface Space {
   readonly fleet: Fleet
+  readonly reports: FleetReports
 }
 
 const spaces = processWide(
@@ -75,7 +77,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const { clock, encoding, batch, denialTtlMs, heartbeatMs, onInvalid, ...keyOptions } =
     setUpRedisStore(options)
   const space = spaceOf(client, redis, keyOptions.prefix)
-  const { fleet } = space
+  const { fleet, reports } = space
   let hasJoined = false
   const unobserve: (() => void)[] = []
   let tellOfCall: ((call: StoreCall) => void) | undefined
@@ -191,6 +193,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     clock: typeof clock === 'function' ? clock : undefined,
     name: 'redis',
     digestOf: (key) => keys.digestOf(key),
+    ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+    async shareReport(report) {
+      if (lanes.isClosed) throw storeClosed()
+      return reports.share(report)
+    },
     observeCalls(observer) {
       tellOfCall = joined([tellOfCall, observer])
     },
@@ -254,7 +261,9 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   spaces.set(client, prefixes)
   const known = prefixes.get(prefix)
   if (known) return known
-  const space = { fleet: new Fleet(redis, `${prefix}:{${tags[0]}}:instances`) }
+  const shared = `${prefix}:{${tags[0]}}`
+  const fleet = new Fleet(redis, `${shared}:instances`)
+  const space = { fleet, reports: new FleetReports(redis, fleet, shared) }
   prefixes.set(prefix, space)
   return space
 }

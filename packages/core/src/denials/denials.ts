@@ -2,10 +2,8 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import type { Policy } from '../policy/policy.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import { processWide } from '../runtime/process-wide.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CheckMap } from './check-map.ts'
 import { Strikes } from './strikes.ts'
 
@@ -48,6 +46,8 @@ export class Denials {
   readonly #changed = new CheckMap<number>(maxDenials)
   readonly #strikes: Strikes
   #changes = 0
+  /** The number of changes when all keys were taken for changed. */
+  #allChanged = 0
 
   constructor(store: Store, ttlMs: number) {
     this.#ttlMs = ttlMs
@@ -101,6 +101,7 @@ export class Denials {
   /** Forgets the denials of keys that an operation changes. */
   forget(op: StoreOp, checks: readonly Check[]): void {
     this.#changes += 1
+    if (checks.some(({ digest }) => digest !== undefined)) this.#forgetAll()
     for (const check of checks) {
       this.#denials.delete(check)
       this.#changed.set(check, this.#changes)
@@ -112,6 +113,12 @@ export class Denials {
   close(): void {
     this.#strikes.tellAll()
     this.#denials.clear()
+  }
+
+  /** For a key of which the digest alone is known: the store is asked about each key again. */
+  #forgetAll(): void {
+    this.close()
+    this.#allChanged = this.#changes
   }
 
   /** Has the store count strikes. If the store fails, they are lost, and a block comes later. */
@@ -174,7 +181,8 @@ export class Denials {
   }
 
   #isChangedSince(check: Check, changes: number): boolean {
-    return changes < this.#changes && (this.#changed.get(check) ?? 0) > changes
+    if (changes >= this.#changes) return false
+    return changes < this.#allChanged || (this.#changed.get(check) ?? 0) > changes
   }
 
   #covers(denial: Denial, check: Check, nowMs: number): boolean {
@@ -205,37 +213,6 @@ export class Denials {
       return { ...unknownOutcome(check), remaining: outcome.remaining, resetMs: outcome.resetMs }
     })
   }
-}
-
-const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())
-
-/** Returns the denials of a store, or `undefined` when it has no `denialTtlMs`. */
-export function denialsOf(store: Store): Denials | undefined {
-  const { denialTtlMs = 0 } = store
-  if (denialTtlMs === 0) return undefined
-  const denials = known.get(store) ?? new Denials(store, denialTtlMs)
-  known.set(store, denials)
-  return denials
-}
-
-/**
- * Applies an operation that changes keys, and forgets their denials: when the store is asked, and,
- * unless the operation only takes units, when the store has answered.
- */
-export function applyChange(
-  store: Store,
-  op: StoreOp,
-  checks: readonly Check[],
-  cancellation?: Cancellation,
-): MaybePromise<readonly Outcome[]> {
-  const denials = denialsOf(store)
-  denials?.forget(op, checks)
-  const outcomes = store.apply(op, checks, cancellation)
-  if (denials && op !== 'charge' && isPromise(outcomes)) {
-    const done = () => denials.forget(op, checks)
-    outcomes.then(done, done)
-  }
-  return outcomes
 }
 
 /**

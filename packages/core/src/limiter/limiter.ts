@@ -1,10 +1,8 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { type Check, maxKeyLength } from '../check.ts'
+import type { Check } from '../check.ts'
 import { type Decision, ShadowRun, withShadow } from '../decision.ts'
-import { denialsOf } from '../denials/denials.ts'
+import { denialsOf } from '../denials/denials-of-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
-import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -14,17 +12,23 @@ import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store, StoreOp } from '../store.ts'
+import {
+  type CostOptions,
+  checkedKey,
+  costOf,
+  digestUnknown,
+  type Keyed,
+  type KeyOrDigest,
+  keyedBy,
+  penaltyMissing,
+  storeError,
+} from './calls.ts'
 import { divideChecks } from './divide-checks.ts'
 import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { notify } from './notify.ts'
 import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
 import { askLimited, isLimited } from './unlimited.ts'
-
-export interface CostOptions {
-  /** Units that are asked for: a whole number ≥ 0. @default 1 */
-  cost?: number
-}
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
@@ -38,7 +42,7 @@ export interface Limiter {
   /** Takes `cost` units of every policy for `key`, or, when one denies, none. */
   consume(key: string, options?: CostOptions): Promise<Decision>
   /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
-  peek(key: string, options?: CostOptions): Promise<Decision>
+  peek(key: KeyOrDigest, options?: CostOptions): Promise<Decision>
   /**
    * Takes units without asking, for costs that are known afterwards. The decision is always
    * allowed.
@@ -73,14 +77,16 @@ export interface Limiter {
    * @returns whether there was anything: false for a key that has taken nothing that still counts
    * and is not blocked, such as a misspelt one
    */
-  reset(key: string): Promise<boolean>
+  reset(key: KeyOrDigest): Promise<boolean>
   /**
    * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`,
    * or ms, ten years at most. Other processes on the store obey too. Rejects without the option
-   * `penalty`, and when the store failed. `reset` lifts it.
+   * `penalty`, and when the store failed. `unblock` lifts it, and so does `reset`.
    * @returns whether it took the place of a block that was in force
    */
-  block(key: string, duration: Duration): Promise<boolean>
+  block(key: KeyOrDigest, duration: Duration): Promise<boolean>
+  /** Lifts the block of `key` and forgets its strikes; what it has taken stays. Rejects as `block` does. */
+  unblock(key: KeyOrDigest): Promise<boolean>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves.
    * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
@@ -196,16 +202,28 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
-  function checksOf(key: string, costs?: CostOptions): readonly Check[] {
-    checkKey(key)
+  function checksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
     const cost = costs === undefined ? 1 : costOf(costs)
-    return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
+    return policies.map((policy) => ({ policy, ...keyed, cost, limit: policy.limit }))
   }
 
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
-  function allChecksOf(key: string, costs?: CostOptions): readonly Check[] {
-    const checks = checksOf(key, costs)
-    return penalty ? [...checks, { policy: penalty, key, cost: 1, limit: penalty.limit }] : checks
+  function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
+    const checks = checksOf(keyed, costs)
+    return penalty ? [...checks, ...penaltyCheck(keyed, 1)] : checks
+  }
+
+  function penaltyCheck(keyed: Keyed, cost: number): readonly Check[] {
+    if (!penalty) throw penaltyMissing()
+    return [{ policy: penalty, ...keyed, cost, limit: penalty.limit }]
+  }
+
+  function peeked(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
+    return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
+      const checks = allChecksOf(keyed, costs)
+      const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
+      return ask('peek', divideChecks(asked).enforced)
+    })
   }
 
   return {
@@ -213,10 +231,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     penalty,
     store,
     decide,
-    consume: (key, costs) => promised(() => consumed(allChecksOf(key, costs))),
-    peek: (key, costs) =>
-      promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
-    charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
+    consume: (key, costs) => promised(() => consumed(allChecksOf({ key: checkedKey(key) }, costs))),
+    peek: (key, costs) => promised(() => peeked(key, costs)),
+    charge: (key, costs) => promised(() => chargeChecks(checksOf({ key: checkedKey(key) }, costs))),
     chargeChecks,
     strike: (check) =>
       void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
@@ -225,7 +242,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     renew: (decision) => followUps.renew(decision),
 
     async reset(key) {
-      return overwrite('reset', allChecksOf(key).filter(isLimited))
+      const keyed = await keyedBy(key, store)
+      return keyed ? overwrite('reset', allChecksOf(keyed).filter(isLimited)) : false
     },
 
     async resetChecks(checks) {
@@ -233,10 +251,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
 
     async block(key, duration) {
-      checkKey(key)
+      const keyed = await keyedBy(key, store)
       if (!penalty) throw penaltyMissing()
       const cost = windowMsOf(duration, 'duration')
-      return overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
+      if (!keyed) throw digestUnknown()
+      return overwrite('block', penaltyCheck(keyed, cost))
+    },
+
+    async unblock(key) {
+      const keyed = await keyedBy(key, store)
+      if (!penalty) throw penaltyMissing()
+      return keyed ? overwrite('reset', penaltyCheck(keyed, 1)) : false
     },
 
     storeHealth: () => access.health(store),
@@ -261,40 +286,14 @@ function promised<T>(work: () => MaybePromise<T>): Promise<T> {
   }
 }
 
-function costOf(options: CostOptions): number {
-  knownFields(options, 'options', ['cost'])
-  const { cost = 1 } = options
-  return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
-}
+/** For a question about a digest of which the store holds nothing: it is answered as for any new key. */
+const nobody = '@digest'
 
-function checkKey(key: unknown): void {
-  const legal = `a non-empty string of at most ${maxKeyLength} characters`
-  if (typeof key !== 'string' || key === '') {
-    throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
-  }
-  if (key.length <= maxKeyLength) return
-  throw new SluiceError(
-    'SLUICE_KEY_INVALID',
-    `key must be ${legal}, but has ${key.length}; give a digest of it instead`,
-  )
-}
-
-function penaltyMissing(): SluiceError {
-  return new SluiceError(
-    'SLUICE_PENALTY_MISSING',
-    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
-      `penalty: { after: 10, within: '1m', for: '5m' }`,
-  )
+/** A digest has no place among the keys of which a share is enforced: it is taken for one of them. */
+function withoutShare(check: Check): Check {
+  return { ...check, shadow: check.policy.enforcedShare === 0 }
 }
 
 function isQuota({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
-}
-
-function storeError(error: unknown): SluiceError {
-  if (isSluiceError(error)) return error
-  const reason = error instanceof Error ? error.message : quote(error)
-  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
-    cause: error,
-  })
 }

@@ -50,6 +50,13 @@ export class MemoryStates implements States {
     return this.#size
   }
 
+  /** All keys that are held, those of several policies several times; long ones are left out. */
+  *keys(): Iterable<string> {
+    for (const { states } of [...this.#tables.values()]) {
+      for (const key of states.keys()) if (key.length <= maxKeyLength) yield key
+    }
+  }
+
   /** Changes with every key that is dropped or begins. */
   get changes(): number {
     return this.#changes

@@ -1,10 +1,15 @@
 import type { Check } from '../check.ts'
+import { digestOf } from '../digest.ts'
 import { engine } from '../engine/engine.ts'
 import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
+import { sleep } from '../waiting/timers.ts'
 import { memoryDocuments } from './memory-documents.ts'
 import { MemoryStates } from './memory-states.ts'
+
+/** They take a few milliseconds. */
+const keysWithoutPause = 1_000
 
 export interface MemoryStoreOptions {
   /**
@@ -19,6 +24,14 @@ export interface MemoryStoreOptions {
 /** A store in this process: synchronous, bounded, without timers. */
 export interface MemoryStore extends Store {
   apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
+  /**
+   * Looks through all keys, with a pause after some: a key of more than 256 characters is not found.
+   * @param store whose digest it is @default one without a secret
+   */
+  keyFor(
+    digest: string,
+    store?: Pick<Store, 'digestOf'>,
+  ): Promise<{ readonly key: string } | undefined>
   /** Number of keys held now. Expired keys do not count, even before they are dropped. */
   readonly size: number
 }
@@ -36,6 +49,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     name: 'memory',
     documents: memoryDocuments(),
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
+    async keyFor(digest: string, ofStore: Pick<Store, 'digestOf'> = {}) {
+      let looked = 0
+      for (const key of states.keys()) {
+        if (digestOf(key, ofStore) === digest) return { key }
+        looked += 1
+        if (looked % keysWithoutPause === 0) await sleep(0)
+      }
+      return undefined
+    },
     get size() {
       return states.size
     },

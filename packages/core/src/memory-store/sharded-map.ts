@@ -42,6 +42,10 @@ export class ShardedMap<Value> {
     if (this.#shards[shardOf(key)]?.delete(key)) this.#size -= 1
   }
 
+  *keys(): Iterable<string> {
+    for (const shard of this.#shards) if (shard) yield* shard.keys()
+  }
+
   /**
    * Returns another entry with each call, and starts again after the last; `undefined` when the map
    * is empty.

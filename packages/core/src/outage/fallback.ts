@@ -3,7 +3,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { Outcome, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
@@ -100,6 +100,17 @@ export class Fallback {
     } catch {
       // The memory is full of exhausted keys. Then the block is in force at the store alone.
     }
+  }
+
+  /** The checks of a change, for this process: of a digest, where it holds something of its key. */
+  async keyed(checks: readonly Check[], store: Store): Promise<readonly Check[]> {
+    if (checks.every(({ digest }) => digest === undefined)) return checks
+    const keyed: Check[] = []
+    for (const { digest, ...check } of checks) {
+      const found = digest === undefined ? check : await this.#memory.keyFor(digest, store)
+      if (found) keyed.push({ ...check, key: found.key })
+    }
+    return keyed
   }
 
   /**

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import { applyChange } from '../denials/denials.ts'
+import { applyChange } from '../denials/denials-of-store.ts'
 import type { Question } from '../resilience/pending-ask.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
-import { applyChange } from '../denials/denials.ts'
+import { applyChange } from '../denials/denials-of-store.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { decideWithout } from '../outage/failure-decision.ts'
@@ -113,7 +113,7 @@ export class StoreAccess implements AnswerHandler {
       )
     }
     const outcomes = await this.#inTime(op, checks, caller)
-    this.#fallback.overwrite(op, checks)
+    this.#fallback.overwrite(op, await this.#fallback.keyed(checks, caller.store))
     return outcomes
   }
 

@@ -153,6 +153,7 @@ function liveLimiter(now: () => Limiter): Limiter {
     renew: (decision) => now().renew(decision),
     reset: (key) => now().reset(key),
     block: (key, duration) => now().block(key, duration),
+    unblock: (key) => now().unblock(key),
     decide: (checks, request) => now().decide(checks, request),
     chargeChecks: (checks) => now().chargeChecks(checks),
     resetChecks: (checks) => now().resetChecks(checks),

@@ -58,7 +58,7 @@ export class Observation<Native extends object> {
   }
 }
 
-/** A route that answers every method is told under these alone: clients make up others. */
+/** The methods that the name of a route may have: on one for all methods, clients make up others. */
 const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )

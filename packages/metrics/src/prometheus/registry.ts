@@ -76,16 +76,19 @@ function readOnce(metrics: Pick<Metrics, 'read'>): () => Promise<readonly Family
 
 /** A metric as registries know it: they ask for its values, and write them. */
 class ReadMetric {
-  readonly name: InstrumentName
+  /** A registry that shows OpenMetrics takes the end off the name of a counter. */
+  name: string
   readonly help: string
   readonly type: Instrument['kind']
   readonly aggregator: 'sum' | 'max'
+  readonly #own: InstrumentName
   readonly #instrument: Instrument
   readonly #read: () => Promise<readonly Family[]>
 
   constructor(name: InstrumentName, read: () => Promise<readonly Family[]>) {
     const instrument = instruments[name]
     this.name = name
+    this.#own = name
     this.help = instrument.help
     this.type = instrument.kind
     this.aggregator = instrument.aggregator ?? (instrument.kind === 'gauge' ? 'max' : 'sum')
@@ -96,7 +99,7 @@ class ReadMetric {
   async get() {
     const { name, help, type, aggregator } = this
     const families = await this.#read()
-    const family = families.find((each) => each.name === name)
+    const family = families.find((each) => each.name === this.#own)
     const samples = family?.samples ?? []
     return { name, help, type, aggregator, values: samples.flatMap((each) => this.#values(each)) }
   }
@@ -109,7 +112,8 @@ class ReadMetric {
   #values({ labels: texts, value, buckets }: Sample) {
     const { labels: names, buckets: bounds = [] } = this.#instrument
     const labels = Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']))
-    if (!buckets) return [{ value, labels, metricName: this.name, exemplar: undefined }]
+    // Without a name of its own it gets that of the metric, with the end that the format wants.
+    if (!buckets) return [{ value, labels, exemplar: undefined }]
     let count = 0
     const values = buckets.map((inBucket, index) => {
       count += inBucket
@@ -121,6 +125,6 @@ class ReadMetric {
   }
 
   #part(part: string, value: number, labels: Readonly<Record<string, string>>) {
-    return { value, labels, metricName: `${this.name}_${part}`, exemplar: undefined }
+    return { value, labels, metricName: `${this.#own}_${part}`, exemplar: undefined }
   }
 }

@@ -1,0 +1,81 @@
+import { type Check, maxKeyLength } from '../check.ts'
+import { isSluiceError, SluiceError } from '../options/errors.ts'
+import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Store } from '../store.ts'
+
+export interface CostOptions {
+  /** Units that are asked for: a whole number ≥ 0. @default 1 */
+  cost?: number
+}
+
+/**
+ * A key; or the digest that stands for it in logs, among the top keys and in Redis, for actions on somebody whom nobody may name.
+ */
+export type KeyOrDigest = string | { readonly digest: string }
+
+/** What a check counts. */
+export type Keyed = Pick<Check, 'key' | 'digest'>
+
+/**
+ * Finds what an action is about; `undefined` where the store holds nothing of the digest.
+ * @throws or rejects with a SluiceError when the key is of another form, or the store knows no digests
+ */
+export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | undefined> {
+  if (typeof key !== 'object' || key === null) return { key: checkedKey(key) }
+  knownFields(key, 'the key', ['digest'])
+  const { digest } = key
+  if (typeof digest !== 'string' || !/^[\w-]{22}$/.test(digest)) {
+    const place = { option: 'digest', code: 'SLUICE_KEY_INVALID' } as const
+    throw invalid(place, digest, 'the 22 characters of a digest, as topKeys and onDecision have it')
+  }
+  if (store.keyFor) return store.keyFor(digest)
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    'this store cannot find keys by their digest (redisStore with digest: false is one); give the key itself',
+  )
+}
+
+/** @throws SluiceError when the key is no text, empty or too long */
+export function checkedKey(key: unknown): string {
+  const legal = `a non-empty string of at most ${maxKeyLength} characters`
+  if (typeof key !== 'string' || key === '') {
+    throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
+  }
+  if (key.length <= maxKeyLength) return key
+  throw new SluiceError(
+    'SLUICE_KEY_INVALID',
+    `key must be ${legal}, but has ${key.length}; give a digest of it instead`,
+  )
+}
+
+/** @throws SluiceError when the cost is no whole number */
+export function costOf(options: CostOptions): number {
+  knownFields(options, 'options', ['cost'])
+  const { cost = 1 } = options
+  return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
+}
+
+export function digestUnknown(): SluiceError {
+  return new SluiceError(
+    'SLUICE_KEY_INVALID',
+    'the store holds nothing of this digest, so it cannot tell whom to block; give the key itself',
+  )
+}
+
+export function penaltyMissing(): SluiceError {
+  return new SluiceError(
+    'SLUICE_PENALTY_MISSING',
+    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+      `penalty: { after: 10, within: '1m', for: '5m' }`,
+  )
+}
+
+/** The error of a store, as limiters reject with it. */
+export function storeError(error: unknown): SluiceError {
+  if (isSluiceError(error)) return error
+  const reason = error instanceof Error ? error.message : quote(error)
+  return new SluiceError('SLUICE_STORE_FAILED', `the store did not decide: ${onOneLine(reason)}`, {
+    cause: error,
+  })
+}

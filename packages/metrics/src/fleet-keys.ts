@@ -1,0 +1,161 @@
+import { type FleetReport, mergeHotKeys, type Store, sleep } from '@sluice/core'
+import type { PolicyCounts } from './policies.ts'
+import {
+  type Ranking,
+  type TopKeysBy,
+  type TopKeysWindow,
+  topKeysBys,
+  topKeysWindows,
+} from './top-keys.ts'
+
+/** A store that may have a fleet. */
+export type FleetStore = Pick<Store, 'digestOf' | 'shareReport' | 'instances'>
+
+interface Reported extends Ranking {
+  readonly label: string
+  readonly by: TopKeysBy
+  readonly window: TopKeysWindow
+}
+
+/** How often (ms) the processes of a fleet tell each other of their busiest keys. */
+const intervalMs = 3_000
+/** A process that was not heard of for so long has no say. */
+const ttlMs = 4 * intervalMs
+/** Characters of one report, and of all reports of a fleet together. */
+const maxReport = 32_768
+const maxReports = 524_288
+/** A digest, its count and its error, as text. */
+const charactersOfKey = 45
+const keysOfRanking = { min: 5, max: 100 } as const
+
+/** Tells the other processes of a fleet of the busiest keys of this one, and knows theirs. */
+export class FleetKeys {
+  readonly #policies: PolicyCounts
+  readonly #store: FleetStore
+  readonly #member = globalThis.crypto.randomUUID()
+  #others: readonly (readonly Reported[])[] = []
+  #heardAt = Number.NEGATIVE_INFINITY
+
+  constructor(policies: PolicyCounts, store: FleetStore) {
+    this.#policies = policies
+    this.#store = store
+    if (store.shareReport) this.#shareLater()
+  }
+
+  /** How many other processes were heard of; `undefined` where there is no fleet, or it is out of reach. */
+  get others(): number | undefined {
+    return performance.now() - this.#heardAt < ttlMs ? this.#others.length : undefined
+  }
+
+  /** What the other processes have reported of a policy. */
+  reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
+    if (this.others === undefined) return []
+    return this.#others.flatMap((report) => {
+      const found = report.filter((each) => each.label === label && each.window === window)
+      // A process whose requests all cost 1 does not tell of costs.
+      const reported = found.find((each) => each.by === by)
+      return (
+        reported ?? (by === 'cost' ? found.find((each) => each.by === 'asked') : undefined) ?? []
+      )
+    })
+  }
+
+  #shareLater(): void {
+    // Processes that start together do not report together.
+    const timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
+    timer.unref()
+  }
+
+  async #share(): Promise<void> {
+    try {
+      const report: FleetReport = {
+        ...{ topic: 'top-keys', member: this.#member, ttlMs },
+        text: JSON.stringify(await this.#report()),
+      }
+      const texts = (await this.#store.shareReport?.(report)) ?? []
+      this.#others = texts.map(decoded)
+      this.#heardAt = performance.now()
+    } catch {
+      // The store is away: answers say that they know this process alone, until it is back.
+    }
+    this.#shareLater()
+  }
+
+  /** The rankings of the busiest policies, as far as there is room. */
+  async #report(): Promise<readonly unknown[]> {
+    const rankings: (readonly Reported[])[] = []
+    for (const label of this.#policies.followed) {
+      rankings.push(this.#rankingsOf(label))
+      // Sorting the keys of many policies at once would hold up requests.
+      await sleep(0)
+    }
+    const count = rankings.reduce((sum, { length }) => sum + length, 0)
+    const room = Math.min(maxReport, maxReports / Math.max(1, this.#store.instances ?? 1))
+    const { min, max } = keysOfRanking
+    const keys = Math.max(min, Math.min(max, Math.floor(room / charactersOfKey / count)))
+    const encoded: unknown[] = []
+    let length = 0
+    for (const ranking of rankings.sort((one, other) => totalOf(other) - totalOf(one)).flat()) {
+      const next = encodedRanking(ranking, keys)
+      length += JSON.stringify(next).length + 1
+      if (length > room) return encoded
+      encoded.push(next)
+    }
+    return encoded
+  }
+
+  #rankingsOf(label: string): readonly Reported[] {
+    const most = keysOfRanking.max
+    return this.#policies.countsOf(label).flatMap((by) =>
+      topKeysWindows.flatMap((window) => {
+        const ranking = this.#policies.ranking(label, { by, window }, { most })
+        return ranking && ranking.total > 0 ? [{ label, by, window, ...ranking }] : []
+      }),
+    )
+  }
+}
+
+/** One ranking of several processes. */
+export function mergedRanking(parts: readonly Ranking[], most: number): Ranking {
+  const sinceMs = Math.min(...parts.map((part) => part.sinceMs))
+  return { ...mergeHotKeys(parts, most), sinceMs }
+}
+
+function totalOf(rankings: readonly Reported[]): number {
+  return Math.max(0, ...rankings.map(({ total }) => total))
+}
+
+function encodedRanking({ label, by, window, ...ranking }: Reported, most: number) {
+  const { keys, total, sinceMs } = ranking
+  const floor = keys[most]?.count ?? ranking.floor
+  const listed = keys.slice(0, most).map(({ key, count, error }) => [key, count, error])
+  return [label, by, window, floor, total, sinceMs, listed] as const
+}
+
+/** Leaves out what it cannot read: a process of another version may have written it. */
+function decoded(text: string): readonly Reported[] {
+  const rows = list(JSON.parse(text))
+  return rows.flatMap((row) => {
+    const [label, by, window, floor, total, sinceMs, listed] = list(row)
+    const isKnown = typeof label === 'string' && isNumber(floor) && isNumber(total)
+    if (!isKnown || !isNumber(sinceMs)) return []
+    const ofBy = topKeysBys.find((name) => name === by)
+    const ofWindow = topKeysWindows.find((name) => name === window)
+    if (!ofBy || !ofWindow) return []
+    const keys = list(listed).flatMap((each) => {
+      const [key, count, error] = list(each)
+      return typeof key === 'string' && isNumber(count) && isNumber(error)
+        ? [{ key, count, error }]
+        : []
+    })
+    return [{ label, by: ofBy, window: ofWindow, keys, floor, total, sinceMs }]
+  })
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}

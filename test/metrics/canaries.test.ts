@@ -1,0 +1,142 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import { apiKey, rateLimit, tenant, user } from '@sluice/express'
+import { collectMetrics, denialLog } from '@sluice/metrics'
+import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
+import { prometheus } from '@sluice/metrics/prometheus'
+import { redisStore } from '@sluice/redis'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { Registry } from 'prom-client'
+import request from 'supertest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { scraped } from './scrape.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.url)
+  // What DUMP shows is not compressed then.
+  await client.config('SET', 'rdbcompression', 'no')
+})
+afterAll(async () => {
+  trace.disable()
+  context.disable()
+  client.disconnect()
+  await server.stop()
+})
+
+/** Planted wherever an identity or a secret can be. An address cannot have letters. */
+const canary = /canary|203\.0\.113\.77/i
+
+/** All keys of Redis, and their values as bytes. */
+async function allOfRedis(): Promise<string> {
+  const keys = await client.keys('*')
+  const dumps = await Promise.all(keys.map((key) => client.dumpBuffer(key)))
+  return [...keys, ...dumps.map((bytes) => bytes?.toString('latin1') ?? '')].join('\n')
+}
+
+it('no identity, key or secret is in metrics, logs, traces or Redis', async () => {
+  const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter: metricExporter })
+  const meters = new MeterProvider({ readers: [reader] })
+  const spans = new InMemorySpanExporter()
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(
+    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }),
+  )
+  const store = redisStore(client, { secret: 'canary-secret' })
+  const metrics = collectMetrics({ store })
+  openTelemetry(metrics, { meter: meters.getMeter('canaries') })
+  const registry = new Registry()
+  prometheus(metrics, { registry })
+  const log: unknown[] = []
+  const denials = denialLog({ sink: (record) => void log.push(record) })
+
+  const app = express()
+  app.set('trust proxy', true)
+  app.use((_incoming, response, next) => {
+    trace.getTracer('app').startActiveSpan('request', (span) => {
+      response.on('finish', () => span.end())
+      next()
+    })
+  })
+  app.use(
+    '/customers/:id',
+    rateLimit({
+      store,
+      observers: [metrics, denials, traces({ trace })],
+      idempotencyKey: true,
+      penalty: { name: 'ban', after: 2, within: '1m', for: '1m' },
+      onStoreError: () => undefined,
+      policies: [
+        { name: 'by-address', limit: 2, window: '1m' },
+        { name: 'by-key', limit: 3, window: '1m', key: apiKey() },
+        { name: 'by-user', limit: 3, window: '1m', key: user(() => 'canary-user') },
+        {
+          name: 'by-tenant',
+          limit: 3,
+          window: '1m',
+          key: tenant((native: express.Request) => native.get('x-tenant')),
+        },
+        { limit: 3, window: '1m', mode: 'shadow' },
+      ],
+    }),
+    (_incoming, response) => void response.send('ok'),
+  )
+  for (let i = 0; i < 8; i += 1) {
+    await request(app)
+      .get(`/customers/canary-path-${i}?api_key=canary-query`)
+      .set('X-API-Key', `canary-key-${'x'.repeat(i * 20)}`)
+      .set('X-Forwarded-For', '203.0.113.77')
+      .set('X-Tenant', 'canary-tenant')
+      .set('Idempotency-Key', i < 2 ? 'canary-idempotency' : `canary-idempotency-${i}`)
+      .set('Authorization', 'Bearer canary-token')
+      .set('Cookie', 'session=canary-cookie')
+  }
+  await until('the fleet is known', () => {
+    return metrics.topKeys({ policy: 'by-key' })?.scope === 'fleet'
+  })
+  await meters.forceFlush()
+  denials.flush()
+
+  const outputs = {
+    page: await scraped(metrics),
+    openMetrics: await scraped(metrics, 'application/openmetrics-text'),
+    promClient: await registry.metrics(),
+    openTelemetry: JSON.stringify(metricExporter.getMetrics()),
+    spans: JSON.stringify(
+      spans
+        .getFinishedSpans()
+        .map(({ name, attributes, events }) => ({ name, attributes, events })),
+    ),
+    topKeys: JSON.stringify(
+      ['by-address', 'by-key', 'by-user', 'by-tenant'].map((policy) => metrics.topKeys({ policy })),
+    ),
+    log: JSON.stringify(log),
+    redis: await allOfRedis(),
+  }
+  for (const [name, output] of Object.entries(outputs)) {
+    expect(output.length, name).toBeGreaterThan(100)
+    expect(output, name).not.toMatch(canary)
+  }
+  expect(outputs.page).toContain('sluice_denials_total{policy="by-address"')
+  expect(outputs.spans).toContain('sluice.decision')
+  await meters.shutdown()
+  await store.close()
+}, 40_000)

@@ -1,0 +1,105 @@
+import { createLimiter, digestOf } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
+import { type RedisStore, redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { patientLimiter } from '../support/patient-limiter.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+let server: RedisServer
+const clients: Redis[] = []
+
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(async () => {
+  for (const client of clients) client.disconnect()
+  await server.stop()
+})
+
+/** A process of a fleet, as far as top keys know: a client, a store and metrics of its own. */
+function join(prefix: string, reveal?: (key: string) => string) {
+  const client = new Redis(server.url)
+  clients.push(client)
+  const store: RedisStore = redisStore(client, { prefix, secret: 's' })
+  const metrics = collectMetrics({ store, ...(reveal ? { reveal } : {}) })
+  const limiter = patientLimiter({
+    ...{ name: 'api', limit: 5, window: '1h' },
+    store,
+    observers: [metrics],
+  })
+  return { store, metrics, limiter }
+}
+
+describe('topKeys over a fleet', () => {
+  it('merges what all processes counted, by digests, and reveals what this one has seen', async () => {
+    const [one, two] = [join('f1', (key) => key.toUpperCase()), join('f1')]
+    for (let i = 0; i < 4; i += 1) await one.limiter.consume('shared')
+    for (let i = 0; i < 4; i += 1) await two.limiter.consume('shared')
+    await two.limiter.consume('elsewhere', { cost: 3 })
+    const idle = join('f1')
+    await until('the fleet is known', () => {
+      const answer = one.metrics.topKeys({ policy: 'api' })
+      return answer?.processes === 3 && answer.total === 9
+    })
+    const digest = (key: string) => digestOf(key, one.store)
+    const merged = one.metrics.topKeys({ policy: 'api' })
+    expect(merged).toMatchObject({ scope: 'fleet', processes: 3, total: 9, floor: 0 })
+    expect(merged?.keys).toEqual([
+      { digest: digest('shared'), name: 'SHARED', count: 8, error: 0 },
+      { digest: digest('elsewhere'), name: undefined, count: 1, error: 0 },
+    ])
+    const counts = (by: 'denied' | 'cost') =>
+      one.metrics.topKeys({ policy: 'api', by, window: '1h' })?.keys.map(({ count }) => count)
+    expect([counts('denied'), counts('cost')]).toEqual([[3], [8, 3]])
+    await until('one without requests knows too', () => {
+      return idle.metrics.topKeys({ policy: 'api' })?.total === 9
+    })
+    expect(idle.metrics.topKeys({ policy: 'none' })).toBeUndefined()
+
+    const [key = ''] = await keysOf('f1:*top-keys')
+    const text = JSON.stringify(await server.cli('HGETALL', key))
+    expect(text).toContain(digest('shared'))
+    expect(text).not.toMatch(/shared|elsewhere/)
+    expect(Number(await server.cli('PTTL', key))).toBeGreaterThan(0)
+    for (const { store } of [one, two, idle]) await store.close()
+  }, 40_000)
+
+  it('says that it knows this process alone, while Redis is away', async () => {
+    const { metrics, limiter, store } = join('f2')
+    expect(metrics.topKeys({ policy: 'api' })).toMatchObject({ scope: 'process', processes: 1 })
+    await limiter.consume('a')
+    await until('the fleet is known', () => metrics.topKeys({ policy: 'api' })?.scope === 'fleet')
+    server.pause()
+    const nowMs = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs + 15_000)
+    const answer = metrics.topKeys({ policy: 'api' })
+    vi.restoreAllMocks()
+    server.resume()
+    expect(answer).toMatchObject({ scope: 'process', processes: 1, total: 1 })
+    await store.close()
+  }, 40_000)
+
+  it('takes bounded bytes, whatever the number of policies and keys', async () => {
+    const { metrics, store } = join('f3')
+    for (let policy = 0; policy < 100; policy += 1) {
+      const options = { name: `policy-${policy}`, limit: 1, window: '1h' } as const
+      const limiter = createLimiter({ ...options, observers: [metrics] })
+      for (let i = 0; i < 50; i += 1) void limiter.consume(`user-${policy}-${i}`)
+    }
+    await until('it was told', () => {
+      return metrics.topKeys({ policy: 'policy-1' })?.scope === 'fleet'
+    })
+    const [key = ''] = await keysOf('f3:*top-keys')
+    const size = JSON.stringify(await server.cli('HVALS', key)).length
+    expect(size).toBeGreaterThan(10_000)
+    expect(size).toBeLessThan(50_000)
+    await store.close()
+  }, 40_000)
+})
+
+async function keysOf(pattern: string): Promise<readonly string[]> {
+  const found: unknown = await server.cli('KEYS', pattern)
+  return Array.isArray(found) ? found.map(String) : [String(found)]
+}
