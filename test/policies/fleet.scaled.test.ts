@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -8,11 +7,9 @@ import { type FleetProcess, numberOf, startFleet } from './fleet.ts'
 import { policyFolder } from './policy-folder.ts'
 
 const window = 'window: 1h, algorithm: fixed-window'
-const file = (limit: number, key = '') =>
-  ['one', 'other']
-    .map((name) => `  - { name: ${name}, limit: ${limit}, ${window}${key} }`)
-    .join('\n')
-const both = (limit: number, key?: string) => `policies:\n${file(limit, key)}`
+const file = (limit: number) =>
+  ['one', 'other'].map((name) => `  - { name: ${name}, limit: ${limit}, ${window} }`).join('\n')
+const both = (limit: number) => `policies:\n${file(limit)}`
 const first = 1_000_000
 
 let server: RedisServer
@@ -85,61 +82,5 @@ describe('a fleet whose policies change', () => {
     await inForce(1)
     const loser = fleet.find((_, index) => answers[index]?.type === 'failed')
     expect(await loser?.ask({ type: 'limit', limit: first + 9 })).toMatchObject({ type: 'changed' })
-  }, 60_000)
-
-  it('has a change whole or not at all when the process that makes it is killed', async () => {
-    await start(3)
-    for (let turn = 0; turn < scaled(1, 20); turn += 1) {
-      const [victim] = fleet
-      if (!victim) throw new Error('no process')
-      victim.child.send({ type: 'limit', limit: first + turn + 1, of: -1 })
-      await sleep(turn)
-      victim.kill()
-      fleet = [...fleet.slice(1), ...(await startFleet([[path, server.url]]))]
-    }
-    const changer = fleet[0]
-    const { version = '' } = (await changer?.ask({ type: 'kill' })) ?? {}
-    await inForce(numberOf(version))
-    const reports = await Promise.all(fleet.map((each) => each.ask({ type: 'report' })))
-    expect(reports.flatMap(({ mixed = [] }) => mixed)).toEqual([])
-    expect(new Set(reports.map(({ status }) => status?.number)).size).toBe(1)
-  }, 180_000)
-
-  it('refuses a change while Redis is frozen, and takes changes again afterwards', async () => {
-    const changer = await start()
-    server.pause()
-    const failed = await changer.ask({ type: 'limit', limit: first + 1 })
-    expect(failed).toMatchObject({ type: 'failed' })
-    server.resume()
-    await until('a change goes through again', async () => {
-      const answer = await changer.ask({ type: 'limit', limit: first + 2 })
-      return answer.type === 'changed'
-    })
-    await inForce(changer.number)
-  }, 60_000)
-
-  it('runs the file without Redis, and has the kill switch of the environment', async () => {
-    const nobody = 'redis://127.0.0.1:1'
-    fleet = await startFleet([[path, nobody]], { SLUICE_KILL_SWITCH: 'shadow' })
-    await writeFile(path, both(7))
-    await until('the new file is in force', () => {
-      return (fleet[0]?.told.filter(({ type }) => type === 'version').length ?? 0) >= 2
-    })
-  }, 60_000)
-
-  it('keeps the old version where a process cannot build the new one', async () => {
-    fleet = await startFleet([
-      [path, server.url],
-      [path, server.url, 'device'],
-    ])
-    const [without, having] = fleet
-    await writeFile(path, both(first, ', key: device'))
-    await until('one refuses', () => without?.told.some(({ type }) => type === 'refused') === true)
-    const versions = () => having?.told.filter(({ type }) => type === 'version') ?? []
-    await until('the other one takes it', () => versions().length >= 2)
-    await until('the fleet knows of both', async () => {
-      const { status } = (await having?.ask({ type: 'report' })) ?? {}
-      return new Set(status?.fleet.map(({ version }) => version)).size === 2
-    })
   }, 60_000)
 })

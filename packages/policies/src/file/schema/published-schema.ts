@@ -45,5 +45,7 @@ export function publishedSchema(): object {
 
 /** Tells a schema from a table of properties, and from an example. */
 function isSchema(part: object): boolean {
-  return 'type' in part ? typeof part.type === 'string' : 'anyOf' in part && Array.isArray(part.anyOf)
+  return 'type' in part
+    ? typeof part.type === 'string'
+    : 'anyOf' in part && Array.isArray(part.anyOf)
 }
