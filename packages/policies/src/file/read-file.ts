@@ -129,4 +129,3 @@ function offsetOf(document: Document.Parsed, { path, atKey }: Fault): number {
   }
   return offset
 }
-
