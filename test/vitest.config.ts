@@ -7,10 +7,16 @@ const conditions = ['@sluice/source', 'node']
 /** What stops servers and processes, or measures time: one file after the other, and beside nothing else. */
 const alone = [
   'faults/{faults,leaks}.scaled.test.ts',
+  'policies/fleet.scaled.test.ts',
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
-const aloneInProofs = [...alone, 'queue/proofs/*.proof.ts', 'metrics/live.proof.ts']
+const aloneInProofs = [
+  ...alone,
+  'queue/proofs/*.proof.ts',
+  'policies/*.proof.ts',
+  'metrics/live.proof.ts',
+]
 
 /** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
 const apart = [

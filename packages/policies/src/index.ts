@@ -1,6 +1,7 @@
 export type { Fault } from './file/explain.ts'
 export type { OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
 export { type Problem, policyFileProblems } from './file/read-file.ts'
+export { publishedSchema } from './file/schema/published-schema.ts'
 export type {
   ChangeOptions,
   LivePolicySet as Policies,

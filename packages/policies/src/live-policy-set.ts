@@ -89,20 +89,23 @@ export class LivePolicySet implements LivePolicies {
   }
 
   /**
-   * Sets a field of a policy, or an override, over the file. It wins until it ends or is removed.
+   * Sets fields of policies, or overrides, over the file, all in one version. An entry wins until
+   * it ends or is removed.
    * @returns the version that is in force in this process from now on
-   * @throws or rejects with a SluiceError: when the entry is wrong, the store cannot be asked, or
+   * @throws or rejects with a SluiceError: when an entry is wrong, the store cannot be asked, or
    * somebody else has changed the policies first
    */
-  async set(entry: Entry, options: ChangeOptions): Promise<string> {
+  async set(entries: Entry | readonly Entry[], options: ChangeOptions): Promise<string> {
     const { file } = this.#sources
-    checkEntry(entry, file)
-    const over = valueInFile(entry, file)
-    const kept: KeptEntry = over === undefined ? entry : { ...entry, over }
-    const target = targetOf(entry)
+    const added = [entries].flat().map((entry): KeptEntry => {
+      checkEntry(entry, file)
+      const over = valueInFile(entry, file)
+      return over === undefined ? entry : { ...entry, over }
+    })
+    const targets = new Set(added.map(targetOf))
     return this.#change('change', options, ({ entries, ...layer }) => ({
       ...layer,
-      entries: [kept, ...entries.filter((each) => targetOf(each) !== target)],
+      entries: [...added, ...entries.filter((each) => !targets.has(targetOf(each)))],
     }))
   }
 

@@ -7,6 +7,7 @@ const headers = require('@sluice/headers')
 const http = require('@sluice/http')
 const { rateLimit: koaRateLimit } = require('@sluice/koa')
 const { collectMetrics } = require('@sluice/metrics')
+const { policyFileProblems } = require('@sluice/policies')
 const openTelemetry = require('@sluice/metrics/opentelemetry')
 const prometheus = require('@sluice/metrics/prometheus')
 const { createOutbound } = require('@sluice/outbound')
@@ -28,6 +29,7 @@ async function main() {
   assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
   assert.notDeepEqual(Object.keys(http), [])
 
+  assert.equal(policyFileProblems('policies: [{ name: a, limit: 1, window: 1s }]').length, 0)
   const metrics = collectMetrics()
   assert.notDeepEqual([Object.keys(openTelemetry), Object.keys(prometheus)], [[], []])
 

@@ -10,6 +10,7 @@ import { collectMetrics } from '@sluice/metrics'
 import * as openTelemetry from '@sluice/metrics/opentelemetry'
 import * as prometheus from '@sluice/metrics/prometheus'
 import { createOutbound } from '@sluice/outbound'
+import { policyFileProblems } from '@sluice/policies'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
@@ -25,6 +26,7 @@ assert.notDeepEqual(Object.keys(headers), [])
 assert.equal((await waitFor(await createFetch()('data:,hello'))).status, 200)
 assert.notDeepEqual(Object.keys(http), [])
 
+assert.equal(policyFileProblems('policies: [{ name: a, limit: 1, window: 1s }]').length, 0)
 const metrics = collectMetrics()
 assert.notDeepEqual([Object.keys(openTelemetry), Object.keys(prometheus)], [[], []])
 

@@ -1,4 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { isSluiceError, knownFields, quote } from '@sluice/core'
@@ -37,11 +37,27 @@ function innermost(error: ValueError): ValueError {
     .filter((form) => !form.some((each) => isOtherForm(each, error)))
     .sort((one, other) => one.length - other.length)
   const [best] = ranked
+  const other = best ? undefined : otherTag(forms, error)
+  if (other) return other
   if (!best?.[0] || (ranked.length > 1 && best.every(({ path }) => path === error.path)))
     return error
   return innermost(
     best.find(({ type }) => type === ValueErrorType.ObjectAdditionalProperties) ?? best[0],
   )
+}
+
+/** A tag that no form has: the name of an algorithm that there is not. */
+function otherTag(
+  forms: readonly (readonly ValueError[])[],
+  { path }: ValueError,
+): ValueError | undefined {
+  const tags = forms.flatMap(
+    (form) => form.find((each) => each.path !== path && each.type === ValueErrorType.Literal) ?? [],
+  )
+  const [tag] = tags
+  if (!tag || tags.length < forms.length || tags.some((each) => each.path !== tag.path))
+    return undefined
+  return { ...tag, schema: { ...Type.Any(), anyOf: tags.map(({ schema }) => schema) } }
 }
 
 /** Another kind of value, or another algorithm: what a form says then is beside the point. */

@@ -13,7 +13,7 @@ export interface PolicyEntry {
 }
 
 /** The name of a function that the code gives. */
-export interface Named {
+interface Named {
   readonly by: string
 }
 

@@ -11,7 +11,7 @@ import {
   type Pair,
   parseDocument,
 } from 'yaml'
-import { type Fault, type Path, schemaFaults } from './explain.ts'
+import { type Fault, schemaFaults } from './explain.ts'
 import type { PolicyFile } from './policy-file.ts'
 import { ruleFaults } from './rules.ts'
 import { fileSchema } from './schema/file-schema.ts'
@@ -129,5 +129,3 @@ function offsetOf(document: Document.Parsed, { path, atKey }: Fault): number {
   }
   return offset
 }
-
-export type { Path }

@@ -17,7 +17,7 @@ export type Kill = 'none' | 'shadow' | 'off'
 export const kills: readonly Kill[] = ['none', 'shadow', 'off']
 
 /** One field of a policy that a change has set over the file. */
-export interface ValueEntry {
+interface ValueEntry {
   readonly policy: string
   readonly field: 'limit' | 'burst' | 'mode' | 'share'
   readonly value: LimitEntry | number | string
@@ -27,7 +27,7 @@ export interface ValueEntry {
 }
 
 /** An override that a change has put before those of the file. */
-export interface OverrideLayerEntry {
+interface OverrideLayerEntry {
   readonly policy: string
   readonly field: 'override'
   readonly value: {

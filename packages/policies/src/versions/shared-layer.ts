@@ -46,7 +46,7 @@ export interface Member extends MemberReport {
 export const nothingShared: SharedLayer = { revision: 0, layer: emptyLayer, files: [] }
 
 /** Records that the log keeps. */
-export const keptVersions = 100
+const keptVersions = 100
 /** Files that are remembered as recorded: a rolling deploy runs two at once. */
 const keptFiles = 10
 /** The longest that a store is waited for, in ms. */

@@ -35,6 +35,7 @@ const override = closed(
         title: 'an identity, or a pattern with *',
       }),
       {
+        additionalProperties: false,
         minProperties: 1,
         description:
           'Who is meant: values by the names of keys. `*` stands for any text. Of several overrides an exact one counts before a pattern, a longer literal prefix before a shorter one, then the first.',
@@ -169,6 +170,7 @@ export const fileSchema: TSchema = closed(
     ),
     profiles: Type.Optional(
       Type.Record(name('The name of the policy.'), profileSchema, {
+        additionalProperties: false,
         description: 'Policies by name, which count only where routes name them.',
       }),
     ),
@@ -179,7 +181,10 @@ export const fileSchema: TSchema = closed(
           title: `a path, or a method and a path: '/health', 'POST /login'`,
         }),
         route,
-        { description: 'Limits for some requests, by method and path.' },
+        {
+          additionalProperties: false,
+          description: 'Limits for some requests, by method and path.',
+        },
       ),
     ),
     overrides: Type.Optional(
@@ -188,7 +193,7 @@ export const fileSchema: TSchema = closed(
     ...settings,
   },
   {
-    $id: 'https://sluice.dev/schema/policies-1.json',
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Policies of Sluice',
     description: 'Rate limits of an HTTP API: docs/policies.md explains the fields.',
     examples: [

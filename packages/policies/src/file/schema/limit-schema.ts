@@ -45,6 +45,7 @@ const tierTable = Type.Record(
   Type.String({ minLength: 1 }),
   Type.Union([...formsOf(fixedLimit), schedule]),
   {
+    additionalProperties: false,
     minProperties: 1,
     description: 'The limit of each tier.',
   },

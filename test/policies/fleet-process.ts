@@ -1,0 +1,96 @@
+import { memoryStore } from '@sluice/core'
+import { createGuard } from '@sluice/http/adapter'
+import { openPolicies } from '@sluice/policies'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { exchange } from '../http/exchange.ts'
+
+// One process of a fleet: it decides requests all the time, and tells of each version that it runs.
+// argv: the policy file, the URL of Redis, the key name that the code gives ('' for none).
+
+const [file = '', url = '', keyName = ''] = process.argv.slice(2)
+const client = new Redis(url, { maxRetriesPerRequest: null })
+client.on('error', () => undefined)
+const store = redisStore(client, { prefix: 'fleet' })
+
+const policies = await openPolicies({
+  file,
+  store,
+  onVersion: (version) => tell({ type: 'version', version, at: Date.now() }),
+  onRefused: ({ version }) => tell({ type: 'refused', version, at: Date.now() }),
+})
+
+interface Told {
+  readonly limit: number
+  readonly other: number
+}
+
+const mixed: Told[] = []
+let decided = 0
+const guard = createGuard<object>(
+  {
+    policies,
+    store,
+    deadlineMs: 5_000,
+    fallback: memoryStore(),
+    key: () => 'one',
+    ...(keyName && { keys: { [keyName]: () => 'two' } }),
+    onDecision({ decision }) {
+      decided += 1
+      // Both limits of a version are equal: a mixture would have two.
+      const [one, other] = decision.outcomes.map(({ limit }) => limit)
+      if (one !== other) mixed.push({ limit: one ?? 0, other: other ?? 0 })
+    },
+  },
+  {
+    where: 'the fleet',
+    routing: { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false },
+  },
+)
+
+let isRunning = true
+
+async function load(): Promise<void> {
+  while (isRunning) {
+    await guard.check(exchange())
+    await new Promise((resolve) => setTimeout(resolve, 4))
+  }
+}
+
+function tell(message: object): void {
+  process.send?.(message)
+}
+
+process.on('message', async (message: { type: string; [field: string]: unknown }) => {
+  const options = { author: String(process.pid), reason: 'a test' }
+  try {
+    if (message.type === 'limit') {
+      const value = Number(message.limit)
+      const entries = ['one', 'other'].map((policy) => ({ policy, field: 'limit', value }) as const)
+      const version = await policies.set(entries, options)
+      tell({ type: 'changed', version, at: Date.now(), of: message.of })
+    }
+    if (message.type === 'kill') {
+      const version = await policies.kill('none', options)
+      tell({ type: 'changed', version, at: Date.now(), of: message.of })
+    }
+    if (message.type === 'report') {
+      const status = await policies.status()
+      const { outcomes } = await guard.limiter.peek('one')
+      const used = outcomes.map(({ limit, remaining = Number.NaN }) => limit - remaining)
+      tell({ type: 'report', decided, mixed, used, status, of: message.of })
+    }
+    if (message.type === 'rest') isRunning = false
+    if (message.type === 'end') {
+      await policies.close()
+      client.disconnect()
+      process.exit(0)
+    }
+  } catch (error) {
+    tell({ type: 'failed', message: String(error), at: Date.now(), of: message.of })
+  }
+})
+
+process.on('disconnect', () => process.exit(0))
+tell({ type: 'ready', version: policies.version })
+void load()

@@ -1,0 +1,227 @@
+import { policyFileProblems, publishedSchema } from '@sluice/policies'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { scaled } from '../support/scale.ts'
+
+const schema = JSON.parse(JSON.stringify(publishedSchema()))
+const valid = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
+
+/** A file that has every kind of field. */
+const whole = {
+  policies: [
+    {
+      name: 'burst',
+      limit: 20,
+      window: '1s',
+      resolution: '10ms',
+      key: { firstOf: ['user', 'ip'] },
+    },
+    {
+      name: 'sustained',
+      algorithm: 'token-bucket',
+      limit: { tiers: { free: 600, pro: 'unlimited' }, by: 'plan', default: 60 },
+      window: 60_000,
+      burst: 30,
+      enforce: { share: 0.5 },
+      refundWhen: { by: 'failed' },
+    },
+    { name: 'queue', algorithm: 'leaky-bucket', limit: 5, window: '1s', queue: 3, maxDelay: '2s' },
+  ],
+  profiles: {
+    night: {
+      limit: {
+        schedule: {
+          timeZone: 'Europe/Berlin',
+          default: 10,
+          rules: [{ days: ['sat'], from: '09:00', to: '24:00', limit: 5 }],
+        },
+      },
+      window: '1m',
+      algorithm: 'fixed-window',
+      align: 'clock',
+    },
+  },
+  routes: {
+    'POST /login': {
+      policies: [{ name: 'login', limit: 5, window: '15m', key: 'ip' }],
+      combine: 'add',
+    },
+    '/night': 'night',
+    '/health': false,
+  },
+  overrides: [
+    {
+      policy: 'sustained',
+      key: { tenant: 'acme', id: 7 },
+      limit: 20_000,
+      mode: 'shadow',
+      until: '2026-12-31T23:59:59Z',
+      reason: 'load test',
+    },
+  ],
+  penalty: { after: 10, within: '1m', for: '5m', factor: 2, key: 'ip' },
+  headers: ['draft-11'],
+  allow: { ips: ['10.0.0.0/8'], keys: ['@user/1'] },
+  statusCode: 429,
+  retryJitter: 0.2,
+  message: { text: 'slow down' },
+}
+
+type Path = readonly (string | number)[]
+
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path]
+  const inner = Object.entries(value).flatMap(([field, each]) =>
+    pathsOf(each, [...path, Array.isArray(value) ? Number(field) : field]),
+  )
+  return path.length === 0 ? inner : [path, ...inner]
+}
+
+const paths = pathsOf(whole)
+const leaves = paths.filter((path) => typeof at(whole, path) !== 'object')
+
+function at(root: unknown, path: Path): unknown {
+  return path.reduce((value: unknown, step) => Reflect.get(Object(value), step), root)
+}
+
+function changed(path: Path, change: (holder: object, last: string | number) => void): unknown {
+  const copy = structuredClone(whole)
+  change(Object(at(copy, path.slice(0, -1))), path.at(-1) ?? '')
+  return copy
+}
+
+const oddValues = [
+  -1,
+  0,
+  1,
+  1.5,
+  2 ** 53,
+  '',
+  'x',
+  '1s',
+  '5',
+  'ip',
+  true,
+  false,
+  null,
+  [],
+  {},
+  ['ip'],
+  { by: 'x' },
+  { share: 2 },
+]
+const oddFields = [
+  'limit',
+  'window',
+  'burst',
+  'algorithm',
+  'mode',
+  'name',
+  'by',
+  'default',
+  'typo',
+  'key',
+  'until',
+  '__proto__',
+]
+
+const mutation = fc
+  .tuple(
+    fc.constantFrom(...paths),
+    fc.constantFrom('set', 'delete', 'add'),
+    fc.oneof(fc.constantFrom(...oddValues), fc.jsonValue({ maxDepth: 2 })),
+    fc.constantFrom(...oddFields),
+  )
+  .map(([path, kind, value, field]) =>
+    changed(path, (holder, last) => {
+      if (kind === 'delete') Reflect.deleteProperty(holder, last)
+      else if (kind === 'set') Reflect.set(holder, last, value)
+      else
+        Object.defineProperty(holder, field, {
+          value,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        })
+    }),
+  )
+
+describe('the schema of policy files', () => {
+  it('is shipped as it stands in the code', async () => {
+    const text = `${JSON.stringify(schema, null, 2)}\n`
+    await expect(text).toMatchFileSnapshot('../../packages/policies/schema.json')
+  })
+
+  it('accepts the file of these tests, and its own examples', () => {
+    expect(policyFileProblems(stringify(whole))).toEqual([])
+    for (const example of schema.examples) expect(valid(example)).toBe(true)
+  })
+
+  it('accepts what ajv accepts with the shipped schema, and nothing else', () => {
+    const check = (value: unknown, text: string) => {
+      const problems = policyFileProblems(text).filter(({ kind }) => kind !== 'rule')
+      expect([text, problems.length === 0]).toEqual([text, valid(value)])
+    }
+    fc.assert(
+      fc.property(mutation, fc.boolean(), (value, isJson) => {
+        const text = isJson ? JSON.stringify(value) : stringify(value)
+        check(parse(text), text)
+      }),
+      { numRuns: scaled(60, 10_000) },
+    )
+  })
+
+  it('points at the line of what is wrong', () => {
+    const wrong = fc.constantFrom<unknown>('@@wrong@@', -98_765, { wrong98765: true })
+    fc.assert(
+      fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
+        const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
+        if (valid(file)) return
+        const text = stringify(file)
+        const lines = policyFileProblems(text).map(({ line }) => line)
+        const line = text.split('\n').findIndex((each) => /@@wrong@@|98765/.test(each)) + 1
+        const place = typeof value === 'object' ? [line, line - 1] : [line]
+        expect([text, lines, place.some((each) => lines.includes(each))]).toEqual([
+          text,
+          lines,
+          true,
+        ])
+      }),
+      { numRuns: scaled(60, 3_000) },
+    )
+  })
+
+  it('says what is wrong, what is legal, and what to write instead', () => {
+    const found = (text: string) =>
+      policyFileProblems(text).map(({ line, column, message }) => `${line}:${column} ${message}`)
+    expect(found('policies:\n  - { name: a, limit: 5, window: 15 minutes }')).toEqual([
+      "2:34 policies[0].window must be milliseconds ≥ 1, or a text such as '500ms', '10s', '15m', '1h', '1d', but is '15 minutes'",
+    ])
+    expect(found('policies:\n  - { name: a, max: 5, window: 1s }')).toEqual([
+      "2:16 policies[0]: there is no option 'max' (did you mean 'limit'?)",
+    ])
+    expect(found('policies:\n  - { name: a, limit: 5, window: 1s, burst: 3 }')).toEqual([
+      expect.stringMatching(/^2:38 policies\[0\]: there is no option 'burst'/),
+    ])
+    expect(found('policies:\n  - { name: a, limit: 9007199254740991, window: 1h }')).toEqual([
+      expect.stringMatching(/^2:\d+ .*(limit|policies)/),
+    ])
+    expect(
+      found(
+        'policies: [{ name: a, limit: 5, window: 1s }]\noverrides:\n  - { policy: b, key: { ip: 1.2.3.4 }, limit: 1 }\n  - { policy: a, key: { ip: 1.2.3.4 }, limit: 1, until: 2026-12-31T23:59:59 }',
+      ),
+    ).toEqual([expect.stringMatching(/^4:57 overrides\[1\].until must be a time with its zone/)])
+    expect(
+      found('policies: [{ name: a, limit: 5, window: 1s }, { name: a, limit: 6, window: 1s }]'),
+    ).toEqual([expect.stringMatching(/^1:55 .*has the name of policies\[0\]/)])
+    expect(found('policies: [')[0]).toMatch(/^1:\d+ /)
+    expect(found('')).toHaveLength(1)
+  })
+
+  it('refuses aliases that stand for too much', () => {
+    const bomb = `a0: &a0 [${'x,'.repeat(20)}x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(', ')}]`).join('\n')}`
+    expect(policyFileProblems(bomb)[0]?.message).toMatch(/alias/i)
+  })
+})
