@@ -12,9 +12,11 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import { createLimiter } from '@sluice/core'
-import { collectMetrics } from '@sluice/metrics'
+import { collectMetrics, denialLog } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readText } from '../support/workspace.ts'
+import { everyMetric } from './every-metric.ts'
 
 describe('openTelemetry() with the SDK', () => {
   it('exports counters, gauges and histograms with units and attributes', async () => {
@@ -46,6 +48,32 @@ describe('openTelemetry() with the SDK', () => {
       { value: { count: 1, sum: 1, buckets: { boundaries: [0.5, 0.8, 0.9, 0.95, 0.99, 1] } } },
     ])
     expect(JSON.stringify(exported)).not.toContain('canary')
+    await provider.shutdown()
+  })
+
+  it('exports every metric by its name, unit and attributes', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
+    const provider = new MeterProvider({ readers: [reader] })
+    await everyMetric((metrics) => openTelemetry(metrics, { meter: provider.getMeter('all') }))
+    await provider.forceFlush()
+    const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
+    const shown = scopes
+      .flatMap(({ metrics }) => metrics)
+      .map(({ descriptor: { name, unit }, dataPoints }) => {
+        const attributes = Object.keys(dataPoints[0]?.attributes ?? {})
+        const labels = attributes.map((attribute) => `\`${attribute.replace('sluice.', '')}\``)
+        return [`\`${name}\``, `\`${unit}\``, labels.join(', ')]
+      })
+    // The table of the docs, whose first column has both names.
+    const rows = readText('docs/metrics.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+    const told = rows.map((row) => {
+      const [names = '', , unit, labels] = row.slice(2).split(' | ')
+      return [names.split(', ')[1], unit, labels?.trim() ?? '']
+    })
+    expect(shown.sort()).toEqual(told.sort())
     await provider.shutdown()
   })
 
@@ -90,6 +118,21 @@ describe('traces() with the SDK', () => {
     expect(span?.attributes['sluice.retry_after_ms']).toBeGreaterThan(0)
     expect(span?.events.map(({ name }) => name)).toEqual(['sluice.decision'])
     expect(JSON.stringify([span?.attributes, span?.events])).not.toContain('canary')
+  })
+
+  it('gives denials the trace of their request', async () => {
+    const records: unknown[] = []
+    const log = denialLog({
+      sink: (record) => records.push(record),
+      traceId: () => trace.getActiveSpan()?.spanContext().traceId,
+    })
+    const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', observers: [log] })
+    await trace.getTracer('test').startActiveSpan('request', async (span) => {
+      await Promise.all([limiter.consume('a'), limiter.consume('a')])
+      span.end()
+    })
+    const [span] = exporter.getFinishedSpans()
+    expect(records).toMatchObject([{ type: 'denial', traceId: span?.spanContext().traceId }])
   })
 
   it('makes a span of each call to the store, of no one of the requests that it carries', () => {
