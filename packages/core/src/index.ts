@@ -10,9 +10,10 @@ export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
 export { digestOf } from './digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './documents.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
+export type { CostOptions } from './limiter/checks-of.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
-export { type CostOptions, createLimiter, type Limiter } from './limiter/limiter.ts'
+export { createLimiter, type Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
   type LimiterOptions,

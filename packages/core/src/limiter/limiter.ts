@@ -1,30 +1,26 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { type Check, maxKeyLength } from '../check.ts'
-import { type Decision, ShadowRun, withShadow } from '../decision.ts'
+import type { Check } from '../check.ts'
+import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
+import { onOneLine, quote } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
 import { accessTo } from '../resilience/access-to.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store, StoreOp } from '../store.ts'
-import { divideChecks } from './divide-checks.ts'
+import { type CostOptions, checkKey, checkOf, checksOf } from './checks-of.ts'
+import { areEnforced, divideChecks } from './divide-checks.ts'
 import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { notify } from './notify.ts'
 import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
-import { askLimited, isLimited } from './unlimited.ts'
-
-export interface CostOptions {
-  /** Units that are asked for: a whole number ≥ 0. @default 1 */
-  cost?: number
-}
+import { isLimited, withUnlimited } from './unlimited.ts'
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
@@ -123,17 +119,26 @@ export function createLimiter(options: LimiterOptions): Limiter {
     setUpLimiter(options)
   const access = accessTo(store, fallback)
   const denials = denialsOf(store)
-  const onFailure = reportFailure
-  const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
+  const rules = { store, failureMode, deadlineMs, instances, denials }
+  const caller: Caller = { ...rules, answers: access, onFailure: reportFailure }
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
+  const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
   const all = penalty ? [...policies, penalty] : policies
   listenToStore(options, { policies: all, store, access })
 
-  function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
-    // To a penalty a charge would be so many denials.
-    const checks = op === 'charge' ? asked.filter(isQuota) : asked
-    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller, request }))
+  /** Asks about the checks that have a limit. */
+  function ask(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    if (!checks.every(isLimited)) return askSome(op, checks, request)
+    if (checks.length === 0) return decisionOf([], 'store')
+    const pending = new PendingAsk(op, checks, caller)
+    pending.request = request
+    return access.ask(pending)
+  }
+
+  function askSome(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    const decision = ask(op, checks.filter(isLimited), request)
+    return andThen(decision, (limited) => withUnlimited(limited, checks))
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -149,22 +154,38 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    return areEnforced(checks) ? ask('consume', checks, request) : decideSome(checks, request)
+  }
+
+  function decideSome(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
     const decision = ask('consume', enforced, request)
     return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
   }
 
-  function consumed(checks: readonly Check[]): MaybePromise<Decision> {
-    if (!observers.onDecision && !observers.onShadow) return decide(checks)
+  function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
+    const checks = allChecksOf(key, costs)
+    return isObserved ? decideObserved(checks) : decide(checks)
+  }
+
+  function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
     const startedAt = monotonicMs()
     const decision = decide(checks)
     const isImmediate = !isPromise(decision)
     return andThen(decision, (known) => {
       const timing = { durationMs: monotonicMs() - startedAt, isImmediate }
-      const place = { request: undefined, route: undefined, store, timing }
-      notifyDecided(observers, { decision: known, checks, ...place })
+      const source = { request: undefined, route: undefined, store, timing }
+      notifyDecided(observers, { decision: known, checks, ...source })
       return known
     })
+  }
+
+  function peekKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
+    return ask('peek', divideChecks(allChecksOf(key, costs)).enforced)
+  }
+
+  function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
+    return chargeChecks(checksOf(policies, key, costs))
   }
 
   /** Returns whether the store found anything to change. */
@@ -188,7 +209,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
-    const { enforced, shadows } = divideChecks(checks)
+    // To a penalty a charge would be so many denials.
+    const { enforced, shadows } = divideChecks(checks.filter(isQuota))
     return andThen(ask('charge', enforced), (decision) => {
       const charged = { ...decision, allowed: true, retryAfterMs: 0 }
       if (shadows.length === 0) return charged
@@ -196,16 +218,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
-  function checksOf(key: string, costs?: CostOptions): readonly Check[] {
-    checkKey(key)
-    const cost = costs === undefined ? 1 : costOf(costs)
-    return policies.map((policy) => ({ policy, key, cost, limit: policy.limit }))
-  }
-
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
   function allChecksOf(key: string, costs?: CostOptions): readonly Check[] {
-    const checks = checksOf(key, costs)
-    return penalty ? [...checks, { policy: penalty, key, cost: 1, limit: penalty.limit }] : checks
+    const checks = checksOf(policies, key, costs)
+    return penalty ? [...checks, checkOf(penalty, key, 1)] : checks
   }
 
   return {
@@ -213,13 +229,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
     penalty,
     store,
     decide,
-    consume: (key, costs) => promised(() => consumed(allChecksOf(key, costs))),
-    peek: (key, costs) =>
-      promised(() => ask('peek', divideChecks(allChecksOf(key, costs)).enforced)),
-    charge: (key, costs) => promised(() => chargeChecks(checksOf(key, costs))),
+    consume: (key, costs) => promised(consumeKey, key, costs),
+    peek: (key, costs) => promised(peekKey, key, costs),
+    charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
-    strike: (check) =>
-      void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
+    strike: (check) => void access.ask(new PendingAsk('charge', [check], caller)),
     refund: (decision, refund) => followUps.refund(decision, refund),
     release: (decision) => followUps.release(decision),
     renew: (decision) => followUps.renew(decision),
@@ -236,7 +250,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       checkKey(key)
       if (!penalty) throw penaltyMissing()
       const cost = windowMsOf(duration, 'duration')
-      return overwrite('block', [{ policy: penalty, key, cost, limit: penalty.limit }])
+      return overwrite('block', [checkOf(penalty, key, cost)])
     },
 
     storeHealth: () => access.health(store),
@@ -252,31 +266,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
  * Returns the result of a function as a promise. An async function would wrap the function's own
  * promise in another.
  */
-function promised<T>(work: () => MaybePromise<T>): Promise<T> {
+function promised<T>(
+  work: (key: string, costs?: CostOptions) => MaybePromise<T>,
+  key: string,
+  costs?: CostOptions,
+): Promise<T> {
   try {
-    const value = work()
+    const value = work(key, costs)
     return isPromise(value) ? value : Promise.resolve(value)
   } catch (error) {
     return Promise.reject(error)
   }
-}
-
-function costOf(options: CostOptions): number {
-  knownFields(options, 'options', ['cost'])
-  const { cost = 1 } = options
-  return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })
-}
-
-function checkKey(key: unknown): void {
-  const legal = `a non-empty string of at most ${maxKeyLength} characters`
-  if (typeof key !== 'string' || key === '') {
-    throw invalid({ option: 'key', code: 'SLUICE_KEY_INVALID' }, key, legal)
-  }
-  if (key.length <= maxKeyLength) return
-  throw new SluiceError(
-    'SLUICE_KEY_INVALID',
-    `key must be ${legal}, but has ${key.length}; give a digest of it instead`,
-  )
 }
 
 function penaltyMissing(): SluiceError {
