@@ -109,7 +109,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     asks: readonly Ask[],
     plan: Plan | undefined,
   ): Promise<readonly AskResult[]> {
-    await runner.turn()
+    while (runner.isLoading) await runner.turn()
     if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
     if (clock === 'client') await fleet.clockAsked()
     return askNow(runner, asks, plan)

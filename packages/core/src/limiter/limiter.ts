@@ -2,6 +2,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials.ts'
+import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { onOneLine, quote } from '../options/options.ts'
@@ -11,7 +12,7 @@ import type { Policy } from '../policy/policy.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store, StoreOp } from '../store.ts'
 import { type CostOptions, checkKey, checkOf, checksOf } from './checks-of.ts'
@@ -117,6 +118,7 @@ export interface Limiter {
 export function createLimiter(options: LimiterOptions): Limiter {
   const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
     setUpLimiter(options)
+  const memory = isMemoryStore(store) ? store : undefined
   const access = accessTo(store, fallback)
   const denials = denialsOf(store)
   const rules = { store, failureMode, deadlineMs, instances, denials }
@@ -131,6 +133,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   function ask(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
     if (!checks.every(isLimited)) return askSome(op, checks, request)
     if (checks.length === 0) return decisionOf([], 'store')
+    // It answers at once, and is never away.
+    if (memory) return decisionOf(memory.apply(op, checks), 'store')
     const pending = new PendingAsk(op, checks, caller)
     pending.request = request
     return access.ask(pending)
@@ -259,23 +263,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
       denials?.close()
       await store.close?.()
     },
-  }
-}
-
-/**
- * Returns the result of a function as a promise. An async function would wrap the function's own
- * promise in another.
- */
-function promised<T>(
-  work: (key: string, costs?: CostOptions) => MaybePromise<T>,
-  key: string,
-  costs?: CostOptions,
-): Promise<T> {
-  try {
-    const value = work(key, costs)
-    return isPromise(value) ? value : Promise.resolve(value)
-  } catch (error) {
-    return Promise.reject(error)
   }
 }
 

@@ -119,7 +119,7 @@ class Deadlines {
 export class DeadlinesByDuration {
   readonly #lastFailure: () => Error | undefined
   readonly #byMs = new Map<number, Deadlines>()
-  /** Those that were asked for last: mostly there is one duration. */
+  /** The deadlines that were asked for last. Mostly there is one duration. */
   #latest: Deadlines | undefined
 
   /** @param lastFailure returns the cause of a missing answer, if it is known */

@@ -46,7 +46,6 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
    */
   request: object | undefined = undefined
   keys: readonly string[] = noKeys
-  isUnwanted = false
   changes = 0
   simulatedMs = 0
   /** The answer, as soon as there is one. */
@@ -62,6 +61,11 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
     this.caller = caller
   }
 
+  /** Tells whether the caller has a decision already. */
+  get isUnwanted(): boolean {
+    return this.decision !== undefined || this.meanwhile !== undefined
+  }
+
   /** Time at which the store was asked, in ms of the monotonic clock. */
   get askedAt(): number {
     return this.dueAt - this.caller.deadlineMs
@@ -75,7 +79,6 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
   }
 
   answer(decision: Decision): void {
-    this.isUnwanted = true
     this.decision = decision
     this.#resolve?.(decision)
   }
@@ -89,7 +92,6 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
   }
 
   override miss(error: unknown): void {
-    this.isUnwanted = true
     this.meanwhile = this.caller.answers.miss(this, error)
     this.#resolve?.(this.meanwhile)
   }

@@ -9,7 +9,7 @@ import { Outage } from '../outage/outage.ts'
 import { Reconciliation } from '../outage/reconciliation.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import type { AnswerHandler, Caller, PendingAsk } from './pending-ask.ts'
@@ -275,7 +275,7 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const cancellation: Cancellation = { isUnwanted: false }
+    const cancellation = { isUnwanted: false }
     // A refund or a release has to be done, whoever waits for it.
     const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
     try {

@@ -12,7 +12,7 @@ export interface CallReply {
   readonly unreadable: number
 }
 
-export function isFailure(result: AskResult): result is SluiceError {
+function isFailure(result: AskResult): result is SluiceError {
   return !Array.isArray(result)
 }
 
@@ -44,7 +44,7 @@ export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]
     const ask = asks[i]
     if (ask) results.push(resultOf(ask, reader))
   }
-  return { results, unreadable: isLone ? integer(reply[2] ?? 0, callId) : reader.rest() }
+  return { results, unreadable: isLone ? reader.rest(2) : reader.rest() }
 }
 
 function resultOf({ op, checks }: Ask, reader: ReportReader): AskResult {
@@ -139,9 +139,9 @@ class ReportReader {
   }
 
   /** After the last report: how many stored values could not be read. */
-  rest(): number {
-    if (this.#at === this.#reply.length) return 0
-    if (this.#at === this.#reply.length - 1) return this.#integer(this.#reply[this.#at])
+  rest(at: number = this.#at): number {
+    if (at === this.#reply.length) return 0
+    if (at === this.#reply.length - 1) return this.#integer(this.#reply[at])
     throw unanswered(this.#callId)
   }
 

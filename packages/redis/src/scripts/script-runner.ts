@@ -21,9 +21,9 @@ export class ScriptRunner {
     return this.#isLoading
   }
 
-  /** Waits until nothing is in the way of a call. */
-  async turn(): Promise<void> {
-    while (this.#isLoading) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  /** Waits until that script has come; by then another one may be asked for. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
   run(call: EncodedCall): Promise<unknown> {
@@ -32,7 +32,7 @@ export class ScriptRunner {
     return this.#client.send('evalsha', call.args, keyOf(call)).catch((error: unknown) => {
       if (!isUnknownScript(error)) throw error
       this.#known.delete(call.script)
-      return this.turn().then(() => this.run(call))
+      return this.#afterLoading(call)
     })
   }
 
@@ -57,6 +57,12 @@ export class ScriptRunner {
       if (!isUnknownScript(error)) throw error
       return this.#client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
     }
+  }
+
+  /** For a call that did not run, since the server has forgotten its script. */
+  async #afterLoading(call: EncodedCall): Promise<unknown> {
+    while (this.#isLoading) await this.turn()
+    return this.run(call)
   }
 }
 
