@@ -57,7 +57,7 @@ export interface Outcome {
 
 /** A cancellation flag: checks that nobody waits for any more need not be sent. */
 export interface Cancellation {
-  isUnwanted: boolean
+  readonly isUnwanted: boolean
 }
 
 /**

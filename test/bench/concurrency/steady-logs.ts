@@ -15,6 +15,8 @@ export class SteadyLogs {
   readonly #control: Redis
   readonly #subject: RedisSubject
   readonly #identities: number
+  /** Requests a second of the round that the logs were filled for. */
+  #filledFor = 0
   /** The keys in Redis of the templates, and those that get a copy of each. */
   readonly #copies = new Map<string, string[]>()
 
@@ -54,8 +56,14 @@ export class SteadyLogs {
     }
   }
 
+  /** Tells whether units expire as fast as a round took them that made so many requests a second. */
+  keptUpWith(perSecond: number): boolean {
+    return perSecond <= slack * this.#filledFor
+  }
+
   /** @param perSecond how many requests the round will make, about */
   async fill(perSecond: number): Promise<void> {
+    this.#filledFor = perSecond
     const stepMs = (this.#identities * 1000) / perSecond / slack
     await this.#control.del(...this.#copies.keys())
     await this.#subject.fillSteadily?.(templates, stepMs)

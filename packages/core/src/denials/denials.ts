@@ -60,15 +60,16 @@ export class Denials {
    * be asked.
    */
   answer(op: StoreOp, checks: readonly Check[]): readonly Outcome[] | undefined {
-    const outcomes = op === 'consume' ? this.#answerHere(checks) : undefined
-    if (outcomes) return outcomes
-    if (op === 'charge') this.forget(op, checks)
-    else this.#strikes.tell(checks)
-    return undefined
+    return op !== 'consume' || this.#denials.isEmpty ? undefined : this.#answerHere(checks)
   }
 
-  /** Notes that the store is asked now. */
+  /**
+   * Notes that the store is asked now. The store is told of the strikes of the keys first, and a
+   * charge makes denials of its keys doubtful.
+   */
   begin(request: AskedRequest): void {
+    if (request.op === 'charge') this.forget('charge', request.checks)
+    else this.#strikes.tell(request.checks)
     request.changes = this.#changes
     if (this.#simulated) request.simulatedMs = this.#simulated()
   }
@@ -138,7 +139,6 @@ export class Denials {
   }
 
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
-    if (this.#denials.isEmpty) return undefined
     // Penalties stand last, and come first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
       const check = checks[index]

@@ -1,6 +1,7 @@
 import { type Check, maxKeyLength } from '../check.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
+import type { Policy } from '../policy/policy.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Store } from '../store.ts'
 
@@ -10,16 +11,18 @@ export interface CostOptions {
 }
 
 /**
- * A key; or the digest that stands for it in logs, among the top keys and in Redis, for actions on somebody whom nobody may name.
+ * A key, or the digest of one. Digests stand for keys in logs, among the top keys and in Redis, so
+ * that an action needs no identity.
  */
 export type KeyOrDigest = string | { readonly digest: string }
 
-/** What a check counts. */
+/** Key of a check, or its digest. */
 export type Keyed = Pick<Check, 'key' | 'digest'>
 
 /**
- * Finds what an action is about; `undefined` where the store holds nothing of the digest.
- * @throws or rejects with a SluiceError when the key is of another form, or the store knows no digests
+ * Finds the key of an action; `undefined` if the store holds nothing of the digest.
+ * @throws SluiceError, or rejects with it, when the key has another form, or the store knows no
+ * digests
  */
 export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | undefined> {
   if (typeof key !== 'object' || key === null) return { key: checkedKey(key) }
@@ -49,8 +52,28 @@ export function checkedKey(key: unknown): string {
   )
 }
 
-/** @throws SluiceError when the cost is no whole number */
-export function costOf(options: CostOptions): number {
+/**
+ * Makes a check of each policy for one key.
+ * @throws SluiceError when the cost is no whole number
+ */
+export function checksOf(
+  policies: readonly Policy[],
+  keyed: Keyed,
+  costs?: CostOptions,
+): readonly Check[] {
+  const cost = costs === undefined ? 1 : costOf(costs)
+  const [only] = policies
+  if (only && policies.length === 1) return [checkOf(only, keyed, cost)]
+  return policies.map((policy) => checkOf(policy, keyed, cost))
+}
+
+/** Makes a check at the limit of its policy. */
+export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): Check {
+  if (digest === undefined) return { policy, key, cost, limit: policy.limit }
+  return { policy, key, digest, cost, limit: policy.limit }
+}
+
+function costOf(options: CostOptions): number {
   knownFields(options, 'options', ['cost'])
   const { cost = 1 } = options
   return wholeNumber(cost, { option: 'cost', code: 'SLUICE_COST_INVALID' }, { min: 0 })

@@ -25,7 +25,7 @@ const none: readonly never[] = []
 
 /** Nearly always all are enforced: then nothing is computed. */
 export function divideChecks<C extends Check>(checks: readonly C[]): DividedChecks<C> {
-  if (!checks.some(isOnTrial)) return { enforced: checks, shadows: none }
+  if (areEnforced(checks)) return { enforced: checks, shadows: none }
   const enforced: C[] = []
   const shadows: C[] = []
   for (const check of checks) {
@@ -35,6 +35,11 @@ export function divideChecks<C extends Check>(checks: readonly C[]): DividedChec
   return { enforced, shadows }
 }
 
-function isOnTrial({ policy, shadow }: Check): boolean {
-  return shadow === true || policy.enforcedShare < 1
+/** Tells whether all policies are enforced for every key, as nearly always. */
+export function areEnforced(checks: readonly Check[]): boolean {
+  return checks.every(isSurelyEnforced)
+}
+
+function isSurelyEnforced({ policy, shadow }: Check): boolean {
+  return shadow !== true && policy.enforcedShare >= 1
 }

@@ -1,21 +1,23 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
-import { type Decision, ShadowRun, withShadow } from '../decision.ts'
+import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials-of-store.ts'
+import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
 import type { Policy } from '../policy/policy.ts'
 import { accessTo } from '../resilience/access-to.ts'
-import type { Caller } from '../resilience/pending-ask.ts'
+import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store, StoreOp } from '../store.ts'
 import {
   type CostOptions,
   checkedKey,
-  costOf,
+  checkOf,
+  checksOf,
   digestUnknown,
   type Keyed,
   type KeyOrDigest,
@@ -23,12 +25,12 @@ import {
   penaltyMissing,
   storeError,
 } from './calls.ts'
-import { divideChecks } from './divide-checks.ts'
+import { areEnforced, divideChecks } from './divide-checks.ts'
 import { FollowUps, type RefundOptions } from './follow-ups.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { notify } from './notify.ts'
 import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
-import { askLimited, isLimited } from './unlimited.ts'
+import { isLimited, withUnlimited } from './unlimited.ts'
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
@@ -127,19 +129,31 @@ export interface Limiter {
 export function createLimiter(options: LimiterOptions): Limiter {
   const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
     setUpLimiter(options)
+  const memory = isMemoryStore(store) ? store : undefined
   const access = accessTo(store, fallback)
   const denials = denialsOf(store)
-  const onFailure = reportFailure
-  const caller: Caller = { store, failureMode, deadlineMs, instances, denials, onFailure }
+  const rules = { store, failureMode, deadlineMs, instances, denials }
+  const caller: Caller = { ...rules, answers: access, onFailure: reportFailure }
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
+  const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
   const all = penalty ? [...policies, penalty] : policies
   listenToStore(options, { policies: all, store, access })
 
-  function ask(op: AskOp, asked: readonly Check[], request?: object): MaybePromise<Decision> {
-    // To a penalty a charge would be so many denials.
-    const checks = op === 'charge' ? asked.filter(isQuota) : asked
-    return askLimited(checks, (limited) => access.ask({ op, checks: limited, caller, request }))
+  /** Asks about the checks that have a limit. */
+  function ask(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    if (!checks.every(isLimited)) return askSome(op, checks, request)
+    if (checks.length === 0) return decisionOf([], 'store')
+    // It answers at once, and is never away.
+    if (memory) return decisionOf(memory.apply(op, checks), 'store')
+    const pending = new PendingAsk(op, checks, caller)
+    pending.request = request
+    return access.ask(pending)
+  }
+
+  function askSome(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    const decision = ask(op, checks.filter(isLimited), request)
+    return andThen(decision, (limited) => withUnlimited(limited, checks))
   }
 
   function reportFailure(op: StoreOp, error: unknown): void {
@@ -155,22 +169,42 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    return areEnforced(checks) ? ask('consume', checks, request) : decideSome(checks, request)
+  }
+
+  function decideSome(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
     const decision = ask('consume', enforced, request)
     return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
   }
 
-  function consumed(checks: readonly Check[]): MaybePromise<Decision> {
-    if (!observers.onDecision && !observers.onShadow) return decide(checks)
+  function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
+    const checks = allChecksOf({ key: checkedKey(key) }, costs)
+    return isObserved ? decideObserved(checks) : decide(checks)
+  }
+
+  function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
     const startedAt = monotonicMs()
     const decision = decide(checks)
     const isImmediate = !isPromise(decision)
     return andThen(decision, (known) => {
       const timing = { durationMs: monotonicMs() - startedAt, isImmediate }
-      const place = { request: undefined, route: undefined, store, timing }
-      notifyDecided(observers, { decision: known, checks, ...place })
+      const source = { request: undefined, route: undefined, store, timing }
+      notifyDecided(observers, { decision: known, checks, ...source })
       return known
     })
+  }
+
+  function peekKey(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
+    return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
+      const checks = allChecksOf(keyed, costs)
+      const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
+      return ask('peek', divideChecks(asked).enforced)
+    })
+  }
+
+  function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
+    return chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
   }
 
   /** Returns whether the store found anything to change. */
@@ -194,7 +228,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
-    const { enforced, shadows } = divideChecks(checks)
+    // To a penalty a charge would be so many denials.
+    const { enforced, shadows } = divideChecks(checks.filter(isQuota))
     return andThen(ask('charge', enforced), (decision) => {
       const charged = { ...decision, allowed: true, retryAfterMs: 0 }
       if (shadows.length === 0) return charged
@@ -202,28 +237,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
-  function checksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
-    const cost = costs === undefined ? 1 : costOf(costs)
-    return policies.map((policy) => ({ policy, ...keyed, cost, limit: policy.limit }))
-  }
-
   /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
   function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
-    const checks = checksOf(keyed, costs)
-    return penalty ? [...checks, ...penaltyCheck(keyed, 1)] : checks
-  }
-
-  function penaltyCheck(keyed: Keyed, cost: number): readonly Check[] {
-    if (!penalty) throw penaltyMissing()
-    return [{ policy: penalty, ...keyed, cost, limit: penalty.limit }]
-  }
-
-  function peeked(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
-    return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
-      const checks = allChecksOf(keyed, costs)
-      const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return ask('peek', divideChecks(asked).enforced)
-    })
+    const checks = checksOf(policies, keyed, costs)
+    return penalty ? [...checks, checkOf(penalty, keyed, 1)] : checks
   }
 
   return {
@@ -231,12 +248,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
     penalty,
     store,
     decide,
-    consume: (key, costs) => promised(() => consumed(allChecksOf({ key: checkedKey(key) }, costs))),
-    peek: (key, costs) => promised(() => peeked(key, costs)),
-    charge: (key, costs) => promised(() => chargeChecks(checksOf({ key: checkedKey(key) }, costs))),
+    consume: (key, costs) => promised(consumeKey, key, costs),
+    peek: (key, costs) => promised(peekKey, key, costs),
+    charge: (key, costs) => promised(chargeKey, key, costs),
     chargeChecks,
-    strike: (check) =>
-      void access.ask({ op: 'charge', checks: [check], caller, request: undefined }),
+    strike: (check) => void access.ask(new PendingAsk('charge', [check], caller)),
     refund: (decision, refund) => followUps.refund(decision, refund),
     release: (decision) => followUps.release(decision),
     renew: (decision) => followUps.renew(decision),
@@ -255,13 +271,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (!penalty) throw penaltyMissing()
       const cost = windowMsOf(duration, 'duration')
       if (!keyed) throw digestUnknown()
-      return overwrite('block', penaltyCheck(keyed, cost))
+      return overwrite('block', [checkOf(penalty, keyed, cost)])
     },
 
     async unblock(key) {
       const keyed = await keyedBy(key, store)
       if (!penalty) throw penaltyMissing()
-      return keyed ? overwrite('reset', penaltyCheck(keyed, 1)) : false
+      return keyed ? overwrite('reset', [checkOf(penalty, keyed, 1)]) : false
     },
 
     storeHealth: () => access.health(store),
@@ -273,23 +289,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 }
 
-/**
- * Returns the result of a function as a promise. An async function would wrap the function's own
- * promise in another.
- */
-function promised<T>(work: () => MaybePromise<T>): Promise<T> {
-  try {
-    const value = work()
-    return isPromise(value) ? value : Promise.resolve(value)
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
-/** For a question about a digest of which the store holds nothing: it is answered as for any new key. */
+/** Key of a question about a digest that the store does not hold: the answer is that of a new key. */
 const nobody = '@digest'
 
-/** A digest has no place among the keys of which a share is enforced: it is taken for one of them. */
+/**
+ * Enforces a policy for a digest if any key has it enforced: the digest alone does not tell whether
+ * the key is among the share.
+ */
 function withoutShare(check: Check): Check {
   return { ...check, shadow: check.policy.enforcedShare === 0 }
 }

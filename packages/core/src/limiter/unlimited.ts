@@ -1,21 +1,6 @@
 import type { Check } from '../check.ts'
-import { type Decision, decisionOf } from '../decision.ts'
-import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Decision } from '../decision.ts'
 import type { Outcome } from '../store.ts'
-
-/**
- * Asks about the checks that have a limit, and puts those of unlimited policies, about which no
- * store is asked, in their places.
- */
-export function askLimited(
-  checks: readonly Check[],
-  ask: (limited: readonly Check[]) => MaybePromise<Decision>,
-): MaybePromise<Decision> {
-  const limited = checks.every(isLimited) ? checks : checks.filter(isLimited)
-  if (limited.length === 0) return decisionOf(checks.map(unlimitedOutcome), 'store')
-  if (limited === checks) return ask(checks)
-  return andThen(ask(limited), (decision) => withUnlimited(decision, checks))
-}
 
 export function isLimited({ limit }: Check): boolean {
   return limit !== Number.POSITIVE_INFINITY
@@ -34,8 +19,12 @@ function unlimitedOutcome({ policy, limit }: Check): Outcome {
   }
 }
 
-function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
-  if (decision.outcomes.length === 0) return decision
+/**
+ * Puts the outcomes of unlimited policies, about which no store is asked, in their places.
+ * @param decision about the other checks
+ */
+export function withUnlimited(decision: Decision, checks: readonly Check[]): Decision {
+  if (decision.outcomes.length === 0 && checks.some(isLimited)) return decision
   const limited = decision.outcomes.values()
   const outcomes = checks.map((check) => {
     const outcome = isLimited(check) ? limited.next().value : undefined

@@ -2,7 +2,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
-import type { Question } from '../resilience/pending-ask.ts'
+import type { PendingAsk } from '../resilience/pending-ask.ts'
 import type { Fallback } from './fallback.ts'
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
@@ -30,7 +30,7 @@ const refuseAll: Decision = {
 
 /** Decides a request by its failure mode. */
 export function decideWithout(
-  { op, checks, caller }: Question,
+  { op, checks, caller }: PendingAsk,
   fallback: Fallback,
   isDoubtful: boolean,
 ): Decision {

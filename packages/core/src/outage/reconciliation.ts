@@ -2,7 +2,7 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import { applyChange } from '../denials/denials-of-store.ts'
-import type { Question } from '../resilience/pending-ask.ts'
+import type { PendingAsk } from '../resilience/pending-ask.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
 import type { Due } from './debts.ts'
@@ -46,7 +46,11 @@ export class Reconciliation {
    * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
    * given back when it was refused.
    */
-  answeredLate({ op, caller }: Question, outcomes: readonly Outcome[], meanwhile: Decision): void {
+  answeredLate(
+    { op, caller }: PendingAsk,
+    outcomes: readonly Outcome[],
+    meanwhile: Decision,
+  ): void {
     if (op === 'peek') return
     const back: Check[] = []
     let isKept = false
@@ -72,7 +76,7 @@ export class Reconciliation {
    * Handles a request that will get no answer. Nobody knows if the store took the units, so they
    * stay a debt.
    */
-  lost({ op }: Question, meanwhile: Decision): void {
+  lost({ op }: PendingAsk, meanwhile: Decision): void {
     if (op === 'peek') return
     for (const { receipt } of meanwhile.outcomes) {
       if (receipt) this.#fallback.debts.confirm(receipt)
@@ -124,7 +128,7 @@ export class Reconciliation {
    * Pays the debts of the keys before the store is asked about them. The store gets both in this
    * order.
    */
-  payFor({ checks, caller }: Question): void {
+  payFor({ checks, caller }: PendingAsk): void {
     for (const check of checks) {
       const due = this.#fallback.debts.take(check)
       if (!due) continue

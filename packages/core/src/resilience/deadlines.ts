@@ -10,9 +10,15 @@ declare function setTimeout(callback: () => void, delayMs: number): number | { u
  */
 export abstract class DeadlineEntry {
   dueAt = 0
-  previous: DeadlineEntry | undefined
-  next: DeadlineEntry | undefined
-  isListed = false
+  /** The list that the entry is in; `undefined` before, and after it has left. */
+  list: Deadlines | undefined = undefined
+  previous: DeadlineEntry | undefined = undefined
+  next: DeadlineEntry | undefined = undefined
+
+  /** Leaves its list, if it is in one: it was answered in time. */
+  leave(): void {
+    this.list?.remove(this)
+  }
 
   /** Called when the deadline has passed. Deadlines that pass at once share one error. */
   abstract miss(error: unknown): void
@@ -26,7 +32,7 @@ const toleratedLateMs = 5
 
 /** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
 class Deadlines {
-  readonly #durationMs: number
+  readonly durationMs: number
   readonly #reason: () => Error | undefined
   #first: DeadlineEntry | undefined
   #last: DeadlineEntry | undefined
@@ -35,23 +41,22 @@ class Deadlines {
 
   /** @param reason returns the cause of a missing answer, if it is known */
   constructor(durationMs: number, reason: () => Error | undefined) {
-    this.#durationMs = durationMs
+    this.durationMs = durationMs
     this.#reason = reason
   }
 
   add(entry: DeadlineEntry): void {
-    entry.dueAt = monotonicMs() + this.#durationMs
-    entry.isListed = true
+    entry.dueAt = monotonicMs() + this.durationMs
+    entry.list = this
     entry.previous = this.#last
     if (this.#last) this.#last.next = entry
     else this.#first = entry
     this.#last = entry
-    if (!this.#isTimed) this.#schedule(this.#durationMs)
+    if (!this.#isTimed) this.#schedule(this.durationMs)
   }
 
-  /** Removes an entry that was answered in time. */
+  /** Removes an entry of this list. */
   remove(entry: DeadlineEntry): void {
-    if (!entry.isListed) return
     const { previous, next } = entry
     if (previous) previous.next = next
     else this.#first = next
@@ -59,7 +64,7 @@ class Deadlines {
     else this.#last = previous
     entry.previous = undefined
     entry.next = undefined
-    entry.isListed = false
+    entry.list = undefined
   }
 
   /** Fails all entries now, before their deadlines. */
@@ -102,7 +107,7 @@ class Deadlines {
   }
 
   #missed(): SluiceError {
-    const message = `the store did not answer within ${this.#durationMs} ms`
+    const message = `the store did not answer within ${this.durationMs} ms`
     const reason = this.#reason()
     if (!reason) return new SluiceError('SLUICE_STORE_DEADLINE', message)
     const { cause = reason } = reason
@@ -114,6 +119,8 @@ class Deadlines {
 export class DeadlinesByDuration {
   readonly #lastFailure: () => Error | undefined
   readonly #byMs = new Map<number, Deadlines>()
+  /** The deadlines that were asked for last. Mostly there is one duration. */
+  #latest: Deadlines | undefined
 
   /** @param lastFailure returns the cause of a missing answer, if it is known */
   constructor(lastFailure: () => Error | undefined) {
@@ -121,10 +128,10 @@ export class DeadlinesByDuration {
   }
 
   of(durationMs: number): Deadlines {
-    const known = this.#byMs.get(durationMs)
-    if (known) return known
-    const deadlines = new Deadlines(durationMs, this.#lastFailure)
+    if (this.#latest?.durationMs === durationMs) return this.#latest
+    const deadlines = this.#byMs.get(durationMs) ?? new Deadlines(durationMs, this.#lastFailure)
     this.#byMs.set(durationMs, deadlines)
+    this.#latest = deadlines
     return deadlines
   }
 
@@ -152,6 +159,6 @@ export function inTime<T>(promise: Promise<T>, deadlines: Deadlines): Promise<T>
   return new Promise((resolve, reject) => {
     const entry = new PromiseEntry(reject)
     deadlines.add(entry)
-    promise.then(resolve, reject).finally(() => deadlines.remove(entry))
+    promise.then(resolve, reject).finally(() => entry.leave())
   })
 }

@@ -15,20 +15,10 @@ export interface Caller {
   readonly instances: number | undefined
   /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
   readonly denials: Denials | undefined
+  /** Handles what the store answers. */
+  readonly answers: AnswerHandler
   /** Called for every request that the store failed. */
   onFailure(op: StoreOp, error: unknown): void
-}
-
-/** A request of a limiter to a store. */
-export interface Question {
-  readonly op: AskOp
-  readonly checks: readonly Check[]
-  readonly caller: Caller
-  /**
-   * The request that is decided, if other checks may follow for it: it waits for one deadline at
-   * most.
-   */
-  readonly request: object | undefined
 }
 
 /** Handles the answers to pending asks. */
@@ -41,31 +31,39 @@ export interface AnswerHandler {
   miss(ask: PendingAsk, error: unknown): Decision
 }
 
-/** One request to a store, until the store answers or its deadline passes. */
-export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedRequest {
+/**
+ * One request of a limiter to a store, until the store answers or the deadline passes. It is the
+ * only object that a request costs here: it is the item of the store's queue and of the list of
+ * deadlines, too.
+ */
+export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
   readonly op: AskOp
   checks: readonly Check[]
   readonly caller: Caller
-  readonly request: object | undefined
+  /**
+   * The request that is decided, if other checks may follow for it: it waits for one deadline at
+   * most.
+   */
+  request: object | undefined = undefined
   keys: readonly string[] = noKeys
-  isUnwanted = false
   changes = 0
   simulatedMs = 0
   /** The answer, as soon as there is one. */
-  decision: Decision | undefined
+  decision: Decision | undefined = undefined
   /** The decision that was given when the deadline passed. */
-  meanwhile: Decision | undefined
-  readonly #handler: AnswerHandler
-  #resolve: ((decision: Decision) => void) | undefined
+  meanwhile: Decision | undefined = undefined
+  #resolve: ((decision: Decision) => void) | undefined = undefined
 
-  constructor({ op, checks, caller, request }: Question, handler: AnswerHandler) {
+  constructor(op: AskOp, checks: readonly Check[], caller: Caller) {
     super()
     this.op = op
     this.checks = checks
     this.caller = caller
-    this.request = request
-    this.#handler = handler
-    caller.denials?.begin(this)
+  }
+
+  /** Tells whether the caller has a decision already. */
+  get isUnwanted(): boolean {
+    return this.decision !== undefined || this.meanwhile !== undefined
   }
 
   /** Time at which the store was asked, in ms of the monotonic clock. */
@@ -81,22 +79,20 @@ export class PendingAsk extends DeadlineEntry implements Question, Ask, AskedReq
   }
 
   answer(decision: Decision): void {
-    this.isUnwanted = true
     this.decision = decision
     this.#resolve?.(decision)
   }
 
   settle(outcomes: readonly Outcome[]): void {
-    this.#handler.hear(this, outcomes)
+    this.caller.answers.hear(this, outcomes)
   }
 
   fail(error: unknown): void {
-    this.#handler.lose(this, error)
+    this.caller.answers.lose(this, error)
   }
 
   override miss(error: unknown): void {
-    this.isUnwanted = true
-    this.meanwhile = this.#handler.miss(this, error)
+    this.meanwhile = this.caller.answers.miss(this, error)
     this.#resolve?.(this.meanwhile)
   }
 }

@@ -9,10 +9,10 @@ import { Outage } from '../outage/outage.ts'
 import { Reconciliation } from '../outage/reconciliation.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
+import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
-import { type AnswerHandler, type Caller, PendingAsk, type Question } from './pending-ask.ts'
+import type { AnswerHandler, Caller, PendingAsk } from './pending-ask.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 import { type StoreHealth, StoreMonitor } from './store-health.ts'
 
@@ -63,8 +63,8 @@ export class StoreAccess implements AnswerHandler {
     this.#monitor.observe(observer, identity)
   }
 
-  ask(ask: Question): MaybePromise<Decision> {
-    if (ask.request && this.#timedOut?.has(ask.request)) {
+  ask(ask: PendingAsk): MaybePromise<Decision> {
+    if (this.#timedOut && ask.request && this.#timedOut.has(ask.request)) {
       const decision = this.#without(ask)
       this.#payUp(ask)
       return decision
@@ -118,7 +118,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** Some of the traffic goes without the store, or all of it. */
-  #askAway(ask: Question): MaybePromise<Decision> {
+  #askAway(ask: PendingAsk): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') return this.#askStore(ask)
@@ -130,32 +130,33 @@ export class StoreAccess implements AnswerHandler {
     return this.#askStore(ask)
   }
 
-  #askStore(ask: Question): MaybePromise<Decision> {
+  #askStore(ask: PendingAsk): MaybePromise<Decision> {
     const { store, denials } = ask.caller
-    const denied = denials?.answer(ask.op, ask.checks)
-    if (denied) return this.#known(denied)
-    if (store.submit) return this.#submit(new PendingAsk(ask, this), store)
-    const cancellation = this.#isRemote || denials ? new PendingAsk(ask, this) : undefined
+    if (denials) {
+      const denied = denials.answer(ask.op, ask.checks)
+      if (denied) return this.#decidedHere(denied)
+      denials.begin(ask)
+    }
+    if (store.submit) return this.#submit(ask, store)
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
-      outcomes = store.apply(ask.op, ask.checks, cancellation)
+      outcomes = store.apply(ask.op, ask.checks, ask)
     } catch (error) {
       return this.#failed(error, ask, false)
     }
     if (isPromise(outcomes)) {
-      const pending = cancellation ?? new PendingAsk(ask, this)
       outcomes.then(
-        (found) => this.hear(pending, found),
-        (error: unknown) => this.lose(pending, error),
+        (found) => ask.settle(found),
+        (error: unknown) => ask.fail(error),
       )
-      return this.#wait(pending)
+      return this.#wait(ask)
     }
     if (!this.#isRemote && this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
-    return this.#known(outcomes)
+    return this.#decidedHere(outcomes)
   }
 
-  /** The decision of outcomes for which no server was asked, and so none was probed. */
-  #known(outcomes: readonly Outcome[]): Decision {
+  /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
+  #decidedHere(outcomes: readonly Outcome[]): Decision {
     this.#breaker.withdraw()
     return decisionOf(outcomes, 'store')
   }
@@ -181,12 +182,12 @@ export class StoreAccess implements AnswerHandler {
 
   hear(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
-      if (!ask.isListed && !ask.meanwhile) {
-        ask.answer(this.#known(found))
+      if (!ask.list && !ask.meanwhile) {
+        ask.answer(this.#decidedHere(found))
         return
       }
       const answer = decisionOf(found, 'store')
-      this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
+      ask.leave()
       if (!answer.allowed) ask.caller.denials?.learn(ask, found)
       this.#fallback.remember(ask.checks, answer)
       if (ask.meanwhile) {
@@ -203,7 +204,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   lose(ask: PendingAsk, error: unknown): void {
-    this.#deadlines.of(ask.caller.deadlineMs).remove(ask)
+    ask.leave()
     if (ask.meanwhile) {
       this.#reconciliation.lost(ask, ask.meanwhile)
       this.#payUp(ask)
@@ -212,7 +213,7 @@ export class StoreAccess implements AnswerHandler {
 
   miss(ask: PendingAsk, error: unknown): Decision {
     this.#monitor.tellMissed()
-    if (ask.request && typeof ask.request === 'object') {
+    if (typeof ask.request === 'object') {
       this.#timedOut ??= new WeakSet()
       this.#timedOut.add(ask.request)
     }
@@ -220,7 +221,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
-  #payUp(ask: Question): void {
+  #payUp(ask: PendingAsk): void {
     if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
 
@@ -232,7 +233,7 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
-  #failed(error: unknown, ask: Question, isDoubtful: boolean): Decision {
+  #failed(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
     this.#noteFailure(ask.caller, error)
     return this.#without(ask, isDoubtful)
@@ -262,7 +263,7 @@ export class StoreAccess implements AnswerHandler {
     void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without(ask: Question, isDoubtful = false): Decision {
+  #without(ask: PendingAsk, isDoubtful = false): Decision {
     this.#outage.countDecision()
     this.#monitor.counters.decisionsWithout += 1
     return decideWithout(ask, this.#fallback, isDoubtful)
@@ -274,7 +275,7 @@ export class StoreAccess implements AnswerHandler {
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[]> {
-    const cancellation: Cancellation = { isUnwanted: false }
+    const cancellation = { isUnwanted: false }
     // A refund or a release has to be done, whoever waits for it.
     const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
     try {

@@ -12,3 +12,19 @@ export function andThen<T, U>(
 ): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value)
 }
+
+/**
+ * Returns the result of a function as a promise. An async function would wrap the function's own
+ * promise in another, and a closure would be one more object.
+ */
+export function promised<T, Args extends readonly unknown[]>(
+  work: (...args: Args) => MaybePromise<T>,
+  ...args: Args
+): Promise<T> {
+  try {
+    const value = work(...args)
+    return isPromise(value) ? value : Promise.resolve(value)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}

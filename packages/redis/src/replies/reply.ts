@@ -1,4 +1,4 @@
-import { type Ask, isSluiceError, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
+import { type Ask, type Check, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
 import { type DecidedAsk, type KeyReport, readOutcome } from './outcomes.ts'
 
 /** The result of an ask; an error if the script could not decide it. */
@@ -12,11 +12,15 @@ export interface CallReply {
   readonly unreadable: number
 }
 
+function isFailure(result: AskResult): result is SluiceError {
+  return !Array.isArray(result)
+}
+
 /** Gives each ask its result. */
 export function passOn(results: readonly AskResult[], asks: readonly Ask[]): void {
   for (let i = 0; i < asks.length; i += 1) {
     const result = results[i] ?? []
-    if (isSluiceError(result)) asks[i]?.fail(result)
+    if (isFailure(result)) asks[i]?.fail(result)
     else asks[i]?.settle(result)
   }
 }
@@ -35,32 +39,27 @@ export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]
   const isLone = callId === ''
   if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
   const reader = new ReportReader(reply, isLone ? 0 : 2, callId)
-  const now = integer(reply[1], callId)
   const results: AskResult[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
-    if (ask) results.push(resultOf(ask, reader, now))
+    if (ask) results.push(resultOf(ask, reader))
   }
-  return { results, unreadable: isLone ? integer(reply[2] ?? 0, callId) : reader.rest() }
+  return { results, unreadable: isLone ? reader.rest(2) : reader.rest() }
 }
 
-function resultOf({ op, checks }: Ask, reader: ReportReader, now: number): AskResult {
-  const takes = op === 'consume' || op === 'charge'
-  const isChange = !takes && op !== 'peek'
+function resultOf({ op, checks }: Ask, reader: ReportReader): AskResult {
+  const [only] = checks
+  // Most requests have one check, and a list that grows has room for many.
+  if (only && checks.length === 1) {
+    const outcome = reader.next(op, only)
+    return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
+  }
   let failure: SluiceError | undefined
   const outcomes: Outcome[] = []
-  for (let i = 0; i < checks.length; i += 1) {
-    const check = checks[i]
-    if (!check) continue
-    const found = reader.next()
-    if (typeof found === 'string') {
-      failure ??= failedCheck(found)
-      continue
-    }
-    const isAllowed = found || isChange
-    const decided: DecidedAsk = { now, isAllowed, isTaken: takes && isAllowed }
-    const outcome = readOutcome[check.policy.algorithm](check, reader.report, decided)
-    outcomes.push(isChange && !found ? notFound(op, outcome) : outcome)
+  for (const check of checks) {
+    const outcome = reader.next(op, check)
+    if (typeof outcome === 'string') failure ??= failedCheck(outcome)
+    else outcomes.push(outcome)
   }
   return failure ?? outcomes
 }
@@ -84,38 +83,53 @@ function notFound(op: StoreOp, outcome: Outcome): Outcome {
 
 /** Goes through the reports of a reply. */
 class ReportReader {
+  readonly #reply: readonly unknown[]
+  readonly #callId: string
+  readonly #now: number
+  #at: number
   /** The report that was read last: one object for all, since there are many. */
-  readonly report: { -readonly [field in keyof KeyReport]: KeyReport[field] } = {
+  readonly #report: { -readonly [field in keyof KeyReport]: KeyReport[field] } = {
     x: 0,
     y: 0,
     incarnation: 0,
     more: undefined,
   }
-  readonly #reply: readonly unknown[]
-  readonly #callId: string
-  #at: number
 
+  /** @param from where the first report stands */
   constructor(reply: readonly unknown[], from: number, callId: string) {
     this.#reply = reply
-    this.#at = from
     this.#callId = callId
+    this.#now = this.#integer(reply[1])
+    this.#at = from
   }
 
-  /** Reads the next report; returns whether its request is allowed, or had anything to change, or why it could not be decided. */
-  next(): boolean | string {
+  /** Reads the next report: the outcome of a check, or why the check could not be decided. */
+  next(op: StoreOp, check: Check): Outcome | string {
     const value = this.#reply[this.#at]
     this.#at += 1
-    const { report } = this
-    if (Array.isArray(value)) {
-      const [allowed, x, y, incarnation, more] = value
-      if (Number(allowed) === -1) return String(x)
-      report.x = integer(x, this.#callId)
-      report.y = integer(y, this.#callId)
-      report.incarnation = integer(incarnation, this.#callId)
-      report.more = more === undefined ? undefined : integer(more, this.#callId)
-      return integer(allowed, this.#callId) === 1
-    }
-    const signed = integer(value, this.#callId)
+    if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
+    const takes = op === 'consume' || op === 'charge'
+    const isChange = !takes && op !== 'peek'
+    // Whether the request is allowed, or had anything to change.
+    const isFound = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
+    const isAllowed = isFound || isChange
+    const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
+    const outcome = readOutcome[check.policy.algorithm](check, this.#report, decided)
+    return isChange && !isFound ? notFound(op, outcome) : outcome
+  }
+
+  #readList([allowed, x, y, incarnation, more]: readonly unknown[]): boolean {
+    const report = this.#report
+    report.x = this.#integer(x)
+    report.y = this.#integer(y)
+    report.incarnation = this.#integer(incarnation)
+    report.more = more === undefined ? undefined : this.#integer(more)
+    return this.#integer(allowed) === 1
+  }
+
+  #readPacked(value: unknown): boolean {
+    const report = this.#report
+    const signed = this.#integer(value)
     const packed = signed < 0 ? -1 - signed : signed
     report.y = packed % ySpan
     report.x = (packed - report.y) / ySpan
@@ -125,18 +139,18 @@ class ReportReader {
   }
 
   /** After the last report: how many stored values could not be read. */
-  rest(): number {
-    if (this.#at === this.#reply.length) return 0
-    if (this.#at === this.#reply.length - 1) return integer(this.#reply[this.#at], this.#callId)
+  rest(at: number = this.#at): number {
+    if (at === this.#reply.length) return 0
+    if (at === this.#reply.length - 1) return this.#integer(this.#reply[at])
     throw unanswered(this.#callId)
   }
-}
 
-/** Clients can be set to give integers as texts. */
-function integer(value: unknown, callId: string): number {
-  const number = typeof value === 'number' ? value : Number(value ?? Number.NaN)
-  if (!Number.isSafeInteger(number)) throw unanswered(callId)
-  return number
+  /** Clients can be set to give integers as texts. */
+  #integer(value: unknown): number {
+    const number = typeof value === 'number' ? value : Number(value ?? Number.NaN)
+    if (!Number.isSafeInteger(number)) throw unanswered(this.#callId)
+    return number
+  }
 }
 
 function unanswered(callId: string): SluiceError {

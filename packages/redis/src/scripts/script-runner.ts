@@ -36,6 +36,7 @@ export class ScriptRunner {
     })
   }
 
+  /** For a call that did not run, since the server has forgotten its script. */
   async #runAgain(call: EncodedCall): Promise<unknown> {
     while (this.#isLoading) await this.loaded()
     return this.run(call)
