@@ -1,7 +1,7 @@
 import { createLimiter } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { prometheus } from '@sluice/metrics/prometheus'
-import { AggregatorRegistry, Counter, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, type OpenMetricsContentType, Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 
 async function denials() {
@@ -40,7 +40,8 @@ describe('prometheus() with prom-client 15', () => {
   })
 
   it('writes the same names where the registry shows OpenMetrics, at each scrape', async () => {
-    const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE)
+    const registry = new Registry<OpenMetricsContentType>()
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
     prometheus(await denials(), { registry })
     for (let i = 0; i < 2; i += 1) {
       const text = await registry.metrics()

@@ -20,8 +20,8 @@ export interface Check {
    */
   readonly identity?: string
   /**
-   * What `Store.keyFor` said of a digest, for a store that finds the key by it: the key itself is
-   * not known.
+   * Digest of the key, as `Store.keyFor` returned it, for a store that finds a key by its digest.
+   * The key itself is unknown then.
    */
   readonly digest?: string
   /** Units, a whole number ≥ 0. */

@@ -11,9 +11,10 @@ export { digestOf } from './digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './documents.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
 export type { CostOptions, KeyOrDigest } from './limiter/calls.ts'
+export { createLimiter } from './limiter/create-limiter.ts'
 export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
-export { createLimiter, type Limiter } from './limiter/limiter.ts'
+export type { Limiter } from './limiter/limiter.ts'
 export {
   checkTogether,
   type LimiterOptions,

@@ -98,7 +98,7 @@ export interface FleetReport {
   readonly member: string
   /** At most 65,536 characters; identities as digests. */
   readonly text: string
-  /** How long (ms) the report is kept without another one. */
+  /** Time (ms) that the report is kept without another one. */
   readonly ttlMs: number
 }
 
@@ -165,13 +165,16 @@ export interface Store {
    */
   digestOf?(key: string): string
   /**
-   * What checks count that are about the key of a digest: the key, or the digest itself for a store
-   * that finds the key by it; `undefined` where nothing is held of it. Left out where it cannot be found.
+   * Finds the key of a digest. Returns the key, or the digest itself if the store finds a key by
+   * its digest, or `undefined` if it holds nothing of it. Left out by a store that cannot tell.
    */
   keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void
-  /** Shows a report to the other processes of the fleet, and returns theirs. Left out by a store without a fleet. */
+  /**
+   * Shows a report to the other processes of the fleet, and returns theirs. Left out by a store
+   * without a fleet.
+   */
   shareReport?(report: FleetReport): Promise<readonly string[]>
   /** Tells of what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void

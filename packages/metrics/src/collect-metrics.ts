@@ -63,7 +63,7 @@ export interface TopKeysAnswer {
    * is out of reach.
    */
   readonly scope: 'process' | 'fleet'
-  /** How many processes are in it. */
+  /** Number of processes in the answer. */
   readonly processes: number
   /** The highest count first. */
   readonly keys: readonly TopKey[]

@@ -17,7 +17,7 @@ interface Reported extends Ranking {
   readonly window: TopKeysWindow
 }
 
-/** How often (ms) the processes of a fleet tell each other of their busiest keys. */
+/** Interval (ms) at which the processes of a fleet report their busiest keys. */
 const intervalMs = 3_000
 /** A process that was not heard of for so long has no say. */
 const ttlMs = 4 * intervalMs
@@ -42,12 +42,12 @@ export class FleetKeys {
     if (store.shareReport) this.#shareLater()
   }
 
-  /** How many other processes were heard of; `undefined` where there is no fleet, or it is out of reach. */
+  /** Number of other processes that reported; `undefined` without a fleet, or when it is out of reach. */
   get others(): number | undefined {
     return performance.now() - this.#heardAt < ttlMs ? this.#others.length : undefined
   }
 
-  /** What the other processes have reported of a policy. */
+  /** Reports of the other processes about a policy. */
   reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
     if (this.others === undefined) return []
     return this.#others.flatMap((report) => {

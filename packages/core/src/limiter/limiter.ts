@@ -1,36 +1,12 @@
-import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
-import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
-import { denialsOf } from '../denials/denials-of-store.ts'
-import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { type Duration, windowMsOf } from '../options/duration.ts'
-import { warnOnce } from '../options/warn.ts'
-import type { AskOp } from '../outage/fallback.ts'
+import type { Decision } from '../decision.ts'
+import type { Duration } from '../options/duration.ts'
 import type { Policy } from '../policy/policy.ts'
-import { accessTo } from '../resilience/access-to.ts'
-import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
-import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Store, StoreOp } from '../store.ts'
-import {
-  type CostOptions,
-  checkedKey,
-  checkOf,
-  checksOf,
-  digestUnknown,
-  type Keyed,
-  type KeyOrDigest,
-  keyedBy,
-  penaltyMissing,
-  storeError,
-} from './calls.ts'
-import { areEnforced, divideChecks } from './divide-checks.ts'
-import { FollowUps, type RefundOptions } from './follow-ups.ts'
-import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { notify } from './notify.ts'
-import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
-import { isLimited, withUnlimited } from './unlimited.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Store } from '../store.ts'
+import type { CostOptions, KeyOrDigest } from './calls.ts'
+import type { RefundOptions } from './follow-ups.ts'
 
 /** Policies + store + failure mode, free of HTTP. */
 export interface Limiter {
@@ -87,7 +63,10 @@ export interface Limiter {
    * @returns whether it took the place of a block that was in force
    */
   block(key: KeyOrDigest, duration: Duration): Promise<boolean>
-  /** Lifts the block of `key` and forgets its strikes; what it has taken stays. Rejects as `block` does. */
+  /**
+   * Lifts the block of `key` and forgets its strikes. Units that it has taken stay taken. Rejects
+   * as `block` does.
+   */
   unblock(key: KeyOrDigest): Promise<boolean>
   /**
    * `consume` for callers that resolve a key, a cost and a limit for each policy themselves.
@@ -117,189 +96,4 @@ export interface Limiter {
   storeHealth(): StoreHealth
   /** Closes the store. */
   close(): Promise<void>
-}
-
-/**
- * Makes a limiter.
- * @example
- * const limiter = createLimiter({ limit: 100, window: '1m' })
- * const decision = await limiter.consume('user:42')
- * @throws SluiceError when an option is unknown, missing or out of range
- */
-export function createLimiter(options: LimiterOptions): Limiter {
-  const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
-    setUpLimiter(options)
-  const memory = isMemoryStore(store) ? store : undefined
-  const access = accessTo(store, fallback)
-  const denials = denialsOf(store)
-  const rules = { store, failureMode, deadlineMs, instances, denials }
-  const caller: Caller = { ...rules, answers: access, onFailure: reportFailure }
-  const followUps = new FollowUps(access, caller)
-  const observers = joinObservers(options)
-  const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
-  const all = penalty ? [...policies, penalty] : policies
-  listenToStore(options, { policies: all, store, access })
-
-  /** Asks about the checks that have a limit. */
-  function ask(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    if (!checks.every(isLimited)) return askSome(op, checks, request)
-    if (checks.length === 0) return decisionOf([], 'store')
-    // It answers at once, and is never away.
-    if (memory) return decisionOf(memory.apply(op, checks), 'store')
-    const pending = new PendingAsk(op, checks, caller)
-    pending.request = request
-    return access.ask(pending)
-  }
-
-  function askSome(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    const decision = ask(op, checks.filter(isLimited), request)
-    return andThen(decision, (limited) => withUnlimited(limited, checks))
-  }
-
-  function reportFailure(op: StoreOp, error: unknown): void {
-    const failure = storeError(error)
-    if (observers.onStoreError) {
-      notify(observers.onStoreError, { op, error: failure })
-      return
-    }
-    warnOnce(
-      `${failure.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
-      failure.code,
-    )
-  }
-
-  function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    return areEnforced(checks) ? ask('consume', checks, request) : decideSome(checks, request)
-  }
-
-  function decideSome(checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    const { enforced, shadows } = divideChecks(checks)
-    const decision = ask('consume', enforced, request)
-    return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
-  }
-
-  function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
-    const checks = allChecksOf({ key: checkedKey(key) }, costs)
-    return isObserved ? decideObserved(checks) : decide(checks)
-  }
-
-  function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
-    const startedAt = monotonicMs()
-    const decision = decide(checks)
-    const isImmediate = !isPromise(decision)
-    return andThen(decision, (known) => {
-      const timing = { durationMs: monotonicMs() - startedAt, isImmediate }
-      const source = { request: undefined, route: undefined, store, timing }
-      notifyDecided(observers, { decision: known, checks, ...source })
-      return known
-    })
-  }
-
-  function peekKey(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {
-    return andThen(keyedBy(key, store), (keyed = { key: nobody }) => {
-      const checks = allChecksOf(keyed, costs)
-      const asked = keyed.digest === undefined ? checks : checks.map(withoutShare)
-      return ask('peek', divideChecks(asked).enforced)
-    })
-  }
-
-  function chargeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
-    return chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
-  }
-
-  /** Returns whether the store found anything to change. */
-  async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
-    if (checks.length === 0) return false
-    try {
-      const outcomes = await access.overwrite(op, checks, caller)
-      return outcomes.some(({ allowed }) => allowed)
-    } catch (error) {
-      throw storeError(error)
-    }
-  }
-
-  /**
-   * A request that is denied would not exist for the policies in shadow either. Nobody waits for
-   * those.
-   */
-  function followed(decision: Decision, shadows: readonly Check[]): Decision {
-    if (!decision.allowed) return decision
-    return withShadow(decision, new ShadowRun(shadows.map((check) => ask('consume', [check]))))
-  }
-
-  function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
-    // To a penalty a charge would be so many denials.
-    const { enforced, shadows } = divideChecks(checks.filter(isQuota))
-    return andThen(ask('charge', enforced), (decision) => {
-      const charged = { ...decision, allowed: true, retryAfterMs: 0 }
-      if (shadows.length === 0) return charged
-      return withShadow(charged, new ShadowRun(shadows.map((check) => ask('charge', [check]))))
-    })
-  }
-
-  /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
-  function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
-    const checks = checksOf(policies, keyed, costs)
-    return penalty ? [...checks, checkOf(penalty, keyed, 1)] : checks
-  }
-
-  return {
-    policies,
-    penalty,
-    store,
-    decide,
-    consume: (key, costs) => promised(consumeKey, key, costs),
-    peek: (key, costs) => promised(peekKey, key, costs),
-    charge: (key, costs) => promised(chargeKey, key, costs),
-    chargeChecks,
-    strike: (check) => void access.ask(new PendingAsk('charge', [check], caller)),
-    refund: (decision, refund) => followUps.refund(decision, refund),
-    release: (decision) => followUps.release(decision),
-    renew: (decision) => followUps.renew(decision),
-
-    async reset(key) {
-      const keyed = await keyedBy(key, store)
-      return keyed ? overwrite('reset', allChecksOf(keyed).filter(isLimited)) : false
-    },
-
-    async resetChecks(checks) {
-      return overwrite('reset', checks.filter(isLimited))
-    },
-
-    async block(key, duration) {
-      const keyed = await keyedBy(key, store)
-      if (!penalty) throw penaltyMissing()
-      const cost = windowMsOf(duration, 'duration')
-      if (!keyed) throw digestUnknown()
-      return overwrite('block', [checkOf(penalty, keyed, cost)])
-    },
-
-    async unblock(key) {
-      const keyed = await keyedBy(key, store)
-      if (!penalty) throw penaltyMissing()
-      return keyed ? overwrite('reset', [checkOf(penalty, keyed, 1)]) : false
-    },
-
-    storeHealth: () => access.health(store),
-
-    async close() {
-      denials?.close()
-      await store.close?.()
-    },
-  }
-}
-
-/** Key of a question about a digest that the store does not hold: the answer is that of a new key. */
-const nobody = '@digest'
-
-/**
- * Enforces a policy for a digest if any key has it enforced: the digest alone does not tell whether
- * the key is among the share.
- */
-function withoutShare(check: Check): Check {
-  return { ...check, shadow: check.policy.enforcedShare === 0 }
-}
-
-function isQuota({ policy }: Check): boolean {
-  return algorithmOf(policy).counts !== 'strikes'
 }

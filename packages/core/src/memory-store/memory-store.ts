@@ -25,8 +25,9 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store {
   apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
   /**
-   * Looks through all keys, with a pause after some: a key of more than 256 characters is not found.
-   * @param store whose digest it is @default one without a secret
+   * Looks through all keys, with a pause after some. Does not find a key of more than 256
+   * characters.
+   * @param store the store that made the digest @default a store without a secret
    */
   keyFor(
     digest: string,
