@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { run } from '../support/run.ts'
@@ -24,11 +24,16 @@ async function buildWaiting(): Promise<void> {
   for (let next = waiting.shift(); next; next = waiting.shift()) await build(next)
 }
 
+/** The file itself, or the files under a folder. */
+function filesAt(path: string): string[] {
+  return statSync(join(root, path)).isFile() ? [path] : filesUnder(path, '')
+}
+
 async function build({ folder, manifest }: Workspace): Promise<void> {
   const sources = ['src', 'lua'].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
   const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
   const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
-  const data = shipped.flatMap((part) => filesUnder(`${folder}/${part}`, ''))
+  const data = shipped.flatMap((part) => filesAt(`${folder}/${part}`))
   const texts = [...sources, ...beside, ...data].flatMap((file) => [file, readText(file)])
   const digest = createHash('sha256')
     .update(JSON.stringify([shared, texts]))
