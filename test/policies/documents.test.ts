@@ -2,7 +2,7 @@ import { type Documents, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
@@ -41,7 +41,7 @@ const makers: Record<string, () => Promise<Documents | undefined>> = {
   },
 }
 
-describe.each(Object.entries(makers))('documents in %s', (_name, make) => {
+describe.each(Object.entries(makers))('documents in %s', (where, make) => {
   let documents: Documents
 
   beforeAll(async () => {
@@ -79,4 +79,27 @@ describe.each(Object.entries(makers))('documents in %s', (_name, make) => {
     await documents.announce('f', { id: 'two', text: '' }, 0)
     expect(await documents.members('f')).toEqual([{ id: 'one', text: 'v2 of one' }])
   })
+
+  it('keep a process that told for long beside one that told for a moment', async () => {
+    await documents.announce('h', { id: 'long', text: 'v1' }, 60_000)
+    await documents.announce('h', { id: 'short', text: 'v1' }, 1)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await documents.members('h')).toEqual([{ id: 'long', text: 'v1' }])
+  })
+
+  it.skipIf(where === 'memory')(
+    'expire by the clock of Redis, and not by those of processes',
+    async () => {
+      const hourMs = 3_600_000
+      const announceAt = async (id: string, offsetMs: number, ttlMs: number) => {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offsetMs })
+        await documents.announce('g', { id, text: 'v1' }, ttlMs)
+        vi.useRealTimers()
+      }
+      await announceAt('ahead', hourMs, 1)
+      await announceAt('behind', -hourMs, 60_000)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      expect(await documents.members('g')).toEqual([{ id: 'behind', text: 'v1' }])
+    },
+  )
 })

@@ -4,6 +4,7 @@ import { tags } from './cluster/tags.ts'
 import { readLua } from './read-lua.ts'
 
 const writeScript = readLua('write-document')
+const membersScript = readLua('members')
 
 /** Documents in Redis: each has keys of one hash tag, so that a change and its record are one step on a Cluster too. */
 export function redisDocuments(redis: RedisClient, prefix: string): Documents {
@@ -36,30 +37,15 @@ export function redisDocuments(redis: RedisClient, prefix: string): Documents {
 
     async announce(name, { id, text }, ttlMs) {
       const key = at(name, 'members')
-      if (ttlMs === 0) await redis.send('hdel', [key, id], key)
-      else {
-        await Promise.all([
-          redis.send('hset', [key, id, `${Date.now() + ttlMs} ${text}`], key),
-          redis.send('pexpire', [key, String(2 * ttlMs)], key),
-        ])
-      }
+      await redis.send('eval', [membersScript, '1', key, id, text, String(ttlMs)], key)
     },
 
     async members(name) {
       const key = at(name, 'members')
-      const ids = listOf(await redis.send('hkeys', [key], key)).map(textOf)
-      if (ids.length === 0) return []
-      const values = listOf(await redis.send('hmget', [key, ...ids], key)).map(textOf)
-      const members = ids.map((id, index) => {
-        const value = values[index] ?? ''
-        const space = value.indexOf(' ')
-        return { id, expiresMs: Number(value.slice(0, space)), text: value.slice(space + 1) }
-      })
-      const gone = members.filter(({ expiresMs }) => !(expiresMs > Date.now()))
-      if (gone.length > 0) await redis.send('hdel', [key, ...gone.map(({ id }) => id)], key)
-      return members
-        .filter((member) => !gone.includes(member))
-        .map(({ id, text }) => ({ id, text }))
+      const found = listOf(await redis.send('eval', [membersScript, '1', key], key)).map(textOf)
+      return found.flatMap((id, index) =>
+        index % 2 === 0 ? [{ id, text: found[index + 1] ?? '' }] : [],
+      )
     },
   }
 }
