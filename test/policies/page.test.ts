@@ -1,35 +1,50 @@
-import { memoryStore } from '@sluice/core'
-import { rateLimit } from '@sluice/express'
-import { openPolicies, policyFileProblems } from '@sluice/policies'
-import { describe, expect, it } from 'vitest'
+import { policyFileProblems } from '@sluice/policies'
+import type { Express } from 'express'
+import request from 'supertest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { writeModules } from '../examples/page-modules.ts'
 import { readText } from '../support/workspace.ts'
 import { policyFolder } from './policy-folder.ts'
 
 const page = readText('docs/policies.md')
-const blocks = [...page.matchAll(/^```(\w*)\n(.*?)^```/gms)].map(([, language, text = '']) => ({
-  language,
-  text,
-}))
-const [yaml = ''] = blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text)
+
+function blocksOf(language: string): readonly string[] {
+  return [...page.matchAll(/^```(\w*)\n(.*?)^```/gms)].flatMap(([, found, text = '']) =>
+    found === language ? [text] : [],
+  )
+}
 
 describe('docs/policies.md', () => {
   it('has a file that comes in force, and changes that can be made', async () => {
+    const [yaml = ''] = blocksOf('yaml')
     expect(policyFileProblems(yaml)).toEqual([])
-    const store = memoryStore()
-    const policies = await openPolicies({ file: await policyFolder(yaml, 'sluice.yaml'), store })
-    const keys = { tenant: () => 'acme' }
-    rateLimit({ policies, store, keys, values: { plan: () => 'free' } })
-    const by = { author: 'ada', reason: 'launch day' }
-    await policies.set({ policy: 'burst', field: 'limit', value: 40 }, by)
-    const value = { key: { tenant: 'acme' }, limit: 9 }
-    await policies.set({ policy: 'sustained', field: 'override', value }, by)
-    await policies.remove({ policy: 'burst', field: 'limit' }, by)
+    const file = await policyFolder(yaml, 'sluice.yaml')
+    const code = [
+      "import { memoryStore } from '@sluice/core'",
+      "import express from 'express'",
+      'export const app = express()',
+      'const store = memoryStore()',
+      ...blocksOf('ts').map((block) => block.replaceAll("'sluice.yaml'", JSON.stringify(file))),
+      "app.get('/', (request, response) => response.json(request.rateLimit.outcomes))",
+      'export { policies }',
+    ].join('\n')
+    const heading = 'policies'
+    const written = await writeModules([{ heading, code }])
+    onTestFinished(() => written.remove())
+    const { app, policies } = await import(/* @vite-ignore */ written.pathOf(heading))
+    onTestFinished(() => policies.close())
+
     expect((await policies.status()).entries).toHaveLength(1)
-    await policies.close()
+    const limitsOf = async (app: Express, tenant: string) => {
+      const { body } = await request(app).get('/').set('x-tenant', tenant)
+      return body.map(({ limit }: { limit: number }) => limit)
+    }
+    expect(await limitsOf(app, 'acme')).toEqual([20, 9])
+    expect(await limitsOf(app, 'other')).toEqual([20, 60])
   })
 
   it('shows a message as it is', () => {
-    const [shown = ''] = blocks.filter(({ language }) => language === '').map(({ text }) => text)
+    const [shown = ''] = blocksOf('')
     const [problem] = policyFileProblems('policies:\n  - { name: burst, limit: -5, window: 1s }')
     expect(`sluice.yaml:${problem?.line}:${problem?.column}: ${problem?.message}`).toBe(
       shown.trim(),

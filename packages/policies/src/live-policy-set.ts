@@ -18,8 +18,17 @@ import {
   targetOf,
   valueInFile,
 } from './versions/layer.ts'
-import type { ChangeNote, LayerDocument, Member, VersionRecord } from './versions/shared-layer.ts'
+import {
+  type ChangeNote,
+  fileOf,
+  type LayerDocument,
+  type Member,
+  type VersionRecord,
+} from './versions/shared-layer.ts'
 import type { Refused } from './versions/version-switch.ts'
+
+/** Attempts to write one change that nobody contradicts. */
+const maxAttempts = 3
 
 /** A change: who makes it, and why. */
 export interface ChangeOptions extends ChangeNote {
@@ -168,7 +177,7 @@ export class LivePolicySet implements LivePolicies {
 
   async #record(version: string): Promise<VersionRecord> {
     const records = await this.#document().records()
-    const found = records.find(({ id }) => id === version)
+    const found = records.find(({ id }) => id === version) ?? combined(records, version)
     if (found) return found
     throw invalid({ option: 'version' }, version, 'a version that history() lists')
   }
@@ -189,7 +198,7 @@ export class LivePolicySet implements LivePolicies {
   ): Promise<string> {
     const document = this.#document()
     checkNote(options)
-    const before = this.#sources.shared
+    let before = this.#sources.shared
     const { number } = before.layer
     if (options.number !== undefined && options.number !== number) throw conflict()
     const edited = edit(before.layer)
@@ -202,14 +211,30 @@ export class LivePolicySet implements LivePolicies {
     this.#sources.versions.check(version)
     const { author, reason } = options
     const record = this.#sources.recordOf(version, kind, { layer, author, reason })
-    const after = await document.write(before, layer, record)
-    if (!after) {
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      const after = await document.write(before, layer, record)
+      if (after) {
+        this.#sources.take(after)
+        return version.id
+      }
       await this.#sources.askStore()
-      throw conflict()
+      before = this.#sources.shared
+      // With the same number, a process has recorded its file, or the store has lost its data.
+      if (before.layer.number !== number) break
     }
-    this.#sources.take(after)
-    return version.id
+    throw conflict()
   }
+}
+
+/**
+ * Finds a version of a process that did not make the changes itself: its file is in one record, and
+ * the changes are in another one.
+ */
+function combined(records: readonly VersionRecord[], version: string): VersionRecord | undefined {
+  const hash = fileOf(version)
+  const ofFile = records.find(({ id }) => fileOf(id) === hash)
+  const ofLayer = records.find(({ number }) => version === `${hash}.${number}`)
+  return ofFile && ofLayer && { ...ofLayer, id: version, file: ofFile.file }
 }
 
 function checkNote(options: ChangeOptions): void {

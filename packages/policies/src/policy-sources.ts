@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Documents, errorText, SluiceError, warnOnce } from '@sluice/core'
 import type { PolicyFile } from './file/policy-file.ts'
 import { readPolicyFile } from './file/read-file.ts'
@@ -16,6 +17,8 @@ import { type VersionObservers, VersionSwitch } from './versions/version-switch.
 
 /** Interval (ms) at which the file and the store are read. */
 const pollMs = 1_000
+/** Time (ms) for which a new text must stay as it is: an editor may be writing it. */
+const settleMs = 100
 /** Interval (ms) at which a process without news reports that it runs. */
 const announceMs = 5_000
 /** Time (ms) after which a silent process is dropped. */
@@ -50,15 +53,15 @@ export class PolicySources {
   readonly #id = randomUUID()
   #file: ReadFile = { text: '', hash: '', value: {} }
   #shared: SharedLayer = nothingShared
-  /** Time at which the next entry or kill switch in force ends by itself. */
+  /** Time at which the next entry or override ends by itself. */
   #endsMs = Number.POSITIVE_INFINITY
-  /** The text of a file that was refused, which need not be read again. */
-  #refusedText: string | undefined
+  /** The file that was refused: its text, unless it is to be looked at again. */
+  #refusedFile: { readonly text?: string } | undefined
   #announced = ''
   #announcedMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #isReadingFile = false
-  #isAskingStore = false
+  #asking: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: SourceOptions) {
@@ -130,14 +133,13 @@ export class PolicySources {
   /** Asks for the revision alone, and for the layer where it is another one. */
   async askStore(): Promise<void> {
     const { document } = this
-    if (!document || this.#isAskingStore) return
-    this.#isAskingStore = true
+    if (document) this.#asking ??= this.#ask(document)
+    await this.#asking
+  }
+
+  async #ask(document: LayerDocument): Promise<void> {
     try {
-      const revision = await document.revision()
-      if (revision === 0 && this.#shared.revision > 0) await this.#restore(document)
-      else if (revision !== this.#shared.revision && revision > 0) {
-        this.#receive(await document.read())
-      }
+      if ((await document.revision()) !== this.#shared.revision) await this.#catchUp(document)
       await this.#recordFile(document)
       await this.#announce(document)
     } catch (error) {
@@ -146,7 +148,7 @@ export class PolicySources {
         'policies store',
       )
     } finally {
-      this.#isAskingStore = false
+      this.#asking = undefined
     }
   }
 
@@ -166,28 +168,60 @@ export class PolicySources {
   async #lookAtFile(): Promise<void> {
     if (this.#isReadingFile) return
     this.#isReadingFile = true
-    const { fileName, readFile } = this.#options
     try {
-      const text = await readFile()
-      if (text === this.#file.text || text === this.#refusedText || this.#isClosed) return
-      this.#refusedText = text
-      const file = fileOfText(text, fileName)
-      if (this.#takeOver(file, this.#shared)) this.#refusedText = undefined
+      const text = await this.#settledText()
+      if (text !== undefined && !this.#isClosed) this.#takeText(text)
     } catch (error) {
-      this.versions.refuse(fileName, error)
+      this.#refusedFile = {}
+      this.versions.refuse(this.#options.fileName, error)
     } finally {
       this.#isReadingFile = false
     }
   }
 
-  /** Writes the layer again that the store has lost. */
-  async #restore(document: LayerDocument): Promise<void> {
+  /** Reads the file; `undefined` while somebody writes it. */
+  async #settledText(): Promise<string | undefined> {
+    const { readFile } = this.#options
+    const text = await readFile().catch(() => undefined)
+    if (text === this.#file.text) return text
+    if (text !== undefined && text === this.#refusedFile?.text) return text
+    await sleep(settleMs, undefined, { ref: false })
+    return (await readFile()) === text ? text : undefined
+  }
+
+  /** Puts a text in force that is new, or refuses it once. */
+  #takeText(text: string): void {
+    const refused = this.#refusedFile
+    if (text === refused?.text) return
+    this.#refusedFile = undefined
+    if (text === this.#file.text) {
+      if (refused) this.versions.accept()
+      return
+    }
+    try {
+      const file = fileOfText(text, this.#options.fileName)
+      if (!this.#takeOver(file, this.#shared)) this.#refusedFile = { text }
+    } catch (error) {
+      this.#refusedFile = { text }
+      this.versions.refuse(this.#options.fileName, error)
+    }
+  }
+
+  /**
+   * Takes the layer of the store, or gives the store back what it has lost. Numbers of layers only
+   * grow, so a lower one is that of a store that has lost its data.
+   */
+  async #catchUp(document: LayerDocument): Promise<void> {
+    const found = await document.read()
     const { layer } = this.#shared
+    if (found.layer.number >= layer.number) {
+      this.#receive(found)
+      return
+    }
     const note = { layer, author: this.#id, reason: 'the store had lost the changes' }
     const record = this.recordOf(this.versionWith(layer), 'change', note)
-    const shared = await document.write(nothingShared, layer, record)
+    const shared = await document.write(found, layer, record)
     if (shared) this.#shared = shared
-    else this.#receive(await document.read())
   }
 
   /** Writes a record of this process' file, unless another process has done so. */
@@ -220,8 +254,11 @@ export class PolicySources {
   /** Puts a file and a layer in force. @returns whether this process could build them */
   #takeOver(file: ReadFile, shared: SharedLayer): boolean {
     const isBuilt = this.versions.put(this.#candidate(file, shared.layer))
+    // The refused file may be right with other changes.
+    if (this.#refusedFile && shared !== this.#shared) this.#refusedFile = {}
     this.#shared = shared
     if (isBuilt) this.#file = file
+    if (isBuilt && !this.#refusedFile) this.versions.accept()
     this.#endsMs = nextEndMs(this.file, shared.layer, Date.now())
     return isBuilt
   }

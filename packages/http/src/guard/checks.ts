@@ -173,7 +173,8 @@ export class RequestChecks<Native extends object> {
   ): MaybePromise<readonly PolicyCheck<Native>[]> {
     return inOrder(checks, (check) => {
       const { enforce, policy } = check.bound
-      if (!enforce || check.shadow !== undefined) return check
+      // A kill switch has put the policy into shadow as a whole.
+      if (!enforce || check.shadow !== undefined || policy.enforcedShare === 0) return check
       return andThen(enforce(native), (answer) => ({
         ...check,
         shadow: !validEnforcement(answer, policy, this.#setup.report),

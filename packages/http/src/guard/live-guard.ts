@@ -106,9 +106,8 @@ function createLiveGuard<Native extends object, Handler>(
 
   return {
     limiter: liveLimiter(() => current().guard.limiter),
-    get hidesOnRedirect() {
-      return current().guard.hidesOnRedirect
-    },
+    // Adapters ask once, and a later version may have `hideOnRedirect`.
+    hidesOnRedirect: true,
     get waiting() {
       return current().guard.waiting
     },

@@ -56,9 +56,13 @@ export class VersionSwitch {
     }
     for (const each of apply) each()
     this.#now = version
-    this.#refused = undefined
     this.#observers.onVersion?.(version.id)
     return true
+  }
+
+  /** Forgets what was refused: the newest file and the newest changes are in force. */
+  accept(): void {
+    this.#refused = undefined
   }
 
   /** @throws SluiceError when a guard cannot be made of a version */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Registrations } from '@sluice/core'
 import type { GuardFields, NamedCode, PolicyVersion } from '@sluice/http'
 import { bindPolicies } from '../bind/bind.ts'
-import { placedPolicies, withPolicies } from '../file/named-policies.ts'
+import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyEntry, PolicyFile } from '../file/policy-file.ts'
 import type { Kill } from './layer.ts'
 
@@ -49,13 +49,11 @@ function countOf(policy: PolicyEntry, otherKey: KeyEntry | undefined): string {
   ).slice(0, 8)
 }
 
-/** No override may enforce what the kill switch has put into shadow. */
-function inShadow(file: PolicyFile): PolicyFile {
-  const { overrides: _overrides, ...rest } = file
-  const overrides = (file.overrides ?? []).map(({ mode: _mode, ...override }) => override)
-  return withoutEnforce({ ...rest, ...(overrides.length > 0 && { overrides }) })
-}
-
-function withoutEnforce(file: PolicyFile): PolicyFile {
-  return withPolicies(file, ({ enforce: _enforce, ...policy }) => policy)
+/**
+ * Takes the modes off overrides: none may enforce what the kill switch has put into shadow. The
+ * registrations do the rest.
+ */
+function inShadow({ overrides, ...rest }: PolicyFile): PolicyFile {
+  if (!overrides) return rest
+  return { ...rest, overrides: overrides.map(({ mode: _mode, ...override }) => override) }
 }

@@ -1,0 +1,66 @@
+import { writeFile } from 'node:fs/promises'
+import { memoryStore, type Store } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import { openPolicies, type Policies } from '@sluice/policies'
+import express from 'express'
+import request from 'supertest'
+import { onTestFinished } from 'vitest'
+import { until } from '../support/until.ts'
+import { policyFolder } from './policy-folder.ts'
+
+export const note = { author: 'ada', reason: 'a test' }
+
+/** A file of one policy, which counts all requests of an address. */
+export const burst = (limit: number): string =>
+  `policies: [{ name: burst, limit: ${limit}, window: 1h }]`
+
+interface Opened {
+  readonly file: string
+  readonly store: Store
+  readonly policies: Policies
+  /** What was refused, in order. */
+  readonly refused: readonly string[]
+  /** Writes a file, and waits until it is in force. */
+  change(text: string): Promise<void>
+  /** Writes a file, and waits until it is refused. */
+  spoil(text: string): Promise<void>
+}
+
+/** Opens policies that are closed when the test is over. @param from a text, or a file */
+export async function openInTest(
+  from: string | { readonly file: string },
+  store: Store = memoryStore(),
+): Promise<Opened> {
+  const file = typeof from === 'string' ? await policyFolder(from) : from.file
+  const refused: string[] = []
+  const policies = await openPolicies({
+    file,
+    store,
+    onRefused: ({ message }) => refused.push(message),
+  })
+  onTestFinished(() => policies.close())
+  return {
+    file,
+    store,
+    policies,
+    refused,
+    async change(text) {
+      const before = policies.version
+      await writeFile(file, text)
+      await until('the new version is in force', () => policies.version !== before)
+    },
+    async spoil(text) {
+      const { length } = refused
+      await writeFile(file, text)
+      await until('the file is refused', () => refused.length > length)
+    },
+  }
+}
+
+/** An application of Express behind policies. @returns what asks it, for a status */
+export function expressOf({ policies, store }: Opened): () => Promise<number> {
+  const app = express()
+  app.use(rateLimit({ policies, store }))
+  app.use((_request, response) => void response.send('ok'))
+  return async () => (await request(app).get('/')).status
+}

@@ -1,0 +1,45 @@
+import { policyFields } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { type OptionPlace, optionsOf } from '../../packages/http/src/guard/option-table.ts'
+import { fileSchema } from '../../packages/policies/src/file/schema/file-schema.ts'
+import { policySchema } from '../../packages/policies/src/file/schema/policy-schema.ts'
+
+/** Options that are code: a file cannot hold them. In a file, `default` of a limit is `defaultLimit`. */
+const code = ['admission', 'defaultLimit', 'fallback', 'handler', 'observers', 'shed', 'store']
+/** Observers are code too. */
+const isObserver = (option: string) => /^on[A-Z]/.test(option) && option !== 'onMissingKey'
+/** A policy without a name may stand beside the settings in code, and not in a file. */
+const isShorthand = (option: string) => policyFields.some((field) => field === option)
+/** Fields that only files have. */
+const ofFiles = ['$schema', 'overrides']
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, unknown>>
+  readonly anyOf?: readonly ObjectSchema[]
+  readonly [field: string]: unknown
+}
+
+/** The fields of all forms of an object. */
+function fieldsOf({ properties = {}, anyOf = [] }: ObjectSchema): readonly string[] {
+  return [...new Set([...Object.keys(properties), ...anyOf.flatMap(fieldsOf)])]
+}
+
+const [route = {}]: ObjectSchema[] = Object.values(fileSchema.properties.routes.patternProperties)
+
+const fields: Readonly<Record<OptionPlace, readonly string[]>> = {
+  guard: fieldsOf(fileSchema),
+  route: fieldsOf(route),
+  policy: fieldsOf(policySchema),
+}
+
+describe.each(['guard', 'route', 'policy'] as const)('the fields of a %s in a file', (place) => {
+  const data = optionsOf(place).filter(
+    (option) =>
+      !code.includes(option) && !isObserver(option) && (place === 'policy' || !isShorthand(option)),
+  )
+
+  it('are the options in code that are data', () => {
+    const own = fields[place].filter((field) => !ofFiles.includes(field))
+    expect([...own].sort()).toEqual([...data].sort())
+  })
+})
