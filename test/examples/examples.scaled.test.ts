@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +8,7 @@ import { findOrInstallRedis } from '../support/redis-binary.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { readText } from '../support/workspace.ts'
 import { startInTest as start } from './start-example.ts'
 
 async function statuses(url: string, count: number, init?: RequestInit): Promise<number[]> {
@@ -122,6 +123,31 @@ describe('examples/tiers', () => {
     // 66 of the 100 of this address are gone, and wrong tokens take the rest.
     expect(await statuses(url, 35, as('guess'))).toEqual([...Array(34).fill(401), 429])
     expect(await statuses(url, 1, as('token-of-ann'))).toEqual([429])
+  })
+})
+
+describe('examples/policies', () => {
+  it('says which version is in force, and takes a file that is edited while it runs', async () => {
+    using folder = temporaryFolder('policies')
+    const file = join(folder.path, 'sluice.yaml')
+    const text = readText('examples/policies/sluice.yaml')
+    writeFileSync(file, text)
+    const port = await freePortPair()
+    const example = start('policies', { PORT: String(port), POLICIES: file })
+    const url = `http://localhost:${port}/`
+    const first = /^version (\S+) is in force$/m.exec(await example.printed(/try: curl/))?.[1]
+    expect(await statuses(`${url}login`, 3)).toEqual([200, 200, 429])
+    const asAda = { headers: { 'x-user': 'ada' } }
+    expect(await (await fetch(url, asAda)).json()).toEqual({ version: first, left: [47] })
+    expect(await statuses(url, 3)).toEqual([200, 200, 429])
+
+    writeFileSync(file, text.replace('limit: 5,', 'limit: -5,'))
+    expect(await example.printed(/stays in force:\n.+\n/)).toMatch(
+      /^sluice.yaml:4:27: .*but is -5$/m,
+    )
+    writeFileSync(file, text.replace('limit: 5,', 'limit: 6,'))
+    await example.printed(new RegExp(`^version (?!${first}).+ is in force$`, 'm'))
+    expect(await statuses(url, 2)).toEqual([200, 429])
   })
 })
 
