@@ -90,14 +90,6 @@ local give_back = each(function(cell, policy, cost, receipts, at)
   return policy.algorithm.report(cell, policy) < before
 end)
 
--- Whether a key has taken anything that counts, or is blocked.
-local nothing = { used = 0, current = 0, previous = 0, count = 0, level = 0, blocked_until = 0 }
-local function holds(cell, policy)
-  local algorithm = policy.algorithm
-  if algorithm.fits(cell, policy) < algorithm.fits(nothing, policy) then return true end
-  return algorithm.counts_only_denials and algorithm.report(cell, policy) > 0 or false
-end
-
 local operations = {
   consume = function(shape, costs, at) consume(shape, costs, at, true) end,
   peek = function(shape, costs, at) consume(shape, costs, at, false) end,
@@ -110,10 +102,13 @@ local operations = {
     local renew = policy.algorithm.renew
     return renew and renew(cell, policy, cost, receipts[at - 2]) or false
   end),
+  -- Whether the key had taken anything that counts, or was blocked: then more fits when it is forgotten.
   reset = each(function(cell, policy)
-    local held = holds(cell, policy)
-    policy.algorithm.clear(cell, policy)
-    return held
+    local algorithm = policy.algorithm
+    local room = algorithm.fits(cell, policy)
+    local strikes = algorithm.counts_only_denials and algorithm.report(cell, policy) or 0
+    algorithm.clear(cell, policy)
+    return algorithm.fits(cell, policy) > room or strikes > 0
   end),
   block = each(function(cell, policy, cost)
     if not policy.algorithm.block then return false end

@@ -1,27 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import { type Encoding, type UsualName, usualNames } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualName, usualNames } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
   readonly text: string
   readonly sha1: string
-}
-
-const sharedLog = ['sliding-log']
-const packedLog = [
-  ...sharedLog,
-  'sliding-log-string',
-  'sliding-log-block-form',
-  'sliding-log-blocks',
-  'sliding-log-packed',
-]
-
-/** The files in `lua/algorithms/` of each algorithm, where they are not one file of its name. */
-const algorithmFiles: { readonly [name in CountingName]?: readonly string[] } = {
-  'sliding-log': packedLog,
-  'leaky-bucket': ['token-bucket', 'leaky-bucket'],
 }
 
 /** A module in `lua/usual/`. */
@@ -70,15 +55,7 @@ export class Scripts {
   readonly #usual = new Map<string, Script>()
 
   constructor(encoding: Encoding) {
-    const whole = defineWhole([
-      ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
-      'sliding-counter',
-      'fixed-window',
-      'token-bucket',
-      'leaky-bucket',
-      'concurrency',
-      'penalty',
-    ])
+    const whole = defineWhole(algorithmFiles(encoding))
     this.general = scriptOf(readLua('decide'), { DEFINE: whole })
   }
 
@@ -106,8 +83,9 @@ export class Scripts {
 }
 
 function usualScript(frame: string, parts: readonly Module[]): Script {
-  const files = parts.flatMap(({ algorithm }) => algorithmFiles[algorithm] ?? [algorithm])
-  const define = `${defineWhole([...new Set(files)])}\n${definePolicies(parts)}`
+  // Only the packed encoding has usual states.
+  const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
+  const define = `${defineWhole(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
   return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
     DEFINE: define,
