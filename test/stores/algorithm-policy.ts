@@ -68,7 +68,9 @@ export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorit
     atOnce: (limit) => ({ queue: Math.max(0, limit - 1) }),
     drawn: ({ window, units, share }) => ({
       ...(units === undefined ? {} : { queue: units - 1 }),
-      ...(share === undefined ? {} : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
+      ...(share === undefined
+        ? {}
+        : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
     }),
     maxRemembered: (limit) => limit,
     maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + windowMs,

@@ -1,10 +1,4 @@
-import {
-  type AlgorithmName,
-  type Check,
-  memoryStore,
-  type Policy,
-  type Store,
-} from '@sluice/core'
+import { type AlgorithmName, type Check, memoryStore, type Policy, type Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'

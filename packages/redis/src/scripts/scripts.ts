@@ -55,8 +55,8 @@ export class Scripts {
   readonly #usual = new Map<string, Script>()
 
   constructor(encoding: Encoding) {
-    const whole = defineWhole(algorithmFiles(encoding))
-    this.general = scriptOf(readLua('decide'), { DEFINE: whole })
+    const general = defineGeneral(algorithmFiles(encoding))
+    this.general = scriptOf(readLua('decide'), { DEFINE: general })
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
@@ -64,7 +64,10 @@ export class Scripts {
     return this.#usualScript('usual-one', [name])
   }
 
-  /** Decides calls whose requests consume by one list of several policies. One text serves all lists. */
+  /**
+   * Decides calls whose requests consume by one list of several policies. One text serves all
+   * lists.
+   */
   usualList(): Script {
     return this.#usualScript('usual-list', usualNames)
   }
@@ -85,7 +88,7 @@ export class Scripts {
 function usualScript(frame: string, parts: readonly Module[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
-  const define = `${defineWhole(files)}\n${definePolicies(parts)}`
+  const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
   return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
     DEFINE: define,
@@ -113,20 +116,28 @@ function definePolicies(parts: readonly Module[]): string {
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }
 
-/** A function, so that a call in which all keys are in a usual state defines nothing of it. */
-function defineWhole(files: readonly string[]): string {
-  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'row'].map(readLua)
-  return `local function define_whole(reply)\n${body.join('\n')}\nend`
+/**
+ * Writes the Lua function that defines how any request is decided. A call in which all keys are in
+ * a usual state never runs it.
+ */
+function defineGeneral(files: readonly string[]): string {
+  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'request'].map(readLua)
+  return `local function define_general(reply)\n${body.join('\n')}\nend`
 }
 
-/** A script of a frame, with texts in the place of the lines that name them: `-- DEFINE`, and `-- include <file>` for a file. */
+/**
+ * Puts texts in the place of the lines of a frame that name them: `-- DEFINE`, and
+ * `-- include <file>` for a file.
+ */
 function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
-  const text = included(
-    included(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
+  const text = withIncludes(
+    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
   )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
-function included(text: string): string {
-  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) => readLua(name))
+function withIncludes(text: string): string {
+  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) =>
+    withIncludes(readLua(name)),
+  )
 }

@@ -7,7 +7,10 @@ import { algorithms } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each policy's module by its place here, from 1. */
+/**
+ * The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each
+ * policy's module by its place here, from 1.
+ */
 export const usualNames = [
   'sliding-log-string',
   'sliding-log-blocks',

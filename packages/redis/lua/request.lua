@@ -1,10 +1,11 @@
--- Decides one request, all or nothing. It is the end of the function that prelude.lua begins.
---
--- The cells of a row. What stands twice in it is one cell.
+-- Decides one request, all or nothing. This is the end of the function that prelude.lua begins.
+-- Returns the functions decide_request and unreadable_values.
+
+-- The cells of a request, one for each policy. A key that occurs twice has one cell.
 local pool, cells = {}, {}
-local function load_row(shape, first_key, keep)
-  for i = 1, #shape do
-    local key, policy = KEYS[first_key + i], shape[i]
+local function load_request(policies, first_key, keep)
+  for i = 1, #policies do
+    local key, policy = KEYS[first_key + i], policies[i]
     local cell = pool[i]
     if not cell then
       cell = {}
@@ -19,10 +20,10 @@ local function load_row(shape, first_key, keep)
     cells[i] = cell
   end
   if not keep then return end
-  -- Nothing is written before all of the row has been read.
-  for i = 1, #shape do
+  -- Nothing is written before all keys of the request have been read.
+  for i = 1, #policies do
     local cell = cells[i]
-    if cell.repaired and cell == pool[i] then shape[i].algorithm.persist(cell, shape[i]) end
+    if cell.repaired and cell == pool[i] then policies[i].algorithm.persist(cell, policies[i]) end
   end
 end
 
@@ -43,40 +44,41 @@ local function cost_at(costs, i)
   return 1
 end
 
--- @param more  ms to wait, or to be held, where only the script can tell
-local function answer(cell, policy, allowed, more)
-  local x, y = policy.algorithm.report(cell, policy)
-  if cell.incarnation == 0 and not more then reply[#reply + 1] = report_of(allowed, x, y)
-  else reply[#reply + 1] = { allowed and 1 or 0, exact(x), y, cell.incarnation, more or 0 } end
+-- @param explicit_ms  ms to wait, or to be held, where only the script can tell
+local function answer(cell, policy, allowed, explicit_ms)
+  local amount, detail = policy.algorithm.report(cell, policy)
+  if cell.incarnation == 0 and not explicit_ms then reply[#reply + 1] = report_of(allowed, amount, detail)
+  else reply[#reply + 1] = { allowed and 1 or 0, exact(amount), detail, cell.incarnation, explicit_ms or 0 } end
 end
 
-local function consume(shape, costs, at, may_take)
+local function consume(policies, costs, at, may_take)
   local allowed = true
-  for i = 1, #shape do
-    allowed = allowed and fits(cells[i], shape[i], cost_at(costs, at + i))
+  for i = 1, #policies do
+    allowed = allowed and fits(cells[i], policies[i], cost_at(costs, at + i))
   end
-  for i = 1, #shape do
-    local cell, policy, cost = cells[i], shape[i], cost_at(costs, at + i)
-    local algorithm, more = policy.algorithm, nil
+  for i = 1, #policies do
+    local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
+    local algorithm, explicit_ms = policy.algorithm, nil
     if allowed then
-      if algorithm.delay then more = cost > 0 and algorithm.delay(cell, policy) or 0 end
+      if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
       if may_take and not algorithm.counts_only_denials and leaves_trace(policy, cost) then
         algorithm.take(cell, policy, cost)
       end
     else
       if may_take and policy.count_denied and leaves_trace(policy, cost) then algorithm.take(cell, policy, cost) end
-      if algorithm.wait then more = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0 end
+      if algorithm.wait then explicit_ms = policy.limit > 0 and cost > 0 and algorithm.wait(cell, policy, cost) or 0 end
     end
-    answer(cell, policy, allowed, more)
+    answer(cell, policy, allowed, explicit_ms)
   end
 end
 
--- One key after the other. Where settle returns whether there was anything to settle, that stands for whether it is allowed.
-local function each(settle)
-  return function(shape, costs, at, receipts)
-    for i = 1, #shape do
-      local cell, policy = cells[i], shape[i]
-      local found = settle(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+-- Returns an operation that changes one key after the other. If `change` returns false, there was
+-- nothing to change, and the report says so in the place of a denial.
+local function each(change)
+  return function(policies, costs, at, receipts)
+    for i = 1, #policies do
+      local cell, policy = cells[i], policies[i]
+      local found = change(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
       answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
     end
   end
@@ -91,8 +93,8 @@ local give_back = each(function(cell, policy, cost, receipts, at)
 end)
 
 local operations = {
-  consume = function(shape, costs, at) consume(shape, costs, at, true) end,
-  peek = function(shape, costs, at) consume(shape, costs, at, false) end,
+  consume = function(policies, costs, at) consume(policies, costs, at, true) end,
+  peek = function(policies, costs, at) consume(policies, costs, at, false) end,
   charge = each(function(cell, policy, cost)
     if leaves_trace(policy, cost) then policy.algorithm.take(cell, policy, cost) end
   end),
@@ -102,7 +104,8 @@ local operations = {
     local renew = policy.algorithm.renew
     return renew and renew(cell, policy, cost, receipts[at - 2]) or false
   end),
-  -- Whether the key had taken anything that counts, or was blocked: then more fits when it is forgotten.
+  -- Whether the key had taken anything that counts, or was blocked: then more fits once it is
+  -- forgotten.
   reset = each(function(cell, policy)
     local algorithm = policy.algorithm
     local room = algorithm.fits(cell, policy)
@@ -118,14 +121,15 @@ local operations = {
   end),
 }
 
--- What the server says when it takes no writes, or forbids a command: then it decides nothing, and the call fails as a whole.
+-- Errors of a server that takes no writes, or forbids a command. Then the whole call fails.
 local REFUSALS = {
   'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
   'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
 }
 
--- A request that fails with anything else fails alone: the others have counted, or will. Its reports are { -1, why }.
-local function fail_row(problem, width, size_before)
+-- A request that fails with another error fails alone, since other requests have counted already.
+-- Its reports are { -1, why }.
+local function fail_request(problem, width, size_before)
   local reason = type(problem) == 'table' and problem.err or tostring(problem)
   for _, refusal in ipairs(REFUSALS) do
     if reason:find(refusal, 1, true) then error(problem, 0) end
@@ -135,23 +139,23 @@ local function fail_row(problem, width, size_before)
   end
 end
 
-local function settle_row(op, shape, first_key, costs, at, receipts)
-  for i = 1, #shape do
-    if type(shape[i].algorithm) == 'string' then shape[i].algorithm = whole(shape[i].algorithm) end
+local function apply_request(op, policies, first_key, costs, at, receipts)
+  for i = 1, #policies do
+    if type(policies[i].algorithm) == 'string' then policies[i].algorithm = require_part(policies[i].algorithm) end
   end
-  load_row(shape, first_key, op ~= 'peek')
-  operations[op](shape, costs, at, receipts)
+  load_request(policies, first_key, op ~= 'peek')
+  operations[op](policies, costs, at, receipts)
 end
 
-local function decide_row(op, shape, first_key, costs, at, receipts)
+local function decide_request(op, policies, first_key, costs, at, receipts)
   local size_before = #reply
-  local is_decided, problem = pcall(settle_row, op, shape, first_key, costs, at, receipts)
-  if not is_decided then fail_row(problem, #shape, size_before) end
+  local is_decided, problem = pcall(apply_request, op, policies, first_key, costs, at, receipts)
+  if not is_decided then fail_request(problem, #policies, size_before) end
 end
 
--- How many stored values could not be read, after all requests.
+-- Returns how many stored values could not be read, after all requests.
 local function unreadable_values()
   return unreadable
 end
 
-return decide_row, unreadable_values
+return decide_request, unreadable_values
