@@ -14,9 +14,9 @@ interface TestedAlgorithm {
    * Options beside the limit and the window that make it admit `limit` units at once.
    * @default none
    */
-  readonly atOnce?: (limit: number) => PolicyFields
+  readonly atOnce?: (limit: number) => Partial<PolicyFields>
   /** Options of its own for random traces. @default none */
-  readonly drawn?: (numbers: DrawnNumbers) => PolicyFields
+  readonly drawn?: (numbers: DrawnNumbers) => Partial<PolicyFields>
   /** The most units that are remembered before some are lost. @default more than tests take */
   readonly maxRemembered?: (limit: number) => number
   /** The longest time to live of a key, for limits of up to twice the declared one and one more. */
