@@ -20,6 +20,10 @@ describe('the name of an algorithm', () => {
     expect(found).toEqual([])
   })
 
+  it.each(algorithmNames)('has a row in the tables of docs/limits.md: %s', (algorithm) => {
+    expect(readText('docs/limits.md')).toContain(`| \`'${algorithm}'\``)
+  })
+
   it.each([
     "if (policy.algorithm === 'penalty') return",
     "'concurrency' !== algorithm",

@@ -3,7 +3,7 @@ import { type RedisStoreOptions, redisStore } from '@sluice/redis'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tags } from '../../packages/redis/src/cluster/tags.ts'
+import { hashTags } from '../../packages/redis/src/cluster/hash-tags.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
@@ -131,8 +131,8 @@ describe('a key', () => {
   })
 
   it('is under one of 64 tags whose slots are evenly spaced', () => {
-    expect(tags).toHaveLength(64)
-    expect(tags.map(slotOf)).toEqual(tags.map((_tag, index) => 256 * index + 128))
+    expect(hashTags).toHaveLength(64)
+    expect(hashTags.map(slotOf)).toEqual(hashTags.map((_tag, index) => 256 * index + 128))
   })
 
   it('tells the windows of one name apart, and names apart for the scan that forgets a policy', async () => {

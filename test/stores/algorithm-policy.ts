@@ -1,15 +1,98 @@
-import type { AlgorithmName, PolicyFields } from '@sluice/core'
+import { type AlgorithmName, algorithmNames, type Policy, type PolicyFields } from '@sluice/core'
+import { BucketLife } from './oracle/bucket-life.ts'
+import { LeaseLife } from './oracle/lease-life.ts'
+import type { Life } from './oracle/life.ts'
+import { UnitLife } from './oracle/unit-life.ts'
+
+/** All that the tests know of single algorithms. */
+interface TestedAlgorithm {
+  /** The name in keys: a key that changes empties all counts of a rolling deploy. */
+  readonly keyName: string
+  /** The naive model of a key. */
+  readonly newLife: () => Life
+  /**
+   * Options beside the limit and the window that make it admit `limit` units at once.
+   * @default none
+   */
+  readonly atOnce?: (limit: number) => Partial<PolicyFields>
+  /** Options of its own for random traces. @default none */
+  readonly drawn?: (numbers: DrawnNumbers) => Partial<PolicyFields>
+  /** The most units that are remembered before some are lost. @default more than tests take */
+  readonly maxRemembered?: (limit: number) => number
+  /** The longest time to live of a key, for limits of up to twice the declared one and one more. */
+  readonly maxTtlMs: (policy: Policy) => number
+}
+
+/** Numbers that options of single algorithms are made of. */
+export interface DrawnNumbers {
+  readonly window: number
+  readonly aligned: boolean
+  readonly steps: number
+  readonly units: number | undefined
+  readonly share: number | undefined
+}
+
+const newUnitLife = (): Life => new UnitLife()
+const newBucketLife = (): Life => new BucketLife()
+
+export const testedAlgorithms: { readonly [name in AlgorithmName]: TestedAlgorithm } = {
+  'sliding-log': {
+    keyName: 'log',
+    newLife: newUnitLife,
+    drawn: ({ window, steps }) => (steps > 0 ? { resolution: Math.ceil(window / steps) } : {}),
+    maxRemembered: (limit) => 2 * limit,
+    maxTtlMs: ({ windowMs, resolutionMs }) => Math.ceil(1.5 * windowMs) + resolutionMs,
+  },
+  'sliding-counter': {
+    keyName: 'counter',
+    newLife: newUnitLife,
+    maxTtlMs: ({ windowMs }) => 2 * windowMs,
+  },
+  'fixed-window': {
+    keyName: 'window',
+    newLife: newUnitLife,
+    drawn: ({ aligned }) => (aligned ? { align: 'clock' } : {}),
+    maxTtlMs: ({ windowMs }) => windowMs,
+  },
+  'token-bucket': {
+    keyName: 'bucket',
+    newLife: newBucketLife,
+    drawn: ({ units }) => (units ? { burst: units } : {}),
+    maxRemembered: (limit) => limit,
+    maxTtlMs: ({ limit, windowMs, burst }) => (burst ?? 2 * limit + 1) * windowMs,
+  },
+  'leaky-bucket': {
+    keyName: 'queue',
+    newLife: newBucketLife,
+    // One request leaves at once, the others wait.
+    atOnce: (limit) => ({ queue: Math.max(0, limit - 1) }),
+    drawn: ({ window, units, share }) => ({
+      ...(units === undefined ? {} : { queue: units - 1 }),
+      ...(share === undefined
+        ? {}
+        : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
+    }),
+    maxRemembered: (limit) => limit,
+    maxTtlMs: ({ windowMs, maxDelayMs }) => maxDelayMs + windowMs,
+  },
+  concurrency: {
+    keyName: 'leases',
+    newLife: () => new LeaseLife(),
+    maxTtlMs: ({ windowMs }) => windowMs,
+  },
+}
+
+/** The algorithms whose units come back with time, so that a wait is exact and not a hint. */
+export const exactNames: readonly Exclude<AlgorithmName, 'concurrency'>[] = algorithmNames.filter(
+  (name) => name !== 'concurrency',
+)
 
 /** Options that make a policy of any algorithm admit `limit` units at once, and then wait for a window, or a lease. */
 export function algorithmPolicy(
   algorithm: AlgorithmName,
   { window, ...options }: PolicyFields & { limit: number },
 ): PolicyFields {
-  if (algorithm === 'concurrency')
-    return { ...options, algorithm, ...(window && { lease: window }) }
-  const policy = { ...options, algorithm, ...(window && { window }) }
-  // One request leaves at once, the others wait.
-  return algorithm === 'leaky-bucket'
-    ? { ...policy, queue: Math.max(0, options.limit - 1) }
-    : policy
+  const policy = { ...options, algorithm, ...testedAlgorithms[algorithm].atOnce?.(options.limit) }
+  if (algorithm === 'concurrency') return { ...policy, ...(window && { lease: window }) }
+  return { ...policy, ...(window && { window }) }
 }

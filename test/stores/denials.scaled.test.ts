@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { scaled } from '../support/scale.ts'
+import { exactNames } from './algorithm-policy.ts'
 import { denyingDrivers, type SharedServer } from './store-drivers.ts'
 
 const policy: LimiterOptions = { limit: 2, window: '10s' }
@@ -221,13 +222,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
     })
 
     describe('of a lone process', () => {
-      const algorithm = fc.constantFrom(
-        'sliding-log' as const,
-        'sliding-counter' as const,
-        'fixed-window' as const,
-        'token-bucket' as const,
-        'leaky-bucket' as const,
-      )
+      const algorithm = fc.constantFrom(...exactNames)
 
       function requests(cost: fc.Arbitrary<number>) {
         return fc.array(

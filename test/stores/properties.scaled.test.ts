@@ -1,14 +1,7 @@
-import {
-  type AlgorithmName,
-  algorithmNames,
-  type Check,
-  memoryStore,
-  type Policy,
-  type Store,
-} from '@sluice/core'
+import { type AlgorithmName, type Check, memoryStore, type Policy, type Store } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { algorithmPolicy } from './algorithm-policy.ts'
+import { algorithmPolicy, exactNames, testedAlgorithms } from './algorithm-policy.ts'
 import {
   memoryDriver,
   packedDriver,
@@ -98,9 +91,6 @@ describe('sliding-log', () => {
     expect(burst()).toBe(0)
   })
 })
-
-/** A wait for a lease is a hint. */
-const exactNames = algorithmNames.filter((name) => name !== 'concurrency')
 
 describe.each(drivers)('a lone client ($name)', (driver: StoreDriver) => {
   const server = serverOf(driver)
@@ -227,23 +217,10 @@ describe.each([packedDriver, sortedSetDriver, postgresDriver])('stored keys ($na
 })
 
 /** How long a key may live, by a clock that is not Redis' own, and limits from 1 up to twice the declared one and one more. */
-function longestTtlMs({
-  algorithm,
-  limit,
-  windowMs,
-  resolutionMs,
-  burst,
-  maxDelayMs,
-  penalty,
-}: Policy): number {
+function longestTtlMs(policy: Policy): number {
   const marginMs = 10_000
-  if (algorithm === 'penalty') {
-    const { maxMs } = penalty ?? { maxMs: 0 }
-    return Math.max(maxMs, 3_600_000) + Math.max(maxMs, windowMs) + marginMs
-  }
-  if (algorithm === 'sliding-log') return Math.ceil(1.5 * windowMs) + resolutionMs + marginMs
-  if (algorithm === 'sliding-counter') return 2 * windowMs + marginMs
-  if (algorithm === 'token-bucket') return (burst ?? 2 * limit + 1) * windowMs + marginMs
-  if (algorithm === 'leaky-bucket') return maxDelayMs + windowMs + marginMs
-  return windowMs + marginMs
+  const { algorithm, windowMs, penalty } = policy
+  if (algorithm !== 'penalty') return testedAlgorithms[algorithm].maxTtlMs(policy) + marginMs
+  const { maxMs } = penalty ?? { maxMs: 0 }
+  return Math.max(maxMs, 3_600_000) + Math.max(maxMs, windowMs) + marginMs
 }

@@ -1,5 +1,4 @@
 import {
-  type AlgorithmName,
   algorithmNames,
   type Check,
   maxUnits,
@@ -11,6 +10,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { limiterOf } from '../support/patient-limiter.ts'
+import { testedAlgorithms } from './algorithm-policy.ts'
 
 /** Several requests at one time, which a store that batches decides in one call. */
 interface Step {
@@ -65,31 +65,9 @@ function policyOptions(index: number, { limits, windows }: Sizes): fc.Arbitrary<
     .map(({ algorithm, limit, window, countDenied, ...drawn }) => {
       const common = { name: `p${index}`, algorithm, limit }
       if (algorithm === 'concurrency') return { ...common, lease: window, retryAfter: 7 }
-      const policy = { ...common, window, countDenied }
-      return { ...policy, ...ownOptions(algorithm, window, drawn) }
+      const own = testedAlgorithms[algorithm].drawn?.({ window, ...drawn })
+      return { ...common, window, countDenied, ...own }
     })
-}
-
-interface Drawn {
-  readonly aligned: boolean
-  readonly steps: number
-  readonly units: number | undefined
-  readonly share: number | undefined
-}
-
-function ownOptions(
-  algorithm: AlgorithmName,
-  window: number,
-  { aligned, steps, units, share }: Drawn,
-): Partial<PolicyFields> {
-  if (algorithm === 'fixed-window') return aligned ? { align: 'clock' } : {}
-  if (algorithm === 'sliding-log') return steps > 0 ? { resolution: Math.ceil(window / steps) } : {}
-  if (algorithm === 'token-bucket') return units ? { burst: units } : {}
-  if (algorithm !== 'leaky-bucket') return {}
-  return {
-    ...(units === undefined ? {} : { queue: units - 1 }),
-    ...(share === undefined ? {} : { maxDelay: Math.min(Math.ceil(window * share), 2 ** 31 - 1) }),
-  }
 }
 
 /** Policies as a limiter makes them. */

@@ -1,29 +1,37 @@
--- What decides any request, in whatever state its keys are: the body of a function, so that a call in which all keys are in a usual state defines none of it.
--- The files are put together in this order: prelude, algorithms, row.
+-- Decides any request, in whatever state its keys are. This is the body of a function: a call in
+-- which all keys are in a usual state never runs it, so it defines nothing. src/scripts/scripts.ts
+-- joins the files in this order: prelude, algorithms, request.
 --
---   define[name]()          returns the algorithm whole: a table of functions, the twin of the TypeScript module of its name in @sluice/core
---     load(cell, key, policy)        reads what a key has taken, as it counts now, into a cell
---     persist(cell, policy)          writes a repaired cell: one whose stored times lay after now, and were moved to now
---     fits(cell, policy)             units that may still be taken; below 0 where more count than may
---     take(cell, policy, units)      records units, asked or not
---     wait(cell, policy, cost)       ms until the cost fits, where only the stored units can tell; left out elsewhere
---     delay(cell, policy)            ms that a request is held which is allowed now; left out where none ever is
---     give_back(cell, policy, units, at, refunded)   gives back up to so many units that a receipt names by `at`, after so many of them
---     renew(cell, policy, units, at) prolongs a lease; whether it still runs; only where there are leases
---     clear(cell, policy)            forgets everything
---     block(cell, policy, duration)  denies all for so many ms; only where keys can be blocked
---     counts_only_denials            set where requests that are allowed take nothing
---     report(cell, policy)           two integers from which outcomes.ts works out the outcome with the functions of @sluice/core
+--   define[name]()  returns a part: an algorithm, or what several files of one algorithm share.
+--   An algorithm is a table of functions, the twin of the TypeScript module of its name in core:
+--     load(cell, key, policy)     reads what a key has taken, as it counts now, into a cell
+--     persist(cell, policy)       writes a repaired cell: load has moved its times after now to now
+--     fits(cell, policy)          returns the units that may still be taken; below 0 if more count
+--     take(cell, policy, units)   records units, asked or not
+--     wait(cell, policy, cost)    returns ms until the cost fits; left out if the report tells
+--     delay(cell, policy)         returns ms that an allowed request is held; left out if none is
+--     give_back(cell, policy, units, at, refunded)
+--                                 gives back up to so many units that a receipt names by `at`, of
+--                                 which `refunded` units were given back before
+--     renew(cell, policy, units, at)
+--                                 prolongs a lease, and returns whether it still runs; left out if
+--                                 there are no leases
+--     clear(cell, policy)         forgets everything
+--     block(cell, policy, ms)     denies all for so many ms; left out if keys cannot be blocked
+--     counts_only_denials         true if requests that are allowed take nothing
+--     report(cell, policy)        returns two integers, from which outcomes.ts works out the
+--                                 outcome with the functions of core
 --
--- Cells are used again for one row after the other, since tables cost more than commands: load sets every field. Each has key,
--- incarnation, exists (whether the key held anything), and repaired. All that changes is written at once, so that the next row sees it.
--- Times are whole ms and units whole numbers: doubles hold them exactly up to 2^53.
+-- Cells are used again for the next request, since tables cost more than commands, so load sets
+-- every field. Each cell has key, incarnation, exists (whether the key held anything), and
+-- repaired. Every change is written at once, so that the next request sees it. Times are whole ms
+-- and units whole numbers: doubles hold them exactly up to 2^53.
 local MAX_SAFE = 9007199254740991
 
 local is_server_clock = server_micros ~= nil
 
 local define, defined = {}, {}
-local function whole(name)
+local function require_part(name)
   local part = defined[name]
   if not part then
     if not defined.values then defined.values = define.values() end
@@ -45,11 +53,12 @@ local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
 
--- What whole algorithms need to read values and to tell one life of a key from another.
+-- Functions with which algorithms read values and tell the incarnations of a key apart.
 local new_incarnation, leave_mark, read_mark, read_string, reject, units_left
 function define.values()
-  -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a mark is left in its place, and it goes on in an
-  -- incarnation that no other has, so that none of those receipts reaches it.
+  -- Every key is in incarnation 0, until it is forgotten while receipts of it are about: then a
+  -- mark is left in its place, and it goes on in an incarnation that no other has, so that none of
+  -- those receipts reaches it.
   local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
   -- The server's clock counts them from its microseconds: each takes longer than one to write.
   local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
@@ -71,7 +80,8 @@ function define.values()
     return incarnation
   end
 
-  -- What is left of a count after a refund: one that can count no more has lost units, and gives nothing back (core: unitsLeft).
+  -- What is left of a count after a refund: one that can count no more has lost units, and gives
+  -- nothing back (core: unitsLeft).
   function units_left(count, units, policy)
     return count >= policy.most and count or max(0, count - units)
   end
@@ -82,7 +92,8 @@ function define.values()
     return nil
   end
 
-  -- Reads a value that must be a string of one length, and begin with the version of its format, or with another; nil where there is none.
+  -- Reads a value that must be a string of one length, and begin with the version of its format, or
+  -- with another; nil where there is none.
   function read_string(cell, key, version, length, other_version)
     cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
     local value = redis.pcall('GET', key)

@@ -1,9 +1,10 @@
--- What every script begins with: short names, and the time of the call.
--- caller_ms  milliseconds of the caller's clock; nil or '' for the server's own
+-- Begins every script: gives short names to functions, and reads the time of the call from
+-- `caller_ms`, milliseconds of the caller's clock; nil or '' for the server's own.
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 
--- A key outlives its last unit by `ttl_margin` ms at least. A log's key lives longer by one part in `ttl_parts` of its window, so that its time to
--- live has to be set only once in that part. A caller's clock may be set back, and its call may arrive late.
+-- A key outlives its last unit by `ttl_margin` ms at least. The key of a log lives longer, by the
+-- window divided by `ttl_parts`, so that its time to live is set only once in that time. Both are
+-- larger with a caller's clock, because it may be set back, and its call may arrive late.
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
 if not now or now == '' then
   local time = redis_call('TIME')

@@ -1,15 +1,17 @@
--- Decides a call whose requests consume by one list of several policies, as usual-one.lua does by one: the modules in the place of `-- DECIDE`
--- decide keys in a usual state. A request is written only after all of its keys have been decided. Where one of them denies, or is in no usual
--- state, usual/unusual.lua decides the whole request.
+-- Decides a call whose requests consume by one list of several policies. As in usual-one.lua, the
+-- modules in the place of `-- DECIDE` decide keys in a usual state. A request is written only after
+-- all of its keys have been decided. If one of them denies, or is in no usual state,
+-- usual/unusual.lua decides the whole request.
 --
 -- KEYS     the key of each policy of each request, one request after the other
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the number of policies
--- ARGV[4]  '1' where a key occurs more than once
--- ARGV[5…]  of each policy the number of its module, the limit, the window, and one more that the module uses; then the cost of each key, where
---          not all are 1
--- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values could not be read }
+-- ARGV[4]  '1' if a key occurs more than once, else '0'
+-- ARGV[5…] for each policy: the number of its module, the limit, the window in ms, and the setting;
+--          then the cost of each key, left out if all are 1
+-- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
+--          could not be read }
 local caller_ms = ARGV[2]
 -- include shared
 local call_text, width, repeats, values, values_before, values_end = ARGV[1], ARGV[3] + 0, ARGV[4] == '1', nil, 0, 0
@@ -21,45 +23,45 @@ if ARGV[5 + 4 * width] then
 end
 
 local reply, size = { call_text, now }, 2
-local decide_row, unreadable_values, policies
+local decide_request, unreadable_values, policies
 -- What each policy of a request came to, and what is to be written for it: seven each.
 local found = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-for row_start = 0, #KEYS - width, width do
-  if READS_STRINGS and row_start >= values_end and not repeats then
+for request_start = 0, #KEYS - width, width do
+  if READS_STRINGS and request_start >= values_end and not repeats then
     -- Arguments have to fit the stack of Lua.
-    values_before, values_end = row_start, row_start + math.max(1, math.floor(256 / width)) * width
+    values_before, values_end = request_start, request_start + math.max(1, math.floor(256 / width)) * width
     if values_end > #KEYS then values_end = #KEYS end
-    values = redis_call('MGET', unpack(KEYS, row_start + 1, values_end))
+    values = redis_call('MGET', unpack(KEYS, request_start + 1, values_end))
   end
   local is_usual = true
   for i = 1, width do
-    local value_index, key, units, is_second = row_start + i - values_before, KEYS[row_start + i], 1, false
-    if costs then units = costs[row_start + i] end
+    local value_index, key, units, is_second = request_start + i - values_before, KEYS[request_start + i], 1, false
+    if costs then units = costs[request_start + i] end
     if repeats then
-      for j = row_start + 1, row_start + i - 1 do is_second = is_second or KEYS[j] == key end
+      for j = request_start + 1, request_start + i - 1 do is_second = is_second or KEYS[j] == key end
     end
     local kind, limit, window, setting = unpack(fields, 4 * i - 3, 4 * i)
-    local x, y, denied, write, where, data, ttl, drops
+    local amount, detail, denied, write, where, data, ttl, drops
     if units and units > 0 and not is_second then
       -- DECIDE
     end
-    if denied or not x then
+    if denied or not amount then
       is_usual = false
       break
     end
     local to = 7 * i - 6
-    found[to], found[to + 1], found[to + 2], found[to + 3] = x, y, write or false, where or false
+    found[to], found[to + 1], found[to + 2], found[to + 3] = amount, detail, write or false, where or false
     found[to + 4], found[to + 5], found[to + 6] = data or false, ttl or false, drops or false
   end
   if not is_usual then
     -- include usual/unusual
   else
     for i = 1, width do
-      local x, y, write, where, data, ttl, drops = unpack(found, 7 * i - 6, 7 * i)
-      local key = KEYS[row_start + i]
+      local denied, amount, detail, write, where, data, ttl, drops = false, unpack(found, 7 * i - 6, 7 * i)
+      local key = KEYS[request_start + i]
       -- include usual/write
-      if x >= 67108863 or y >= 134217728 then reply[size + i] = { 1, x > 9007199254740900 and string.format('%.0f', x) or x, y, 0 }
-      else reply[size + i] = x * 134217728 + y end
+      -- include report
+      reply[size + i] = report
     end
   end
   size = size + width

@@ -1,15 +1,18 @@
 import type { Documents } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
-import { tags } from './cluster/tags.ts'
+import { hashTags } from './cluster/hash-tags.ts'
 import { readLua } from './read-lua.ts'
 
 const writeScript = readLua('write-document')
 const membersScript = readLua('members')
 
-/** Documents in Redis: each has keys of one hash tag, so that a change and its record are one step on a Cluster too. */
+/**
+ * Documents in Redis: each has keys of one hash tag, so that a change and its record are one step
+ * on a Cluster too.
+ */
 export function redisDocuments(redis: RedisClient, prefix: string): Documents {
   const at = (name: string, part: string): string =>
-    `${prefix}:{${tags[0]}}:document:${name}:${part}`
+    `${prefix}:{${hashTags[0]}}:document:${name}:${part}`
 
   return {
     async revision(name) {

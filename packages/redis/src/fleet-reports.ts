@@ -6,8 +6,8 @@ import type { Fleet } from './fleet.ts'
 const maxLength = 65_536
 
 /**
- * Small texts that the processes of a fleet show each other, in one hash a topic: `<end> <member> <text>` by member. The hash expires, and whoever
- * reads drops what is over.
+ * Small texts that the processes of a fleet show each other, in one hash a topic: `<end> <member>
+ * <text>` by member. The hash expires, and whoever reads drops what is over.
  */
 export class FleetReports {
   readonly #redis: RedisClient

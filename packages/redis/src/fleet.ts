@@ -47,7 +47,10 @@ export class Fleet {
     return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
   }
 
-  /** Milliseconds since 1970 by the clock of Redis, as far as it is known; else by that of this process. */
+  /**
+   * Milliseconds since 1970 by the clock of Redis, as far as it is known; else by that of this
+   * process.
+   */
   now(): number {
     const offset = this.#offsetMs
     return Math.floor(offset === undefined ? Date.now() : performance.now() + offset)
@@ -65,7 +68,8 @@ export class Fleet {
   }
 
   /**
-   * Begins to beat, with the first store of this process that is used, as often as the most eager one asks for.
+   * Begins to beat, with the first store of this process that is used, as often as the most eager
+   * one asks for.
    * @param beatMs between two heartbeats; 0: this store needs none
    */
   join(beatMs: number): void {
@@ -86,13 +90,19 @@ export class Fleet {
     this.#send('ZREM', this.#key, processId).catch(ignore)
   }
 
-  /** For stores that count by this process' clock: until then it could be hours off, and repair what others have written. */
+  /**
+   * For stores that count by this process' clock: until then it could be hours off, and repair what
+   * others have written.
+   */
   clockAsked(): Promise<void> {
     this.#clockAsked ??= this.#measureClock()
     return this.#clockAsked
   }
 
-  /** One at a time: while Redis does not answer, no second one lines up behind it, unless the client has lost it. */
+  /**
+   * One at a time: while Redis does not answer, no second one lines up behind it, unless the client
+   * has lost it.
+   */
   async #beat(): Promise<void> {
     const beatMs = this.#beatMs
     const isCurrent = (): boolean => this.#members > 0 && this.#beatMs === beatMs && beatMs > 0
@@ -156,7 +166,10 @@ export class Fleet {
   }
 }
 
-/** Checks tell of a Redis that is away. One that forbids a command of the heartbeat would never be noticed: then every process takes the whole limit. */
+/**
+ * Checks tell of a Redis that is away. One that forbids a command of the heartbeat would never be
+ * noticed: then every process takes the whole limit.
+ */
 function warnAboutRefusal(error: unknown): void {
   const { code, message } = storeFailure(error)
   if (code !== 'SLUICE_REDIS_PERMISSION' && code !== 'SLUICE_STORE_FAILED') return

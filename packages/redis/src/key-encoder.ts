@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import { tags } from './cluster/tags.ts'
+import { hashTags } from './cluster/hash-tags.ts'
 import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {
@@ -12,7 +12,10 @@ export interface KeyOptions {
 }
 
 const digestBytes = 16
-/** Of each of two generations: those that are asked for again move from the old one to the young one. */
+/**
+ * Of each of two generations: those that are asked for again move from the old one to the young
+ * one.
+ */
 const identitiesOfGeneration = 16_384
 /** A caller that makes up policies without end must not fill the cache with them. */
 const mostKeysOfIdentity = 16
@@ -25,14 +28,18 @@ interface Identity {
   /** The policy that was asked for last, and its key alone: mostly there is one policy. */
   policy: Policy | undefined
   key: readonly [string]
-  /** Its keys so far, where it has several: whole texts, whose hash is known, cost less than new ones. */
+  /**
+   * Its keys so far, where it has several: whole texts, whose hash is known, cost less than new
+   * ones.
+   */
   keys: Map<string, readonly [string]> | undefined
 }
 
 /**
- * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first brace, which it
- * cannot contain, and no other part contains a colon, so that keys are never ambiguous. The identity is
- * digested (128 bits, base64url), so a key has a bounded length, tells no secret, and meets no other.
+ * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first
+ * brace, which it cannot contain, and no other part contains a colon, so that keys are never
+ * ambiguous. The identity is digested (128 bits, base64url), so a key has a bounded length, tells
+ * no secret, and meets no other.
  */
 export class KeyEncoder {
   readonly #options: KeyOptions
@@ -64,7 +71,7 @@ export class KeyEncoder {
   #keyOf({ policy, key, digest }: Check): readonly [string] {
     if (digest !== undefined) {
       const [first = 0] = Buffer.from(digest, 'base64url')
-      return [this.#join(tagOfByte(first), policy, digest)]
+      return [this.#join(hashTagOfByte(first), policy, digest)]
     }
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
@@ -106,7 +113,7 @@ export class KeyEncoder {
     const { secret, digest } = this.#options
     const bytes = bytesOf(key, secret)
     return {
-      tag: tagOfByte(bytes[0] ?? 0),
+      tag: hashTagOfByte(bytes[0] ?? 0),
       text: digest ? digestText(bytes) : escapeKey(key),
       policy: undefined,
       key: [''],
@@ -114,7 +121,10 @@ export class KeyEncoder {
     }
   }
 
-  /** The policy with all that its stored value depends on, so that no value is read by an algorithm that did not write it. */
+  /**
+   * The policy with all that its stored value depends on, so that no value is read by an algorithm
+   * that did not write it.
+   */
   #policyPart(policy: Policy): string {
     const known = this.#policies.get(policy)
     if (known !== undefined) return known
@@ -133,8 +143,8 @@ function flat(text: string): string {
 }
 
 /** By the first byte of the digest, which its text has too. */
-function tagOfByte(byte: number): string {
-  return tags[byte % tags.length] ?? ''
+function hashTagOfByte(byte: number): string {
+  return hashTags[byte % hashTags.length] ?? ''
 }
 
 function bytesOf(key: string, secret: string | undefined): Buffer {
@@ -149,7 +159,10 @@ function digestText(bytes: Buffer): string {
   return bytes.toString('base64url', 0, digestBytes)
 }
 
-/** A readable, injective form for debugging: all but plain characters become %-escapes of their UTF-16 code. */
+/**
+ * A readable, injective form for debugging: all but plain characters become %-escapes of their
+ * UTF-16 code.
+ */
 function escapeKey(key: string): string {
   return key.replace(
     /[^A-Za-z0-9._@/-]/g,

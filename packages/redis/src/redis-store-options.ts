@@ -25,9 +25,15 @@ export interface RedisStoreOptions {
    * @default 'sluice'
    */
   prefix?: string
-  /** Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default none */
+  /**
+   * Makes the digest of identities an HMAC, so that nobody who reads keys can guess them. @default
+   * none
+   */
   secret?: string
-  /** false keeps identities readable in keys (escaped, and as long as they are), for debugging. @default true */
+  /**
+   * false keeps identities readable in keys (escaped, and as long as they are), for debugging.
+   * @default true
+   */
   digest?: boolean
   /**
    * Form of `sliding-log` in Redis: 'packed', or 'sorted-set' to be read with redis-cli, one member
@@ -66,11 +72,16 @@ export interface RedisStoreOptions {
  * for longer.
  */
 export interface BatchOptions {
-  /** The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128 */
+  /**
+   * The most keys of one call: 1 to 4,000. 128 take Redis about half a millisecond. @default 128
+   */
   maxKeys?: number
   /** The most bytes of keys in one call: 1,024 to 1,048,576. @default 65_536 */
   maxBytes?: number
-  /** The most calls that wait for an answer at once: 1 to 64. A call that Redis is slow to answer holds up the others no longer than that. @default 4 */
+  /**
+   * The most calls that wait for an answer at once: 1 to 64. A call that Redis is slow to answer
+   * holds up the others no longer than that. @default 4
+   */
   maxInFlight?: number
 }
 
@@ -86,7 +97,10 @@ export interface RedisStoreSetup {
   readonly onInvalid: ((event: InvalidEvent) => void) | undefined
 }
 
-/** The largest limit of a log in a sorted set: a charge may write twice as many members, which holds Redis up for about 50 ms. */
+/**
+ * The largest limit of a log in a sorted set: a charge may write twice as many members, which holds
+ * Redis up for about 50 ms.
+ */
 export const maxSortedSetLimit = 10_000
 
 const fields: readonly (keyof RedisStoreOptions)[] = [

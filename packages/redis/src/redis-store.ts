@@ -20,9 +20,9 @@ import { splitByPlan } from './calls/split-calls.ts'
 import { clientErrors } from './clients/client-errors.ts'
 import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
-import { laneByTag, oneLane } from './cluster/lanes.ts'
-import { type AskRedis, overMovingSlots } from './cluster/moving-slots.ts'
-import { tags } from './cluster/tags.ts'
+import { oneQueue, queueByHashTag } from './cluster/ask-queues.ts'
+import { hashTags } from './cluster/hash-tags.ts'
+import { type AskRedis, askAcrossMigration } from './cluster/migrating-slots.ts'
 import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
 import { FleetReports } from './fleet-reports.ts'
@@ -38,7 +38,9 @@ import { type Plan, Plans } from './scripts/plans.ts'
 import { ScriptRunner } from './scripts/script-runner.ts'
 import { Scripts } from './scripts/scripts.ts'
 
-/** A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it. */
+/**
+ * A store in Redis or Valkey. The client stays its owner's: Sluice neither connects nor closes it.
+ */
 export interface RedisStore extends Store {
   apply(
     op: StoreOp,
@@ -47,7 +49,10 @@ export interface RedisStore extends Store {
   ): Promise<readonly Outcome[]>
   /** The same without a promise of its own. */
   submit(ask: Ask): void
-  /** Settles the checks under way, as far as Redis answers within a second, and refuses further ones. */
+  /**
+   * Settles the checks under way, as far as Redis answers within a second, and refuses further
+   * ones.
+   */
   close(): Promise<void>
 }
 
@@ -65,9 +70,11 @@ const spaces = processWide(
 )
 
 /**
- * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On a Cluster that holds for what one identity
- * takes: a request whose policies count different identities is decided shard by shard, and what it took is given back when one denies.
- * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or Cluster
+ * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On
+ * a Cluster that holds for what one identity takes: a request whose policies count different
+ * identities is decided shard by shard, and what it took is given back when one denies.
+ * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or
+ *   Cluster
  * @example
  * const store = redisStore(new Redis(process.env.REDIS_URL))
  * @throws SluiceError when the client is none that Sluice knows, or an option is out of range
@@ -146,11 +153,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     return typeof clock === 'function' ? Math.floor(clock()) : fleet.now()
   }
 
-  function openLane(): CallQueue {
+  function openQueue(): CallQueue {
     // Nodes of a Cluster learn scripts one by one.
     const runner = new ScriptRunner(redis)
     const askNode: AskRedis = (asks, plan) => askRedis(runner, asks, plan)
-    const ask = redis.isCluster ? overMovingSlots(askNode) : askNode
+    const ask = redis.isCluster ? askAcrossMigration(askNode) : askNode
     return new CallQueue({
       ...batch,
       split: (asks) => splitByPlan(asks, plans),
@@ -178,10 +185,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     )
   }
 
-  const lanes = redis.isCluster ? laneByTag(openLane) : oneLane(openLane)
+  const queues = redis.isCluster ? queueByHashTag(openQueue) : oneQueue(openQueue)
 
   function join(): void {
-    if (hasJoined || lanes.isClosed) return
+    if (hasJoined || queues.isClosed) return
     hasJoined = true
     fleet.join(heartbeatMs)
   }
@@ -195,7 +202,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     digestOf: (key) => keys.digestOf(key),
     ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
     async shareReport(report) {
-      if (lanes.isClosed) throw storeClosed()
+      if (queues.isClosed) throw storeClosed()
       return reports.share(report)
     },
     observeCalls(observer) {
@@ -219,7 +226,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       join()
       const checks = boundedChecks(asked)
       const ask = new PromisedAsk({ op, checks, keys: keys.keysOf(checks), cancellation })
-      lanes.submit(ask)
+      queues.submit(ask)
       return ask.outcomes
     },
 
@@ -227,11 +234,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       join()
       ask.checks = boundedChecks(ask.checks)
       ask.keys = keys.keysOf(ask.checks)
-      lanes.submit(ask)
+      queues.submit(ask)
     },
 
     async close() {
-      await lanes.close()
+      await queues.close()
       if (hasJoined) fleet.leave()
       hasJoined = false
       for (const end of unobserve.splice(0)) end()
@@ -261,7 +268,7 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   spaces.set(client, prefixes)
   const known = prefixes.get(prefix)
   if (known) return known
-  const shared = `${prefix}:{${tags[0]}}`
+  const shared = `${prefix}:{${hashTags[0]}}`
   const fleet = new Fleet(redis, `${shared}:instances`)
   const space = { fleet, reports: new FleetReports(redis, fleet, shared) }
   prefixes.set(prefix, space)

@@ -1,9 +1,7 @@
 import type { Check, StoreOp } from '@sluice/core'
-import { BucketLife } from './bucket-life.ts'
-import { LeaseLife } from './lease-life.ts'
+import { testedAlgorithms } from '../algorithm-policy.ts'
 import type { Expected, Life } from './life.ts'
 import { PenaltyLife } from './penalty-life.ts'
-import { UnitLife } from './unit-life.ts'
 
 /** The place of an oracle in a trace: what was taken under which receipt. */
 export interface OracleReceipt {
@@ -182,10 +180,8 @@ export class Oracle {
 }
 
 function lifeOf({ policy }: Check): Life {
-  if (policy.algorithm === 'concurrency') return new LeaseLife()
-  if (policy.algorithm === 'penalty') return new PenaltyLife()
-  const isBucket = policy.algorithm === 'token-bucket' || policy.algorithm === 'leaky-bucket'
-  return isBucket ? new BucketLife() : new UnitLife()
+  const { algorithm } = policy
+  return algorithm === 'penalty' ? new PenaltyLife() : testedAlgorithms[algorithm].newLife()
 }
 
 function isPenalty({ policy }: Check): boolean {

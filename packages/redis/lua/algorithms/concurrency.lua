@@ -1,6 +1,8 @@
--- concurrency: requests in flight, each with a lease that expires when nobody renews it; the window is how long a lease runs.
--- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES: '<number of the lease>:<units>' scored with the ms of its end, and
--- '#' scored with the units of all leases, below 0, so that it comes before them.
+-- concurrency: requests in flight, each with a lease that expires if nobody renews it. The window
+-- is how long a lease runs.
+-- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES. A lease is '<number>:<units>',
+--        scored with the ms of its end. '#' is scored with the units of all leases, below 0, so
+--        that it comes first.
 do
   define['concurrency'] = function()
     local TOTAL = '#'
@@ -26,7 +28,8 @@ do
       return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
     end
 
-    -- Units of the leases that run, by the total and what has expired; nil where the members do not add up to leases and their total.
+    -- Units of the leases that run, by the total and what has expired; nil where the members do not
+    -- add up to leases and their total.
     local function running_units(key, members, expired)
       local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
       if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end

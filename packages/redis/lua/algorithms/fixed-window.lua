@@ -1,4 +1,5 @@
--- fixed-window: a count since the window's first charge, or since a multiple of the window when aligned to the clock.
+-- fixed-window: a count since the window's first charge, or since a multiple of the window if it is
+-- aligned to the clock.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18

@@ -1,8 +1,9 @@
--- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other (token-bucket.lua).
+-- leaky-bucket: a bucket as a queue, from which requests leave one unit after the other
+-- (token-bucket.lua).
 do
   define['leaky-bucket'] = function()
     local leaky_bucket = {}
-    for name, part in pairs(whole('token-bucket')) do leaky_bucket[name] = part end
+    for name, part in pairs(require_part('token-bucket')) do leaky_bucket[name] = part end
 
     -- A request goes on when all that came before it has drained.
     function leaky_bucket.delay(cell, policy)

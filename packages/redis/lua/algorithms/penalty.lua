@@ -1,6 +1,8 @@
--- penalty: strikes in a window that begins with the first of them, and the block that they, or somebody by hand, have led to.
--- Value: [u8 version = 1] [u48 ms of the first strike] [u32 strikes] [u48 ms until which the key is blocked] [u48 ms that was asked for]
---        [u48 ms of the last block that strikes led to]
+-- penalty: counts strikes in a window that begins with the first of them. Holds the block that they
+-- have led to, or that somebody has set by hand.
+-- Value: [u8 version = 1] [u48 ms of the first strike] [u32 strikes]
+--        [u48 ms until which the key is blocked] [u48 duration of the block when it was set]
+--        [u48 duration of the last block that strikes led to]
 -- Requests that are allowed only read it, and nothing is given back, so it needs no incarnation.
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29

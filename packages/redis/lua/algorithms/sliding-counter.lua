@@ -1,5 +1,7 @@
--- sliding-counter: two adjacent windows; the earlier one counts by the share of it that the rolling window still covers.
--- Value: [u8 version = 1] [u32 incarnation] [u48 start ms of the current window] [u56 current] [u56 previous]
+-- sliding-counter: two adjacent windows. The earlier one counts by the share of it that the rolling
+-- window still covers.
+-- Value: [u8 version = 1] [u32 incarnation] [u48 start ms of the current window]
+--        [u56 current] [u56 previous]
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
 

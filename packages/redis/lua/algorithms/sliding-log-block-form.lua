@@ -1,8 +1,11 @@
--- How one block of the packed log is written (sliding-log-blocks.lua): a header and up to 13 entries, oldest first:
---   [u8 version] [u32 incarnation] [running total before the block]  then  [u40 ms] [running total] each
--- An entry says how many units were taken at its time: its total less the one before it. Totals answer any cost by a
--- search, and wrap around: only differences count, of up to twice the limit. Version 1 holds totals in 24 bits, for limits
--- below 2^23; version 2 in 48. Times are modulo 2^40 ms: what is stored lies within 17 years of now.
+-- Reads and writes one block of the packed log (sliding-log-blocks.lua): a header and up to 13
+-- entries, oldest first.
+-- Value: [u8 version] [u32 incarnation] [running total before the block]
+--        then for each entry [u40 ms] [running total]
+-- The units of an entry are its total less the one before it. A search by totals answers any cost.
+-- Totals wrap around: only differences count, of up to twice the limit. Version 1 holds totals in
+-- 24 bits, for limits below 2^23, and version 2 in 48. Times are modulo 2^40 ms: stored times lie
+-- within 17 years of now.
 do
   define['block-form'] = function()
     local block_form = {}

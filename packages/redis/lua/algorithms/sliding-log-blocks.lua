@@ -1,8 +1,9 @@
--- The packed log of sliding-log where the limit is high: a list of blocks (sliding-log-block-form.lua), oldest first.
--- Only the blocks at both ends are read, and those that a search goes through; a long log is never read whole.
+-- The packed log of sliding-log where the limit is high: a list of blocks
+-- (sliding-log-block-form.lua), oldest first. Only the blocks at both ends are read, and those that
+-- a search goes through; a long log is never read whole.
 do
   define['block-log'] = function()
-    local block_form, block_log = whole('block-form'), {}
+    local block_form, block_log = require_part('block-form'), {}
     local entries_in, entry_in, last_of = block_form.entries_in, block_form.entry_in, block_form.last_of
     local total_before, entry = block_form.total_before, block_form.entry
 
@@ -11,7 +12,8 @@ do
       return cell.count
     end
 
-    -- Blocks are numbered from 0, as the list is. In place of one that cannot be read stands the tail, so that a search ends.
+    -- Blocks are numbered from 0, as the list is. In place of one that cannot be read stands the
+    -- tail, so that a search ends.
     local function block_at(cell, index)
       if index == 0 then return cell.head_block end
       if index == cell.count - 1 then return cell.tail_block end
@@ -22,7 +24,8 @@ do
       return cell.tail_block
     end
 
-    -- Two ways to search: for the first entry after a time, and for the one with the k-th unit after the base.
+    -- Two ways to search: for the first entry after a time, and for the one with the k-th unit
+    -- after the base.
     local function is_after(_cell, time, _total, wanted)
       return time > wanted
     end
@@ -31,7 +34,8 @@ do
       return (total - cell.base) % cell.form.span >= wanted
     end
 
-    -- The first entry of a block, from number `from` on, for which found holds; the last one must be such.
+    -- The first entry of a block, from number `from` on, for which found holds; the last one must
+    -- be such.
     local function search_block(cell, block, from, found, wanted)
       local form = cell.form
       local to = entries_in(form, block) - 1
@@ -43,7 +47,8 @@ do
       return from
     end
 
-    -- Block and number of the first entry for which found holds, which must hold for all entries after it. One must exist.
+    -- Block and number of the first entry for which found holds, which must hold for all entries
+    -- after it. One must exist.
     local function search(cell, found, wanted)
       local form, last = cell.form, count_of(cell) - 1
       local low, high, step = cell.block, cell.block, 1
@@ -67,11 +72,11 @@ do
     local function measure(cell, policy)
       local form, block, i = cell.form, cell.head_block, 0
       cell.used, cell.block, cell.entry = 0, 0, 0
-      if cell.last_time <= policy.cut then return end
-      if last_of(form, block) > policy.cut then
-        i = search_block(cell, block, 0, is_after, policy.cut)
+      if cell.last_time <= policy.dead_until then return end
+      if last_of(form, block) > policy.dead_until then
+        i = search_block(cell, block, 0, is_after, policy.dead_until)
       else
-        cell.block, i, block = search(cell, is_after, policy.cut)
+        cell.block, i, block = search(cell, is_after, policy.dead_until)
       end
       cell.entry = i
       local time, total = entry_in(form, block, i)
@@ -167,7 +172,8 @@ do
       cell.block = 0
     end
 
-    -- Makes room for units beyond what is recorded, which only a charge without asking can take: the log begins after the k oldest.
+    -- Makes room for units beyond what is recorded, which only a charge without asking can take:
+    -- the log begins after the k oldest.
     local function drop_oldest(cell, policy, k)
       local index, i, block = search(cell, reaches, k + 1)
       local form = cell.form
@@ -242,8 +248,8 @@ do
       block_log.read(cell, key, policy)
     end
 
-    -- Takes units off an entry, and so off the totals of all later ones. An entry that is left without units stays in its place: it
-    -- counts for nothing and leaves with its block.
+    -- Takes units off an entry, and so off the totals of all later ones. An entry that is left
+    -- without units stays in its place: it counts for nothing and leaves with its block.
     function block_log.give_back(cell, policy, units, at)
       if cell.last_time < at then return end
       local form = cell.form

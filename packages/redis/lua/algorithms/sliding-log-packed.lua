@@ -1,8 +1,9 @@
--- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is high. What is stored stays as it is,
--- except that a string becomes blocks when its limit has outgrown it.
+-- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is
+-- high. What is stored stays as it is, except that a string becomes blocks when its limit has
+-- outgrown it.
 do
   define['layouts'] = function()
-    local short_log, block_log, layouts = whole('short-log'), whole('block-log'), {}
+    local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
 
     -- A string whose limit has grown: it becomes blocks with the next unit.
     local grown_log = {

@@ -1,7 +1,9 @@
--- sliding-log as a textbook sorted set: one member for every unit, scored with its time, readable with redis-cli:
+-- sliding-log as a textbook sorted set: one member for every unit, scored with its time, readable
+-- with redis-cli:
 --   ZRANGE key 0 -1 WITHSCORES
--- Member: <incarnation>:<time ms>:<number of the unit within its millisecond>, padded so that equal scores sort by number.
--- It gives the same answers as the packed layouts, at 60 to 145 bytes a unit (9 to 11 there).
+-- Member: <incarnation>:<time ms>:<number of the unit within its millisecond>, padded so that equal
+--         scores sort by number.
+-- It gives the same answers as the packed layouts, at 60 to 145 bytes a unit instead of 9 to 11.
 do
   define['layouts'] = function()
     local UNITS_PER_ZADD = 1000
@@ -53,7 +55,7 @@ do
     end
 
     local function measure(cell, policy)
-      cell.used = redis_call('ZCOUNT', cell.key, after(policy.cut), '+inf')
+      cell.used = redis_call('ZCOUNT', cell.key, after(policy.dead_until), '+inf')
       if cell.used > 0 then cell.first = set_log.time_of(cell, policy, 1) end
     end
 
@@ -95,7 +97,7 @@ do
       -- What has expired, a mark, or something that is no log.
       if cell.used == 0 and cell.exists then redis_call('DEL', cell.key) end
       cell.exists = true
-      redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.cut))
+      redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.dead_until))
       add(cell, policy, units)
       redis_call('ZREMRANGEBYRANK', cell.key, 0, -most - 1)
       measure(cell, policy)

@@ -1,16 +1,22 @@
--- The packed log of sliding-log where the limit is low: one string with the time of every unit, oldest first.
--- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]  then  [u24, or u32, ms after the base] [u8 hint] each
--- It is read whole, and mostly only appended to; what is dead is cut off when it is a quarter of what lives. The hint of the last unit says how
--- many units before it were dead when it was taken, as far as anybody looked; what it says is never believed, only tried first.
+-- Reads and writes the packed log of sliding-log with a low limit: one string with the time of
+-- every unit, oldest first.
+-- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]
+--        then for each unit [u24, or u32, ms after the base] [u8 hint]
+-- The string is read whole, and mostly only appended to. Dead units are cut off when there are a
+-- quarter as many as live ones. The hint of the last unit says how many units before it were known
+-- to be dead when it was taken. A hint is checked before it is used.
 do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
-  local MOST_HINTED = 255
-  -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of a limit of 128).
-  local MOST_UNITS = 512
-  -- How the times of a policy are written hangs on the window alone, which is a part of every key: bases last for several windows.
-  local LONGEST_SHORT = 4194304
+  local MAX_HINT = 255
+  -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of
+  -- a limit of 128).
+  local MAX_UNITS = 512
+  -- How the times of a policy are written hangs on the window alone, which is a part of every key:
+  -- bases last for several windows.
+  local SHORT_WINDOW = 4194304
 
-  -- The first unit after an offset, and its offset, among the units from number `low` to number `high`, of which the last one is.
+  -- The first unit after an offset, and its offset, among the units from number `low` to number
+  -- `high`, of which the last one is.
   local function first_after(format, value, low, high, offset)
     local size, start, found = format == '<I3B' and 4 or 5, HEADER_SIZE + 1, nil
     while low < high do
@@ -24,11 +30,11 @@ do
 
   define['short-log'] = function()
     local short_log = {}
-    local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, longest = 16777215 }
-    local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, longest = 4294967295 }
+    local SHORT = { entry = '<I3B', header_and_first = '<BI4I6I3B', size = 4, max_offset = 16777215 }
+    local LONG = { entry = '<I4B', header_and_first = '<BI4I6I4B', size = 5, max_offset = 4294967295 }
 
     local function form_of(policy)
-      return policy.window <= LONGEST_SHORT and SHORT or LONG
+      return policy.window <= SHORT_WINDOW and SHORT or LONG
     end
 
     -- The time of unit number i, from 0, after the base.
@@ -48,13 +54,13 @@ do
 
     local function measure(cell, policy, first_offset)
       local value, base, count = cell.value, cell.base, cell.count
-      local cut = policy.cut - base
-      if first_offset > cut then
+      local dead_offset = policy.dead_until - base
+      if first_offset > dead_offset then
         cell.head, cell.used, cell.first = 0, count, base + first_offset
-      elseif cell.last <= cut then
+      elseif cell.last <= dead_offset then
         cell.head, cell.used, cell.first = count, 0, nil
       else
-        local head, offset = first_after(cell.form.entry, value, 0, count - 1, cut)
+        local head, offset = first_after(cell.form.entry, value, 0, count - 1, dead_offset)
         cell.head, cell.used, cell.first = head, count - head, base + offset
       end
     end
@@ -75,7 +81,7 @@ do
       local length, form = #value, form_of(policy)
       local count = (length - HEADER_SIZE) / form.size
       cell.layout, cell.form = short_log, form
-      if count < 1 or count > MOST_UNITS or count % 1 ~= 0 then
+      if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
         cell.incarnation = read_mark(value) or 0
         return cell.incarnation > 0
       end
@@ -125,7 +131,7 @@ do
         redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
         return
       end
-      local is_rebased = stamp - cell.base > form.longest and rebase(cell)
+      local is_rebased = stamp - cell.base > form.max_offset and rebase(cell)
       local offset = stamp - cell.base
       local excess = max(0, used + units - most)
       local dead = cell.head + excess
@@ -134,7 +140,7 @@ do
         cell.head = 0
         cell.first = cell.base + offset_at(form, cell.value, 0)
       else
-        redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MOST_HINTED)):rep(units))
+        redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MAX_HINT)):rep(units))
         if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
         cell.value, cell.count = nil, cell.count + units
       end

@@ -1,19 +1,22 @@
--- sliding-log: every unit with its time, exact over any rolling window. How the units are stored is a layout's affair: a table with
---   read(cell, key, policy)        what a key holds, with cell.layout, with used, and with first: the time of the oldest live unit
---   persist, take, give_back
---   time_of(cell, policy, k)       the time of the k-th oldest live unit, from 1
+-- sliding-log: every unit with its time, exact over any rolling window. A layout stores the units.
+-- It is a table with
+--   read(cell, key, policy)        reads what a key holds into cell.layout, cell.used and
+--                                  cell.first, the time of the oldest live unit
+--   persist, take, give_back       as an algorithm has them (prelude.lua)
+--   time_of(cell, policy, k)       returns the time of the k-th oldest live unit, from 1
 do
   define['sliding-log'] = function()
-    local layouts, sliding_log = whole('layouts'), {}
+    local layouts, sliding_log = require_part('layouts'), {}
 
-    -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units at `cut` or before count no more. The time to
-    -- live is set with the first unit of each quarter window, which begins at `share_start`.
+    -- A unit taken now is recorded at `stamp`: rounded up, so that it never leaves too early. Units
+    -- at `dead_until` or before count no more. The time to live is set with the first unit of each
+    -- quarter window, which begins at `share_start`.
     local function set_times(policy)
       local beyond = now % policy.resolution
       policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
-      policy.cut = now - policy.window
+      policy.dead_until = now - policy.window
       policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
-    policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
+      policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
     end
 
     function sliding_log.load(cell, key, policy)
@@ -37,14 +40,15 @@ do
     end
 
     function sliding_log.take(cell, policy, units)
-      -- The newest units are kept. A smaller limit, as of a request of another tier, does not forget what was taken under a larger one.
+      -- The newest units are kept. A smaller limit, as of a request of another tier, does not
+      -- forget what was taken under a larger one.
       local most = max(max_recorded(policy), cell.used)
       cell.layout.take(cell, policy, min(units, most), most)
     end
 
     -- A live unit is neither dead, nor taken after now, whatever its value says.
     local function ms_until(policy, time)
-      return min(max(time, policy.cut + 1), policy.stamp) + policy.window - now
+      return min(max(time, policy.dead_until + 1), policy.stamp) + policy.window - now
     end
 
     -- Until the k-th oldest unit has left.
@@ -59,7 +63,7 @@ do
     end
 
     function sliding_log.give_back(cell, policy, units, at)
-      if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.cut then return end
+      if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.dead_until then return end
       cell.layout.give_back(cell, policy, units, at)
       -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
       if cell.used == 0 then sliding_log.clear(cell, policy) end
@@ -70,7 +74,8 @@ do
       layouts.forget(cell)
     end
 
-    -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when none does.
+    -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when
+    -- none does.
     function sliding_log.report(cell, policy)
       local used, limit = cell.used, policy.limit
       if used == 0 or limit == 0 then return used, 0 end

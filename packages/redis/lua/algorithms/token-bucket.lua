@@ -1,11 +1,14 @@
--- token-bucket: every unit raises a bucket by the window, and it drains by the limit every ms (the bucket of leaky-bucket too).
--- Value: [u8 version = 1, or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms] [u56 ms when it is empty] [u56 ms that the key lives until]
--- Version 2 says that the bucket will be empty sooner than its receipts name, since something was given back, or the clock was set back: what
--- comes after that has to be another incarnation.
+-- token-bucket: every unit raises a bucket by the window, and it drains by the limit every ms. The
+-- bucket of leaky-bucket is the same.
+-- Value: [u8 version = 1 or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms]
+--        [u56 ms when it is empty] [u56 ms until which the key lives]
+-- Version 2 says that the bucket will be empty sooner than its receipts name, since units were
+-- given back, or the clock was set back. Then what comes after has to be another incarnation.
 do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
-  -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key lives until then.
+  -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key
+  -- lives until then.
   local function is_sound(at, level, ends_at, lives_until)
     return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
   end
@@ -38,8 +41,9 @@ do
 
     function bucket.persist(cell, policy)
       local ttl = cell.ends_at - now
-      -- With a quarter more than it needs, a key can be written several times before that has to be prolonged. A clock that is not Redis' own
-      -- may have been set back since: then it is prolonged every time.
+      -- With a quarter more than it needs, a key can be written several times before that has to be
+      -- prolonged. A clock that is not Redis' own may have been set back since: then it is
+      -- prolonged every time.
       if is_server_clock then ttl = ttl + ceil(ttl / 4) end
       -- Receipts may name a later end.
       if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
@@ -57,7 +61,8 @@ do
       cell.level = max(cell.level, min(raised, policy.capacity))
       cell.ends_at = now + ceil(cell.level / policy.limit)
       if raised > policy.capacity then
-        -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it, this one's neither.
+        -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it,
+        -- this one's neither.
         cell.incarnation = new_incarnation()
         bucket.persist(cell, policy)
         cell.incarnation = new_incarnation()
@@ -68,7 +73,8 @@ do
       end
     end
 
-    -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have been empty.
+    -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have
+    -- been empty.
     function bucket.give_back(cell, policy, units, at, refunded)
       local undrained = (at - now) * policy.limit - refunded * policy.window
       local given = min(units * policy.window, cell.level, undrained)

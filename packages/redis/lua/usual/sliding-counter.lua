@@ -1,4 +1,5 @@
--- The usual states of a sliding counter: absent, live, full, and the first of a new window. Formats: algorithms/sliding-counter.lua.
+-- Decides the usual states of a sliding counter: absent, live, full, and the first of a new window.
+-- Formats: algorithms/sliding-counter.lua.
 local this, before = now - now % window, 0
 local left = this + window - now
 if value then
@@ -6,16 +7,16 @@ if value then
   local version, incarnation, start, current, previous = unpack_struct('<BI4I6I7I7', value)
   if version ~= 1 or incarnation > 0 or start > this or current > limit or previous > 9007199254740991 / window then break end
   if start == this then
-    x, y = current, previous
+    amount, detail = current, previous
     denied = current + units + math.floor(previous * left / window) > limit
     if not denied then
-      x = current + units
-      write, where, data = 'SETRANGE', '11', pack('<I7', x)
+      amount = current + units
+      write, where, data = 'SETRANGE', '11', pack('<I7', amount)
     end
     break
   end
   if start + window == this then before = current end
 end
 if units + math.floor(before * left / window) > limit then break end
-x, y = units, before
+amount, detail = units, before
 write, data, ttl = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, before), left + window

@@ -1,9 +1,11 @@
--- The usual states of a packed log with a high limit: live with one dead block at most, and full. Formats: algorithms/sliding-log-block-form.lua.
--- Stored times are modulo 2^40 ms, and so are differences: those of what lies behind are in the upper half.
--- setting: the resolution in ms; may be left out where that is 1.
+-- Decides the usual states of a packed log with a high limit: full, and live with at most one dead
+-- block. Formats: algorithms/sliding-log-block-form.lua. Stored times are modulo 2^40 ms, and so
+-- are differences: a difference in the upper half is negative.
+-- setting: the resolution in ms; 1 if it is left out.
+local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, cut, resolution = now, now - window, setting or 1
+local stamp, dead_until, resolution = now, now - window, setting or 1
 local beyond = now % resolution
 if beyond > 0 then stamp = now - beyond + resolution end
 local version, length = tail:byte(1), #tail
@@ -11,23 +13,23 @@ local version, length = tail:byte(1), #tail
 if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
 local _, incarnation = unpack_struct(header, tail)
 local last, last_total = unpack_struct(entry, tail, length - size + 1)
--- As far after now as before the cut.
-local last_age = (stamp - last) % 1099511627776
-if incarnation > 0 or last_age >= stamp - cut then break end
+-- A last time that has expired, or lies after now, is not usual.
+local last_age = (stamp - last) % TIME_SPAN
+if incarnation > 0 or last_age >= stamp - dead_until then break end
 
 local head = redis_call('LINDEX', key, '0')
 if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
-if (unpack_struct(entry, head, #head - size + 1) - cut - 1) % 1099511627776 >= 549755813888 then
+if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then
   head, drops = redis_call('LINDEX', key, '1'), true
   if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
-  if (unpack_struct(entry, head, #head - size + 1) - cut - 1) % 1099511627776 >= 549755813888 then break end
+  if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then break end
 end
 -- The first live unit, its total, and the total before it.
 local low, high = 0, (#head - header_size) / size - 1
 while low < high do
   local middle = (low + high - (low + high) % 2) / 2
   local time = unpack_struct(entry, head, header_size + 1 + middle * size)
-  if (time - cut - 1) % 1099511627776 >= 549755813888 then low = middle + 1 else high = middle end
+  if (time - dead_until - 1) % TIME_SPAN >= HALF_SPAN then low = middle + 1 else high = middle end
 end
 local first, total, base
 if low == 0 then
@@ -39,15 +41,15 @@ end
 local used = (last_total - base) % span + units
 -- An entry that all units of were given back says nothing.
 if total == base then break end
-first = (first - cut) % 1099511627776 + cut
-y = (first > stamp and stamp or first) + window - now
+first = (first - dead_until) % TIME_SPAN + dead_until
+detail = (first > stamp and stamp or first) + window - now
 if used > limit then
-  if used == limit + 1 then x, denied = used - units, true end
+  if used == limit + 1 then amount, denied = used - units, true end
   break
 end
 
-x, write = used, 'LSET'
-data = pack(entry, stamp % 1099511627776, (last_total + units) % span)
+amount, write = used, 'LSET'
+data = pack(entry, stamp % TIME_SPAN, (last_total + units) % span)
 if last_age == 0 then where, data = '-1', tail:sub(1, length - size) .. data
 elseif length < full_size then where, data = '-1', tail .. data
 else write, data = 'RPUSH', pack(header, version, 0, last_total) .. data end

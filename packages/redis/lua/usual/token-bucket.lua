@@ -1,6 +1,9 @@
--- The usual states of a bucket on the server's clock: absent, draining, full, and empty again. Formats: algorithms/token-bucket.lua.
--- With another clock the time to live is set every time, which is left to the whole algorithm.
--- setting: the highest level, in units · ms; may be left out where that is the limit · the window.
+-- Decides the usual states of a bucket on the server's clock: absent, draining, full, and empty
+-- again.
+-- Formats: algorithms/token-bucket.lua. With another clock the time to live is set every time,
+-- which
+-- only the whole algorithm does.
+-- setting: the highest level, in units · ms; the limit · the window if it is left out.
 local raised, capacity = units * window, setting or limit * window
 if value then
   if #value ~= 32 then break end
@@ -10,16 +13,17 @@ if value then
   if now < ends_at then
     level = level - (now - at) * limit
     if level < 0 then level = 0 end
-    -- Written under another limit: how long a request of a queue is held is then read from both numbers.
+    -- Written under another limit: how long a request of a queue is held is then read from both
+    -- numbers.
     if ends_at - now ~= math.ceil(level / limit) then break end
     if level + raised > capacity then
-      x, y, denied = level, ends_at - now, true
+      amount, detail, denied = level, ends_at - now, true
       break
     end
     raised = level + raised
     ends_at = now + math.ceil(raised / limit)
     if ends_at <= lives_until then
-      x, y = raised, ends_at - now
+      amount, detail = raised, ends_at - now
       write, where, data = 'SETRANGE', '5', pack('<I6I7I7', now, raised, ends_at)
       break
     end
@@ -27,8 +31,9 @@ if value then
   end
 end
 if raised > capacity then break end
--- With a quarter more than it needs, a key can be written several times before that has to be prolonged.
+-- With a quarter more than it needs, a key can be written several times before that has to be
+-- prolonged.
 local drains = math.ceil(raised / limit)
 local life = drains + math.ceil(drains / 4)
-x, y = raised, drains
+amount, detail = raised, drains
 write, data, ttl = 'SET', pack('<BI4I6I7I7I7', 1, 0, now, raised, now + drains, now + life), life

@@ -1,19 +1,20 @@
--- Decides a request of which a key is in no usual state, by what prelude.lua begins. Nothing of that is defined before it is needed.
-if not decide_row then
+-- Decides a request that has a key in no usual state, with the functions that prelude.lua begins.
+-- They are defined when the first such request is met.
+if not decide_request then
   -- include names
   -- DEFINE
-  decide_row, unreadable_values = define_whole(reply)
+  decide_request, unreadable_values = define_general(reply)
   policies = {}
   for i = 1, width do
     local policy, limit, window, setting = policy_of(fields[4 * i - 3]), fields[4 * i - 2], fields[4 * i - 1], fields[4 * i]
     local block_for, factor, most = tostring(setting):match('^(.+);(.+);(.+)$')
     policy.limit, policy.window = limit, window
     policy.capacity = policy.has_level and (setting or limit * window) or limit
-    -- What only some algorithms read means nothing to the others.
+    -- Only some algorithms read these.
     policy.aligned, policy.resolution = setting == 1, setting or 1
     policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
     policy.count_denied = block_for ~= nil
     policies[i] = policy
   end
 end
-decide_row('consume', policies, row_start, costs, row_start)
+decide_request('consume', policies, request_start, costs, request_start)

@@ -1,5 +1,6 @@
--- Writes what a module has decided: `data`, by a command that is called `write`, from an index or offset `where`; then it drops the head of
--- a list, and sets the time to live to `ttl` ms and the margin.
+-- Writes what a module has decided: `data`, by the command `write`, at the index or offset `where`
+-- if there is one. If `drops` is true, it drops the head of a list. If `ttl` is set, the key lives
+-- for `ttl` ms and the margin.
 if write == 'SET' then
   redis_call('SET', key, data, 'PX', ttl + ttl_margin)
 elseif write then

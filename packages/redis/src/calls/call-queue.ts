@@ -27,14 +27,16 @@ interface Call {
 }
 
 /**
- * Lets requests travel together, first come, first served. Whenever something can be sent, a call takes what waits divided by the calls that may
- * still go, so that Node and Redis work at the same time, and batching never adds latency.
+ * Lets requests travel together, first come, first served. Whenever something can be sent, a call
+ * takes what waits divided by the calls that may still go, so that Node and Redis work at the same
+ * time, and batching never adds latency.
  */
 export class CallQueue {
   readonly #options: CallQueueOptions
   /**
-   * Calls without an answer, in the order of their departure. No Map or Set: each time such a table is made anew, the old one refers to the new
-   * one. One of them that has grown old keeps the garbage of all later ones from being collected young, which took half of the CPU of a check.
+   * Calls without an answer, in the order of their departure. No Map or Set: each time such a table
+   * is made anew, the old one refers to the new one. One of them that has grown old keeps the
+   * garbage of all later ones from being collected young, which took half of the CPU of a check.
    */
   readonly #underWay: Call[] = []
   #waiting: Ask[] = []
@@ -63,7 +65,10 @@ export class CallQueue {
     queueMicrotask(this.#onTick)
   }
 
-  /** Takes no more requests, and settles those it has: those that are not answered within a second fail. */
+  /**
+   * Takes no more requests, and settles those it has: those that are not answered within a second
+   * fail.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     await withinSecond(this.#settled())
@@ -113,7 +118,10 @@ export class CallQueue {
     return Math.max(0, maxInFlight - underWay)
   }
 
-  /** Lets go of requests that nobody waits for any more: as far as they stand in front, since who came first gives up first. */
+  /**
+   * Lets go of requests that nobody waits for any more: as far as they stand in front, since who
+   * came first gives up first.
+   */
   #dropUnwanted(): void {
     let error: SluiceError | undefined
     for (let ask = this.#waiting[this.#gone]; ask?.isUnwanted; ask = this.#waiting[this.#gone]) {

@@ -37,7 +37,10 @@ export class CallEncoder {
     this.#scripts = scripts
   }
 
-  /** @param plan of all the asks, where they have one in common: then a script for just that decides them */
+  /**
+   * @param plan of all the asks, where they have one in common: then a script for just that decides
+   * them
+   */
   encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
     const { now, number, incarnation } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
@@ -93,7 +96,10 @@ function costsOne({ checks }: Ask): boolean {
   return true
 }
 
-/** The call in which a place of the table was last taken, by the hash of a key: so mostly no key has to be compared. */
+/**
+ * The call in which a place of the table was last taken, by the hash of a key: so mostly no key has
+ * to be compared.
+ */
 const takenIn = new Uint32Array(2 ** 14)
 let comparisons = 0
 

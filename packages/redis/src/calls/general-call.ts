@@ -1,15 +1,18 @@
 import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
 import { capacityOf, isShortLog } from '../scripts/usual-states.ts'
 
-/** Asks that follow each other, of one operation on one list of policies: their keys travel without further words. */
+/**
+ * Asks that follow each other, of one operation on one list of policies: their keys travel without
+ * further words.
+ */
 interface Group {
   readonly op: StoreOp
   /** Numbers of the policies, from 1. */
-  readonly shape: readonly number[]
+  readonly policies: readonly number[]
   readonly asks: Ask[]
 }
 
-/** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of rows. */
+/** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests. */
 export class GeneralCall {
   readonly #groups: Group[] = []
   /** A check of each policy and limit, by number. */
@@ -25,10 +28,10 @@ export class GeneralCall {
   }
 
   #add(ask: Ask): void {
-    const shape = ask.checks.map((check) => this.#numberOf(check))
+    const policies = ask.checks.map((check) => this.#numberOf(check))
     const last = this.#groups.at(-1)
-    if (last && last.op === ask.op && isSame(last.shape, shape)) last.asks.push(ask)
-    else this.#groups.push({ op: ask.op, shape, asks: [ask] })
+    if (last && last.op === ask.op && isSame(last.policies, policies)) last.asks.push(ask)
+    else this.#groups.push({ op: ask.op, policies, asks: [ask] })
   }
 
   #numberOf(check: Check): number {
@@ -73,14 +76,14 @@ function isSame(a: readonly number[], b: readonly number[]): boolean {
 }
 
 /** Writes a group as JSON. Values that are the same for every ask, as most are, are left out. */
-function encodeGroup({ op, shape, asks }: Group): string {
-  const isPlain = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
+function encodeGroup({ op, policies, asks }: Group): string {
+  const allCostOne = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
-  const more = [
-    isPlain ? '' : list('costs', asks, ({ cost }) => [cost]),
+  const lists = [
+    allCostOne ? '' : list('costs', asks, ({ cost }) => [cost]),
     hasReceipts ? list('receipts', asks, receiptOf) : '',
   ]
-  return `{"op":"${op}","shape":[${shape.join()}],"rows":${asks.length}${more.join('')}}`
+  return `{"op":"${op}","policies":[${policies.join()}],"requests":${asks.length}${lists.join('')}}`
 }
 
 function list(

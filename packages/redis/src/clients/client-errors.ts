@@ -17,8 +17,9 @@ export function clientErrors(client: UserClient): ClientErrors {
 }
 
 /**
- * Listens to what a client says of its connection. That is often the only reason to be had for a command that is not answered. Without a listener,
- * the event would end the process (node-redis) or fill the log (ioredis).
+ * Listens to what a client says of its connection. That is often the only reason to be had for a
+ * command that is not answered. Without a listener, the event would end the process (node-redis) or
+ * fill the log (ioredis).
  */
 export class ClientErrors {
   #last: Error | undefined
@@ -43,7 +44,9 @@ export class ClientErrors {
   }
 }
 
-/** By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it. */
+/**
+ * By what it can do: clients of ioredis have the methods of an emitter, and are no instances of it.
+ */
 function tellsEvents(client: object): client is Pick<EventEmitter, 'on'> {
   return 'on' in client && typeof client.on === 'function'
 }

@@ -1,4 +1,4 @@
-import { slotOf } from '../cluster/tags.ts'
+import { slotOf } from '../cluster/hash-tags.ts'
 import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
@@ -21,8 +21,10 @@ export function isIoredisCluster(client: IoredisLike): client is IoredisClusterL
 }
 
 /**
- * Sends calls to their node itself. Left to itself a `Cluster` sends a script whose connection was lost once more, which may then count twice,
- * and holds one back for 100 ms at every TRYAGAIN. What it is left with is what certainly did not run: finding a node that is not known, or no longer right.
+ * Sends calls to their node itself. Left to itself a `Cluster` sends a script whose connection was
+ * lost once more, which may then count twice, and holds one back for 100 ms at every TRYAGAIN. What
+ * it is left with is what certainly did not run: finding a node that is not known, or no longer
+ * right.
  */
 export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   return {

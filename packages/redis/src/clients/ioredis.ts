@@ -6,7 +6,10 @@ export interface IoredisLike {
   defineCommand(...args: never[]): unknown
 }
 
-/** An ioredis client by what it can do: `call` takes any command, and `defineCommand` is a method of no other client. */
+/**
+ * An ioredis client by what it can do: `call` takes any command, and `defineCommand` is a method of
+ * no other client.
+ */
 export function isIoredis(client: object): client is IoredisLike {
   return has(client, 'call') && has(client, 'defineCommand')
 }

@@ -1,4 +1,4 @@
-import { slotOf, tags } from '../cluster/tags.ts'
+import { hashTags, slotOf } from '../cluster/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
 import type { RedisArgument, RedisClient } from './redis-client.ts'
@@ -39,7 +39,10 @@ export function isNodeRedisCluster(client: object): client is NodeRedisClusterLi
   )
 }
 
-/** While the master of a key cannot be reached, the others are asked no more often for who has taken its place. */
+/**
+ * While the master of a key cannot be reached, the others are asked no more often for who has taken
+ * its place.
+ */
 const askOthersEveryMs = 100
 /** Interval (ms) of the checks that a connecting client has found its nodes. */
 const lookMs = 5
@@ -52,11 +55,12 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
   let askedAt = Number.NEGATIVE_INFINITY
 
   /**
-   * Lets the client find the new master of a key. By itself it does so only when a node redirects it, and lets commands wait for the old one
-   * meanwhile, in versions 4 and 5 for ever. So a live node is asked for the key, which it does not have.
+   * Lets the client find the new master of a key. By itself it does so only when a node redirects
+   * it, and lets commands wait for the old one meanwhile, in versions 4 and 5 for ever. So a live
+   * node is asked for the key, which it does not have.
    */
   async function findMaster(key: string): Promise<void> {
-    const elsewhere = tags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
+    const elsewhere = hashTags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
     if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
       asking = client
         .sendCommand(elsewhere, false, ['EVALSHA', noScript, '1', key])
@@ -124,8 +128,8 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
 }
 
 /**
- * Version 4 lets other commands come between its ASKING and the command that it is for, until it gives up, and hands on the redirection: what was
- * redirected did not run.
+ * Version 4 lets other commands come between its ASKING and the command that it is for, until it
+ * gives up, and hands on the redirection: what was redirected did not run.
  */
 async function askAt(node: NodeClient, command: RedisArgument[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand(command)])

@@ -6,7 +6,10 @@ export interface NodeRedisLike {
   readonly isOpen: boolean
 }
 
-/** A node-redis client by what it can do: it sends a command as one array, and knows whether it is open. */
+/**
+ * A node-redis client by what it can do: it sends a command as one array, and knows whether it is
+ * open.
+ */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return (
     typeof Reflect.get(client, 'sendCommand') === 'function' &&
@@ -24,7 +27,10 @@ export function nodeRedisClient(client: NodeRedisLike): RedisClient {
   }
 }
 
-/** @throws Error for a client of node-redis that nobody has connected, or that was closed: other than ioredis it does not connect by itself */
+/**
+ * @throws Error for a client of node-redis that nobody has connected, or that was closed: other
+ * than ioredis it does not connect by itself
+ */
 export function checkOpen({ isOpen }: { readonly isOpen: boolean }): void {
   if (isOpen) return
   throw new Error(

@@ -18,7 +18,10 @@ import {
 } from './node-redis-sentinel.ts'
 import type { RedisClient } from './redis-client.ts'
 
-/** A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node, Sentinel or Cluster. */
+/**
+ * A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node,
+ * Sentinel or Cluster.
+ */
 export type UserClient =
   | IoredisLike
   | IoredisClusterLike

@@ -3,7 +3,10 @@ export function isMoved(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('MOVED ')
 }
 
-/** The address of the node that a slot is moving to, when a node did not run a command because it has no such key any more. */
+/**
+ * The address of the node that a slot is moving to, when a node did not run a command because it
+ * has no such key any more.
+ */
 export function askedNode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.startsWith('ASK ')) return undefined
   return error.message.slice(error.message.lastIndexOf(' ') + 1)

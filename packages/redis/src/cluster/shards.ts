@@ -13,9 +13,11 @@ interface Item {
 type Part = readonly Item[]
 
 /**
- * Applies a request whose keys live in several shards, which no script can see together. `consume` asks one shard after the other, the one with
- * the smallest limit first, since it is the likeliest to deny; when one denies, or fails, what was taken before is given back. So no limit is
- * ever exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other operation goes to all shards at once.
+ * Applies a request whose keys live in several shards, which no script can see together. `consume`
+ * asks one shard after the other, the one with the smallest limit first, since it is the likeliest
+ * to deny; when one denies, or fails, what was taken before is given back. So no limit is ever
+ * exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other
+ * operation goes to all shards at once.
  */
 export async function applyByShard(
   whole: Ask,
@@ -44,7 +46,10 @@ export async function applyByShard(
     }
   }
 
-  /** For a request that is decided already: when it fails, units stay taken until they leave the window by themselves, or a denial is not counted. */
+  /**
+   * For a request that is decided already: when it fails, units stay taken until they leave the
+   * window by themselves, or a denial is not counted.
+   */
   async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
     if (part.length === 0) return
     await ask(op, part).catch(() => record(part, []))
@@ -70,7 +75,8 @@ export async function applyByShard(
         throw error
       }
       const after = parts.slice(index + 1)
-      // Policies that count denials keep what they took, and are charged where they were not reached.
+      // Policies that count denials keep what they took, and are charged where they were not
+      // reached.
       await Promise.all([
         ...before.map((one) => settle('refund', one.filter(countsNoDenials))),
         ...after.map((one) => settle('charge', one.filter(countsDenials))),
@@ -117,7 +123,10 @@ function countsDenials({ check }: Item): boolean {
   return check.policy.countDenied && leavesTrace(check)
 }
 
-/** A penalty takes nothing of what it allows, so that it has not counted yet what another shard has denied. */
+/**
+ * A penalty takes nothing of what it allows, so that it has not counted yet what another shard has
+ * denied.
+ */
 function takesStrikes(item: Item): boolean {
   return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)
 }

@@ -8,14 +8,17 @@ import {
   waitMs,
 } from '@sluice/core/backend'
 
-/** The script's report of one key, after all requests of its row. */
+/** The script's report of one key, after all checks of its request. */
 export interface KeyReport {
   /** Two numbers whose meaning the `report` function of the algorithm in Lua gives. */
-  readonly x: number
-  readonly y: number
+  readonly amount: number
+  readonly detail: number
   readonly incarnation: number
-  /** Milliseconds to wait, or to be held, where only the script can tell; `undefined` where x and y tell. */
-  readonly more: number | undefined
+  /**
+   * Milliseconds to wait, or to be held, where only the script can tell; `undefined` where `amount`
+   * and `detail` tell.
+   */
+  readonly explicitMs: number | undefined
 }
 
 /** The decision on the request that the key belongs to. */
@@ -30,52 +33,53 @@ type Reader = (check: Check, report: KeyReport, decided: DecidedAsk) => Outcome
 
 /** The outcome of a check, by the functions of core, from the report of its algorithm. */
 export const readOutcome: { readonly [name in CountingName]: Reader } = {
-  'sliding-log': (check, { x, y, incarnation, more }, decided) => {
+  'sliding-log': (check, { amount, detail, incarnation, explicitMs }, decided) => {
     const { policy, cost, limit } = check
-    const used = x
+    const used = amount
     // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
-    const oldestMs = cost > 0 && used + cost > limit ? y : 0
-    const deniedMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (more ?? oldestMs)
+    const oldestMs = cost > 0 && used + cost > limit ? detail : 0
+    const deniedMs =
+      limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (explicitMs ?? oldestMs)
     const retryAfterMs = decided.isAllowed ? 0 : deniedMs
     return {
       policy,
       allowed: retryAfterMs === 0,
       limit,
       remaining: remainingUnits(limit, limit, used),
-      resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: y }),
+      resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: detail }),
       retryAfterMs,
       delayMs: 0,
       receipt: receiptOf(check, decided, recordedAt(check, decided.now), incarnation),
     }
   },
 
-  'sliding-counter': (check, { x, y, incarnation }, decided) => {
+  'sliding-counter': (check, { amount, detail, incarnation }, decided) => {
     const startMs = decided.now - (decided.now % check.policy.windowMs)
-    const state = { startMs, current: x, previous: y, limit: check.limit }
+    const state = { startMs, current: amount, previous: detail, limit: check.limit }
     return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
 
-  'fixed-window': (check, { x, y, incarnation }, decided) => {
-    const startMs = y === 0 ? -1 : decided.now - y + 1
-    const state = { startMs, count: x, limit: check.limit }
+  'fixed-window': (check, { amount, detail, incarnation }, decided) => {
+    const startMs = detail === 0 ? -1 : decided.now - detail + 1
+    const state = { startMs, count: amount, limit: check.limit }
     return fromState(check, state, decided, receiptOf(check, decided, startMs, incarnation))
   },
 
   'token-bucket': (check, report, decided) => fromBucket(check, report, decided, 0),
   'leaky-bucket': (check, report, decided) =>
-    fromBucket(check, report, decided, report.more ?? heldMs(check, report)),
+    fromBucket(check, report, decided, report.explicitMs ?? heldMs(check, report)),
 
-  concurrency: (check, { x, incarnation }, decided) => {
+  concurrency: (check, { amount, incarnation }, decided) => {
     const { policy, cost, limit } = check
     const never = limit === 0 || cost > limit
-    const fits = cost === 0 || x + cost <= limit
+    const fits = cost === 0 || amount + cost <= limit
     const deniedMs = never ? Number.POSITIVE_INFINITY : fits ? 0 : policy.retryMs
     const retryAfterMs = decided.isAllowed ? 0 : deniedMs
     return {
       policy,
       allowed: retryAfterMs === 0,
       limit,
-      remaining: remainingUnits(limit, limit, x),
+      remaining: remainingUnits(limit, limit, amount),
       resetMs: undefined,
       retryAfterMs,
       delayMs: 0,
@@ -83,7 +87,7 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
     }
   },
 
-  penalty: ({ policy, cost, limit }, { x: strikes, y: blockedMs }, { isAllowed }) => {
+  penalty: ({ policy, cost, limit }, { amount: strikes, detail: blockedMs }, { isAllowed }) => {
     const retryAfterMs = isAllowed || cost === 0 ? 0 : blockedMs
     return {
       policy,
@@ -101,12 +105,12 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
 
 function fromBucket(
   check: Check,
-  { x, y, incarnation }: KeyReport,
+  { amount, detail, incarnation }: KeyReport,
   decided: DecidedAsk,
   delayMs: number,
 ): Outcome {
-  const endsAt = decided.now + y
-  const state = { level: x, at: decided.now, endsAt, limit: check.limit }
+  const endsAt = decided.now + detail
+  const state = { level: amount, at: decided.now, endsAt, limit: check.limit }
   return fromState(check, state, decided, receiptOf(check, decided, endsAt, incarnation), delayMs)
 }
 
@@ -114,8 +118,8 @@ function fromBucket(
  * Returns the ms that an allowed request of a leaky bucket is held: until all units before it have
  * drained.
  */
-function heldMs({ policy, cost, limit }: Check, { x }: KeyReport): number {
-  return Math.ceil(Math.max(0, x - cost * policy.windowMs) / limit)
+function heldMs({ policy, cost, limit }: Check, { amount }: KeyReport): number {
+  return Math.ceil(Math.max(0, amount - cost * policy.windowMs) / limit)
 }
 
 function fromState(

@@ -26,7 +26,7 @@ export function passOn(results: readonly AskResult[], asks: readonly Ask[]): voi
 }
 
 /** Factor that packs the two numbers of a report into one integer. */
-const ySpan = 2 ** 27
+const detailSpan = 2 ** 27
 
 /**
  * Decodes the reply of a call, in the forms that `lua/decide.lua` and `lua/usual-one.lua` give.
@@ -89,10 +89,10 @@ class ReportReader {
   #at: number
   /** The report that was read last: one object for all, since there are many. */
   readonly #report: { -readonly [field in keyof KeyReport]: KeyReport[field] } = {
-    x: 0,
-    y: 0,
+    amount: 0,
+    detail: 0,
     incarnation: 0,
-    more: undefined,
+    explicitMs: undefined,
   }
 
   /** @param from where the first report stands */
@@ -118,12 +118,12 @@ class ReportReader {
     return isChange && !isFound ? notFound(op, outcome) : outcome
   }
 
-  #readList([allowed, x, y, incarnation, more]: readonly unknown[]): boolean {
+  #readList([allowed, amount, detail, incarnation, explicitMs]: readonly unknown[]): boolean {
     const report = this.#report
-    report.x = this.#integer(x)
-    report.y = this.#integer(y)
+    report.amount = this.#integer(amount)
+    report.detail = this.#integer(detail)
     report.incarnation = this.#integer(incarnation)
-    report.more = more === undefined ? undefined : this.#integer(more)
+    report.explicitMs = explicitMs === undefined ? undefined : this.#integer(explicitMs)
     return this.#integer(allowed) === 1
   }
 
@@ -131,10 +131,10 @@ class ReportReader {
     const report = this.#report
     const signed = this.#integer(value)
     const packed = signed < 0 ? -1 - signed : signed
-    report.y = packed % ySpan
-    report.x = (packed - report.y) / ySpan
+    report.detail = packed % detailSpan
+    report.amount = (packed - report.detail) / detailSpan
     report.incarnation = 0
-    report.more = undefined
+    report.explicitMs = undefined
     return signed >= 0
   }
 

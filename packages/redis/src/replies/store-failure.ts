@@ -89,12 +89,18 @@ function reasonOf(error: unknown): string {
   return error.name === 'Error' ? error.constructor.name : error.name
 }
 
-/** Leaves out what Redis repeats of a command that it does not know, which may be identities, and passwords of URLs. */
+/**
+ * Leaves out what Redis repeats of a command that it does not know, which may be identities, and
+ * passwords of URLs.
+ */
 function withoutSecrets(text: string): string {
   return text.replace(/,? with args beginning with:.*/s, '').replace(/\/\/[^\s/@]*@/g, '//…@')
 }
 
-/** The error of a client holds the command: with a password, where it was AUTH, and with keys. It goes to logs without that. */
+/**
+ * The error of a client holds the command: with a password, where it was AUTH, and with keys. It
+ * goes to logs without that.
+ */
 function causeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined
   const cause = new Error(withoutSecrets(error.message))

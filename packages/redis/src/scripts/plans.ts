@@ -27,7 +27,10 @@ export interface Plan {
 interface Branch {
   readonly policy: Policy
   readonly limit: number
-  /** The plan of the list; `undefined` where the general script has to decide it; `null` until it is asked for. */
+  /**
+   * The plan of the list; `undefined` where the general script has to decide it; `null` until it is
+   * asked for.
+   */
   plan: Plan | undefined | null
   readonly longer: Branch[]
 }
@@ -46,7 +49,10 @@ export class Plans {
     this.#settings = settings
   }
 
-  /** The plan for the checks of one request that consumes; `undefined` where the general script has to decide it. */
+  /**
+   * The plan for the checks of one request that consumes; `undefined` where the general script has
+   * to decide it.
+   */
   planOf(checks: readonly Check[]): Plan | undefined {
     let branches = this.#roots
     let branch: Branch | undefined

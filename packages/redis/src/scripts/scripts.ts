@@ -1,27 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import { type Encoding, type UsualName, usualNames } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualName, usualNames } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
   readonly text: string
   readonly sha1: string
-}
-
-const sharedLog = ['sliding-log']
-const packedLog = [
-  ...sharedLog,
-  'sliding-log-string',
-  'sliding-log-block-form',
-  'sliding-log-blocks',
-  'sliding-log-packed',
-]
-
-/** The files in `lua/algorithms/` of each algorithm, where they are not one file of its name. */
-const algorithmFiles: { readonly [name in CountingName]?: readonly string[] } = {
-  'sliding-log': packedLog,
-  'leaky-bucket': ['token-bucket', 'leaky-bucket'],
 }
 
 /** A module in `lua/usual/`. */
@@ -70,16 +55,8 @@ export class Scripts {
   readonly #usual = new Map<string, Script>()
 
   constructor(encoding: Encoding) {
-    const whole = defineWhole([
-      ...(encoding === 'packed' ? packedLog : [...sharedLog, 'sliding-log-sorted-set']),
-      'sliding-counter',
-      'fixed-window',
-      'token-bucket',
-      'leaky-bucket',
-      'concurrency',
-      'penalty',
-    ])
-    this.general = scriptOf(readLua('decide'), { DEFINE: whole })
+    const general = defineGeneral(algorithmFiles(encoding))
+    this.general = scriptOf(readLua('decide'), { DEFINE: general })
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
@@ -87,7 +64,10 @@ export class Scripts {
     return this.#usualScript('usual-one', [name])
   }
 
-  /** Decides calls whose requests consume by one list of several policies. One text serves all lists. */
+  /**
+   * Decides calls whose requests consume by one list of several policies. One text serves all
+   * lists.
+   */
   usualList(): Script {
     return this.#usualScript('usual-list', usualNames)
   }
@@ -106,8 +86,9 @@ export class Scripts {
 }
 
 function usualScript(frame: string, parts: readonly Module[]): Script {
-  const files = parts.flatMap(({ algorithm }) => algorithmFiles[algorithm] ?? [algorithm])
-  const define = `${defineWhole([...new Set(files)])}\n${definePolicies(parts)}`
+  // Only the packed encoding has usual states.
+  const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
+  const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
   return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
     DEFINE: define,
@@ -135,20 +116,28 @@ function definePolicies(parts: readonly Module[]): string {
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }
 
-/** A function, so that a call in which all keys are in a usual state defines nothing of it. */
-function defineWhole(files: readonly string[]): string {
-  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'row'].map(readLua)
-  return `local function define_whole(reply)\n${body.join('\n')}\nend`
+/**
+ * Writes the Lua function that defines how any request is decided. A call in which all keys are in
+ * a usual state never runs it.
+ */
+function defineGeneral(files: readonly string[]): string {
+  const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'request'].map(readLua)
+  return `local function define_general(reply)\n${body.join('\n')}\nend`
 }
 
-/** A script of a frame, with texts in the place of the lines that name them: `-- DEFINE`, and `-- include <file>` for a file. */
+/**
+ * Puts texts in the place of the lines of a frame that name them: `-- DEFINE`, and
+ * `-- include <file>` for a file.
+ */
 function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
-  const text = included(
-    included(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
+  const text = withIncludes(
+    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
   )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
-function included(text: string): string {
-  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) => readLua(name))
+function withIncludes(text: string): string {
+  return text.replace(/^ *-- include (\S+)$/gm, (_line, name: string) =>
+    withIncludes(readLua(name)),
+  )
 }

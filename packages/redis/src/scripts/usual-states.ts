@@ -7,7 +7,10 @@ import { algorithms } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each policy's module by its place here, from 1. */
+/**
+ * The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each
+ * policy's module by its place here, from 1.
+ */
 export const usualNames = [
   'sliding-log-string',
   'sliding-log-blocks',
@@ -41,9 +44,20 @@ export function capacityOf(check: Check): number {
   return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
 }
 
+/** The Lua files of an algorithm. */
+interface LuaTwin {
+  /**
+   * The files in `lua/algorithms/`, in the order in which they need each other.
+   * @default the file of the algorithm's name
+   */
+  files?(encoding: Encoding): readonly string[]
+  /** Left out where the whole algorithm decides every state. */
+  readonly usual?: UsualStates
+}
+
 /** The Lua modules for the usual states of an algorithm's keys. */
 interface UsualStates {
-  /** `undefined` where the whole algorithm has to decide. */
+  /** Returns `undefined` if the whole algorithm has to decide. */
   nameOf(check: Check, settings: StoreSettings): UsualName | undefined
   /** Returns the setting that the module uses beside the limit and the window. */
   setting(check: Check): number | string
@@ -51,44 +65,71 @@ interface UsualStates {
   usualSetting(check: Check): number | string
 }
 
-const bucket = (name: UsualName): UsualStates => ({
+const bucketStates = (name: UsualName): UsualStates => ({
   // With another clock the time to live is set every time.
   nameOf: ({ limit }, { isServerClock }) => (isServerClock && limit > 0 ? name : undefined),
   setting: capacityOf,
   usualSetting: ({ policy, limit }) => policy.windowMs * limit,
 })
 
-const usualStates: { readonly [name in CountingName]: UsualStates } = {
+const packedLogFiles = [
+  'sliding-log-string',
+  'sliding-log-block-form',
+  'sliding-log-blocks',
+  'sliding-log-packed',
+]
+
+const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
   'sliding-log': {
-    nameOf(check, { encoding }) {
-      if (encoding !== 'packed') return undefined
-      return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+    files: (encoding) => [
+      'sliding-log',
+      ...(encoding === 'packed' ? packedLogFiles : ['sliding-log-sorted-set']),
+    ],
+    usual: {
+      nameOf(check, { encoding }) {
+        if (encoding !== 'packed') return undefined
+        return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+      },
+      setting: ({ policy }) => policy.resolutionMs,
+      usualSetting: () => 1,
     },
-    setting: ({ policy }) => policy.resolutionMs,
-    usualSetting: () => 1,
   },
   'sliding-counter': {
-    nameOf: () => 'sliding-counter',
-    setting: () => 0,
-    usualSetting: () => 0,
+    usual: { nameOf: () => 'sliding-counter', setting: () => 0, usualSetting: () => 0 },
   },
   'fixed-window': {
-    nameOf: () => 'fixed-window',
-    setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
-    usualSetting: () => 0,
-  },
-  'token-bucket': bucket('token-bucket'),
-  'leaky-bucket': bucket('leaky-bucket'),
-  // A lease is one of many members of a set.
-  concurrency: { nameOf: () => undefined, setting: () => 0, usualSetting: () => 0 },
-  penalty: {
-    // Beside other policies.
-    nameOf: () => 'penalty',
-    setting({ policy: { penalty } }) {
-      return penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : ''
+    usual: {
+      nameOf: () => 'fixed-window',
+      setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
+      usualSetting: () => 0,
     },
-    usualSetting: () => '',
   },
+  'token-bucket': { usual: bucketStates('token-bucket') },
+  'leaky-bucket': {
+    files: () => ['token-bucket', 'leaky-bucket'],
+    usual: bucketStates('leaky-bucket'),
+  },
+  // A lease is one of many members of a set.
+  concurrency: {},
+  penalty: {
+    usual: {
+      // Beside other policies.
+      nameOf: () => 'penalty',
+      setting({ policy: { penalty } }) {
+        return penalty ? `${penalty.forMs};${penalty.factor};${penalty.maxMs}` : ''
+      },
+      usualSetting: () => '',
+    },
+  },
+}
+
+/**
+ * Returns the files in `lua/algorithms/`, each once.
+ * @param names algorithms that the script may meet; `undefined` for all
+ */
+export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>): readonly string[] {
+  const twins = Object.entries(luaTwins).filter(([name]) => names?.has(name) ?? true)
+  return [...new Set(twins.flatMap(([name, { files }]) => files?.(encoding) ?? [name]))]
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
@@ -96,17 +137,17 @@ export function usualOf(check: Check, settings: StoreSettings): UsualName | unde
   const { algorithm, countDenied } = check.policy
   // A penalty alone takes nothing from a request that is allowed.
   if (countDenied && algorithms[algorithm].counts !== 'strikes') return undefined
-  return usualStates[algorithm].nameOf(check, settings)
+  return luaTwins[algorithm].usual?.nameOf(check, settings)
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
 export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
-  return [limit, policy.windowMs, usualStates[policy.algorithm].setting(check)].map(String)
+  return [limit, policy.windowMs, luaTwins[policy.algorithm].usual?.setting(check) ?? 0].map(String)
 }
 
 /** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
-  const { setting, usualSetting } = usualStates[check.policy.algorithm]
-  return setting(check) === usualSetting(check)
+  const { usual } = luaTwins[check.policy.algorithm]
+  return usual?.setting(check) === usual?.usualSetting(check)
 }

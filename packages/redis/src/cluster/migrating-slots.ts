@@ -7,24 +7,26 @@ import { applyByShard } from './shards.ts'
 export type AskRedis = (asks: readonly Ask[], plan?: Plan) => Promise<readonly AskResult[]>
 
 /** Time (ms) for which a slot counts as moving after a TRYAGAIN. */
-const movingMs = 5_000
+const migratingMs = 5_000
 
 /**
- * A Cluster moves a slot key by key. Meanwhile it refuses calls of which it has some keys here and some there, or some new ones, with TRYAGAIN: such
- * a call certainly did not run, so it is asked again, which nothing else is; and the wait would last as long as the move. A single key is always
- * in one place, where the client follows the redirection, so for some seconds each key of the slot is asked by itself. A request with several
- * keys is then decided key by key, with give-back. CLUSTERDOWN did not run either; it fails its requests, since it lasts longer than they can wait.
+ * A Cluster moves a slot key by key. Meanwhile it refuses calls of which it has some keys here and
+ * some there, or some new ones, with TRYAGAIN: such a call certainly did not run, so it is asked
+ * again, which nothing else is; and the wait would last as long as the move. A single key is always
+ * in one place, where the client follows the redirection, so for some seconds each key of the slot
+ * is asked by itself. A request with several keys is then decided key by key, with give-back.
+ * CLUSTERDOWN did not run either; it fails its requests, since it lasts longer than they can wait.
  */
-export function overMovingSlots(askRedis: AskRedis): AskRedis {
-  let movingUntil = Number.NEGATIVE_INFINITY
+export function askAcrossMigration(askRedis: AskRedis): AskRedis {
+  let migratingUntil = Number.NEGATIVE_INFINITY
 
   return async (asks, plan) => {
-    if (performance.now() >= movingUntil) {
+    if (performance.now() >= migratingUntil) {
       try {
         return await askRedis(asks, plan)
       } catch (error) {
         if (!isTryAgain(error)) throw error
-        movingUntil = performance.now() + movingMs
+        migratingUntil = performance.now() + migratingMs
       }
     }
     return askKeyByKey(asks, askRedis)
@@ -78,7 +80,10 @@ function ofOneKey(asks: readonly Ask[]): Iterable<number[]> {
   return positions.values()
 }
 
-/** node-redis hands it on; ioredis tries again by itself for a while, and then names it as its last error. */
+/**
+ * node-redis hands it on; ioredis tries again by itself for a while, and then names it as its last
+ * error.
+ */
 function isTryAgain(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -1,8 +1,8 @@
 /**
- * The 64 hash tags of keys. The Cluster slot of tag number i is 256 · i + 128, so that they spread evenly over any
- * number of masters, and a batch has at most as many parts as there are tags.
+ * The 64 hash tags of keys. The Cluster slot of tag number i is 256 · i + 128, so that they spread
+ * evenly over any number of masters, and a batch has at most as many parts as there are hash tags.
  */
-export const tags: readonly string[] = [
+export const hashTags: readonly string[] = [
   '53t',
   'j3j',
   'if5',
@@ -70,13 +70,13 @@ export const tags: readonly string[] = [
 ]
 
 /** The hash tag of a key that was made with one: prefixes have no braces. */
-export function tagOf(key: string): string {
+export function hashTagOf(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'))
 }
 
-const slots = new Map(tags.map((tag, index) => [tag, 256 * index + 128]))
+const slots = new Map(hashTags.map((tag, index) => [tag, 256 * index + 128]))
 
 /** The Cluster slot of a key that was made with a tag. */
 export function slotOf(key: string): number {
-  return slots.get(tagOf(key)) ?? -1
+  return slots.get(hashTagOf(key)) ?? -1
 }

@@ -1,0 +1,74 @@
+import type { Ask } from '@sluice/core'
+import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.ts'
+import { hashTagOf } from './hash-tags.ts'
+import { applyByShard } from './shards.ts'
+
+/** The ways on which asks travel to Redis. */
+export interface AskQueues {
+  readonly isClosed: boolean
+  submit(ask: Ask): void
+  /** Takes no more asks, and settles those it has. */
+  close(): Promise<void>
+}
+
+/** For one server: all asks share their calls. */
+export function oneQueue(open: () => CallQueue): AskQueues {
+  const queue = open()
+  return {
+    get isClosed() {
+      return queue.isClosed
+    },
+    submit: (ask) => queue.add(ask),
+    close: () => queue.close(),
+  }
+}
+
+/**
+ * For a Cluster: the keys of a call have to live in one slot, so there is a queue for each tag,
+ * opened by the first ask that needs it. An ask whose keys carry several hash tags is decided tag
+ * by tag.
+ */
+export function queueByHashTag(open: () => CallQueue): AskQueues {
+  const queues = new Map<string, CallQueue>()
+  /** Asks of several hash tags: each of them has more to ask when its first answer comes. */
+  const underWay = new Set<Promise<unknown>>()
+  let isClosed = false
+
+  function add(ask: Ask): void {
+    const tag = hashTagOf(ask.keys[0] ?? '')
+    const queue = queues.get(tag) ?? open()
+    queues.set(tag, queue)
+    queue.add(ask)
+  }
+
+  function applyToSeveral(ask: Ask): void {
+    const settled = applyByShard(ask, hashTagOf, add)
+      .then(
+        (outcomes) => ask.settle(outcomes),
+        (error: unknown) => ask.fail(error),
+      )
+      .finally(() => underWay.delete(settled))
+    underWay.add(settled)
+  }
+
+  return {
+    get isClosed() {
+      return isClosed
+    },
+    submit(ask) {
+      if (isClosed) ask.fail(storeClosed())
+      else if (hasOneHashTag(ask.keys)) add(ask)
+      else applyToSeveral(ask)
+    },
+    async close() {
+      isClosed = true
+      await withinSecond(Promise.all(underWay))
+      await Promise.all([...queues.values()].map((queue) => queue.close()))
+    },
+  }
+}
+
+function hasOneHashTag(keys: readonly string[]): boolean {
+  const [first = ''] = keys
+  return keys.length === 1 || keys.every((key) => hashTagOf(key) === hashTagOf(first))
+}
