@@ -6,12 +6,14 @@ import {
   type Limiter,
   type MaybePromise,
 } from '@sluice/core'
+import vary from 'vary'
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { Decided } from '../guard/decided.ts'
 import type { Answer, Passage } from '../guard/passage.ts'
 import type { Responder } from '../guard/respond.ts'
-import { type Decided, giveBack } from '../lifecycle/account.ts'
+import { giveBack } from '../lifecycle/account.ts'
 import type { Admission, Taken } from './port.ts'
 
 /** The parts of a guard that an admission needs. */
@@ -143,7 +145,7 @@ function answered<Native extends object, Handler>(
   setup: AdmissionSetup<Native, Handler>,
 ): Passage<Handler> {
   if (answer.givesBack) giveBack(charged, setup.limiter)
-  const told = setup.responder.tell(decided)
+  const told = setup.responder.fieldsFor(decided)
   const verdict = verdictOf(answer, told.fields, decided.context)
   return { decision: told.decision, verdict, hold: undefined }
 }
@@ -200,11 +202,5 @@ function later(decision: Decision, fullForMs: number): Decision {
 
 /** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
 function varyOnPrefer(response: HttpResponse): ResponseField {
-  const names = fieldLines(response, 'Vary')
-    .join(',')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-  const isThere = names.some((name) => name === '*' || name.toLowerCase() === 'prefer')
-  return ['Vary', (isThere ? names : [...names, 'Prefer']).join(', ')]
+  return ['Vary', vary.append(fieldLines(response, 'Vary').join(', '), 'Prefer')]
 }

@@ -68,12 +68,14 @@ export class ResponseFields {
   /** Tells whether anybody but us has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
-    for (const lowerCase of response.getHeaderNames()) {
-      const field = limitField(lowerCase)
-      if (!field || !this.policies.speaks(field.kind)) continue
-      if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
-    }
-    return false
+    return kinds.some((kind) => this.policies.speaks(kind) && this.#hasOthersOf(kind, response))
+  }
+
+  #hasOthersOf(kind: FieldKind, response: HttpResponse): boolean {
+    return lowerCases[kind].some((lowerCase, index) => {
+      const value = response.getHeader(lowerCase)
+      return value !== undefined && value !== this.#lastWritten(fieldsOfKind[kind][index])
+    })
   }
 
   #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
@@ -104,7 +106,7 @@ export class ResponseFields {
     return [...known, ...added]
   }
 
-  #lastWritten(name: string): string | undefined {
+  #lastWritten(name: string | undefined): string | undefined {
     for (const [other, value] of this.#written) if (other === name) return value
     return undefined
   }
@@ -173,19 +175,12 @@ const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
   ],
 }
 
-interface LimitField {
-  readonly name: string
-  readonly kind: FieldKind
-}
+const kinds = ['ietf', 'legacy'] as const
 
-const byLowerCase = new Map<string, LimitField>()
-for (const kind of ['ietf', 'legacy'] as const) {
-  for (const name of fieldsOfKind[kind]) byLowerCase.set(name.toLowerCase(), { name, kind })
-}
-
-/** The rate-limit field of a name in lower case; `undefined` for all others. */
-function limitField(lowerCase: string): LimitField | undefined {
-  return byLowerCase.get(lowerCase)
+/** The same in lower case. Frameworks find a text of this form without making another one. */
+const lowerCases: Readonly<Record<FieldKind, readonly string[]>> = {
+  ietf: fieldsOfKind.ietf.map((name) => name.toLowerCase()),
+  legacy: fieldsOfKind.legacy.map((name) => name.toLowerCase()),
 }
 
 const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
