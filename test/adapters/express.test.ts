@@ -26,6 +26,7 @@ describe.each([
     const request = { method: 'GET', get: () => undefined } as unknown as Request
     const response = {
       headersSent: true,
+      getHeaderNames: () => [],
       getHeader: () => undefined,
     } as unknown as Response
 

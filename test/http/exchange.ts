@@ -15,6 +15,7 @@ export function exchange(view: Partial<HttpRequest> = {}, scope = '') {
   const fields = new Map<string, string>()
   const response: HttpResponse = {
     headersSent: false,
+    getHeaderNames: () => [...fields.keys()].map((name) => name.toLowerCase()),
     getHeader: (name) =>
       [...fields].find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1],
     setHeader: (name, value) => void fields.set(name, value),

@@ -28,6 +28,7 @@ const prelude = `
     const fields = new Map()
     const response = {
       headersSent: false,
+      getHeaderNames: () => [...fields.keys()].map((name) => name.toLowerCase()),
       getHeader: (name) => fields.get(name),
       setHeader: (name, value) => void fields.set(name, value),
       removeHeader: (name) => void fields.delete(name),

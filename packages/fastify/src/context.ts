@@ -114,6 +114,10 @@ export class ReplyView implements HttpResponse {
     return this.#native.sent || this.#native.raw.headersSent
   }
 
+  getHeaderNames(): readonly string[] {
+    return Object.keys(this.#native.getHeaders())
+  }
+
   getHeader(name: string): ReturnType<HttpResponse['getHeader']> {
     return this.#native.getHeader(name)
   }

@@ -5,6 +5,8 @@
 export interface HttpResponse {
   /** Tells whether the head is on its way, so that no field can be set any more. */
   readonly headersSent: boolean
+  /** Names of the fields that are set, in lower case. */
+  getHeaderNames(): readonly string[]
   getHeader(name: string): number | string | readonly string[] | undefined
   setHeader(name: string, value: string): void
   removeHeader(name: string): void

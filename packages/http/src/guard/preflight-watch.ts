@@ -59,7 +59,9 @@ export class PreflightWatch<Native extends object> {
 
   /** Lets a preflight pass, and judges it by its answer. */
   pass(context: RequestContext<Native>): Passage<never> {
-    return this.#isAlwaysPassed ? passWithoutFields : { ...passWithoutFields, hold: this.#hold(context) }
+    return this.#isAlwaysPassed
+      ? passWithoutFields
+      : { ...passWithoutFields, hold: this.#hold(context) }
   }
 
   /** Tells whether the address has sent requests in the shape of preflights that were none. */

@@ -19,7 +19,7 @@ import { isOnTrial, type PolicyCheck } from './bound-policy.ts'
 import type { Decided } from './decided.ts'
 import type { Observation } from './observation.ts'
 import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, type RequestDecision, passWithoutFields } from './passage.ts'
+import { type Passage, passWithoutFields, type RequestDecision } from './passage.ts'
 import { strikeDue } from './penalty.ts'
 import type { GuardSetup } from './setup.ts'
 

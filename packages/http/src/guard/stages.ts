@@ -60,7 +60,9 @@ export function skipSome<Native extends object, Handler>(
   next: Stage<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) =>
-    andThen(skip(context.native), (isSkipped) => (isSkipped ? passUncounted(context) : next(context)))
+    andThen(skip(context.native), (isSkipped) =>
+      isSkipped ? passUncounted(context) : next(context),
+    )
 }
 
 interface AccessStages<Native extends object, Handler> {

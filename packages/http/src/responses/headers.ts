@@ -68,14 +68,12 @@ export class ResponseFields {
   /** Tells whether anybody but us has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
-    return kinds.some((kind) => this.policies.speaks(kind) && this.#hasOthersOf(kind, response))
-  }
-
-  #hasOthersOf(kind: FieldKind, response: HttpResponse): boolean {
-    return lowerCases[kind].some((lowerCase, index) => {
-      const value = response.getHeader(lowerCase)
-      return value !== undefined && value !== this.#lastWritten(fieldsOfKind[kind][index])
-    })
+    for (const lowerCase of response.getHeaderNames()) {
+      const field = limitField(lowerCase)
+      if (!field || !this.policies.speaks(field.kind)) continue
+      if (response.getHeader(lowerCase) !== this.#lastWritten(field.name)) return true
+    }
+    return false
   }
 
   #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
@@ -106,7 +104,7 @@ export class ResponseFields {
     return [...known, ...added]
   }
 
-  #lastWritten(name: string | undefined): string | undefined {
+  #lastWritten(name: string): string | undefined {
     for (const [other, value] of this.#written) if (other === name) return value
     return undefined
   }
@@ -175,12 +173,19 @@ const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
   ],
 }
 
-const kinds = ['ietf', 'legacy'] as const
+interface LimitField {
+  readonly name: string
+  readonly kind: FieldKind
+}
 
-/** The same in lower case. Frameworks find a text of this form without making another one. */
-const lowerCases: Readonly<Record<FieldKind, readonly string[]>> = {
-  ietf: fieldsOfKind.ietf.map((name) => name.toLowerCase()),
-  legacy: fieldsOfKind.legacy.map((name) => name.toLowerCase()),
+const byLowerCase = new Map<string, LimitField>()
+for (const kind of ['ietf', 'legacy'] as const) {
+  for (const name of fieldsOfKind[kind]) byLowerCase.set(name.toLowerCase(), { name, kind })
+}
+
+/** The rate-limit field of a name in lower case; `undefined` for all others. */
+function limitField(lowerCase: string): LimitField | undefined {
+  return byLowerCase.get(lowerCase)
 }
 
 const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
