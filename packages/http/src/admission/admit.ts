@@ -6,7 +6,6 @@ import {
   type Limiter,
   type MaybePromise,
 } from '@sluice/core'
-import vary from 'vary'
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
@@ -202,5 +201,11 @@ function later(decision: Decision, fullForMs: number): Decision {
 
 /** `Vary` with `Prefer` in it, beside what others have put there (RFC 7240 §2). */
 function varyOnPrefer(response: HttpResponse): ResponseField {
-  return ['Vary', vary.append(fieldLines(response, 'Vary').join(', '), 'Prefer')]
+  const names = fieldLines(response, 'Vary')
+    .join(',')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  const isThere = names.some((name) => name === '*' || name.toLowerCase() === 'prefer')
+  return ['Vary', (isThere ? names : [...names, 'Prefer']).join(', ')]
 }
