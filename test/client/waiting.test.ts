@@ -92,6 +92,13 @@ describe('a client that is refused', () => {
     expect(api.times()).toEqual([0, 5000])
   })
 
+  it('goes by its own clock where `Date` is no HTTP date', async () => {
+    const reset = new Date(now + 5000).toUTCString()
+    const api = scriptedApi({ status: 429, headers: { Date: '1', 'Retry-After': reset } }, {})
+    await settled(createFetch({ fetch: api.fetch })(url))
+    expect(api.times()).toEqual([0, 5000])
+  })
+
   it.each([
     ['408', { status: 408 }],
     ['425', { status: 425 }],

@@ -93,6 +93,23 @@ describe('renewal', () => {
     expect(check().verdict.action).toBe('pass')
   })
 
+  it('is of those that are left, in whatever order the others end', async () => {
+    const { check, asked } = guarded({ limit: 4 })
+    const [first, second, third, fourth] = [check(), check(), check(), check()]
+    second.hold?.finish(200)
+    first.hold?.abort()
+    second.hold?.finish(200)
+    await vi.advanceTimersByTimeAsync(10_500)
+    expect(asked('renew')).toBe(2)
+
+    fourth.hold?.finish(200)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(asked('renew')).toBe(3)
+    third.hold?.finish(200)
+    expect(asked('release')).toBe(4)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('is by one timer, which runs only while leases are open', () => {
     const { check } = guarded({ limit: 100 })
     expect(vi.getTimerCount()).toBe(0)

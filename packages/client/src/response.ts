@@ -1,3 +1,4 @@
+import { parseHttpDate } from '@sluice/headers'
 import { pause, type Waiting } from './clock.ts'
 
 /**
@@ -60,8 +61,8 @@ async function textOf(
  * second, which makes waits longer, never shorter. Pages see it only where the server exposes it.
  */
 export function serverNowMs(headers: Headers): number {
-  const dateMs = Date.parse(headers.get('Date') ?? '')
-  return Number.isNaN(dateMs) ? Date.now() : dateMs
+  const nowMs = Date.now()
+  return parseHttpDate(headers.get('Date') ?? '', nowMs) ?? nowMs
 }
 
 /** The ways to cancel a body: node-fetch returns a stream of Node's. */

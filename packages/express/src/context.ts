@@ -29,7 +29,7 @@ export const decisionProperties: Set<string> = processWide(
   () => new Set(['rateLimit']),
 )
 
-interface ContextPlace {
+interface MiddlewareCall {
   /** It may stand on a route. */
   readonly middleware: RequestHandler
   readonly next: NextFunction
@@ -41,14 +41,14 @@ interface ContextPlace {
 export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> {
   readonly response: Response
   readonly scope: Scope
-  readonly #place: ContextPlace
+  readonly #call: MiddlewareCall
 
-  constructor(native: Request, response: Response, place: ContextPlace) {
+  constructor(native: Request, response: Response, call: MiddlewareCall) {
     super(native)
-    const route = placeOf(place.middleware, native)
+    const route = routeOfMiddleware(call.middleware, native)
     this.response = response
     this.scope = route ? routeScope(route.isForAll ? undefined : native.method, route.path) : ''
-    this.#place = place
+    this.#call = call
   }
 
   /** Relative to where the limiter is mounted. */
@@ -69,7 +69,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
   }
 
   get isForAllMethods(): boolean {
-    return placeOf(this.#place.middleware, this.native)?.isForAll === true
+    return routeOfMiddleware(this.#call.middleware, this.native)?.isForAll === true
   }
 
   get content(): RequestContent {
@@ -95,7 +95,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
   }
 
   protected show(decision: RequestDecision): void {
-    Reflect.set(this.native, this.#place.property, decision)
+    Reflect.set(this.native, this.#call.property, decision)
   }
 
   /** Not by Express' `send`, which would add a charset: problem+json does not have one. */
@@ -109,7 +109,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
 
   callHandler(handler: RateLimitHandler, { status, decision }: Reject<RateLimitHandler>): unknown {
     this.response.status(status)
-    return handler(this.native, this.response, this.#place.next, decision)
+    return handler(this.native, this.response, this.#call.next, decision)
   }
 }
 
@@ -118,7 +118,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
  * leaves `req.route` behind when a route hands on, and `req.baseUrl` is text that the client chose:
  * neither says where the middleware stands.
  */
-function placeOf(
+function routeOfMiddleware(
   middleware: RequestHandler,
   request: Request,
 ): { readonly path: string; readonly isForAll: boolean } | undefined {

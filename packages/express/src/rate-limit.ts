@@ -2,7 +2,6 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { andThen, invalid, isOptions, type Limiter, orDefault } from '@sluice/http'
 import {
-  admitThen,
   beforeHead,
   continueWith,
   createGuard,
@@ -10,6 +9,7 @@ import {
   handlerRequest,
   hideOnRedirect,
   sendByNode,
+  serveThen,
 } from '@sluice/http/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { decisionProperties, ExpressContext } from './context.ts'
@@ -55,7 +55,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   function sluiceRateLimit(req: Request, res: Response, next: NextFunction): void {
     const context = new ExpressContext(req, res, { middleware: sluiceRateLimit, next, property })
     if (guard.hidesOnRedirect) beforeHead(res, (status) => hideOnRedirect(context, status))
-    admitThen(next, context, guard.check)
+    serveThen(next, context, guard.check)
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
@@ -68,9 +68,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
  */
 export function mount(handler: Handler<Request>): RequestHandler {
   return function sluiceHandler(req, res, next) {
-    const place = { middleware: sluiceHandler, next, property: 'rateLimit' }
+    const call = { middleware: sluiceHandler, next, property: 'rateLimit' }
     continueWith(next, () =>
-      andThen(handler(handlerRequest(new ExpressContext(req, res, place))), (reply) => {
+      andThen(handler(handlerRequest(new ExpressContext(req, res, call))), (reply) => {
         if (reply) sendByNode(res, reply)
         return reply === undefined
       }),

@@ -8,14 +8,14 @@ import {
   processWide,
 } from '@sluice/http'
 import {
-  admitThen,
   createGuard,
   type Guard,
   type Handler,
   handlerRequest,
   hideOnRedirect,
   type Passage,
-  untouched,
+  passWithoutFields,
+  serveThen,
 } from '@sluice/http/adapter'
 import type {
   FastifyContextConfig,
@@ -71,7 +71,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
    */
   const behind = limitHook(fastify.prefix, check)
   const first = limitHook(fastify.prefix, (context, config) =>
-    standsOnRoute(behind, config) ? untouched : check(context, config),
+    standsOnRoute(behind, config) ? passWithoutFields : check(context, config),
   )
   madeHooks.set(behind, guard.hidesOnRedirect)
 
@@ -84,7 +84,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     const answering = nearest.get(context.native.server)
     // What stands in front of authentication, or behind it, is no other limit for the same.
     if (answering && answering.hook !== hook) return guard.check(context)
-    if (answering?.guard !== guard) return untouched
+    if (answering?.guard !== guard) return passWithoutFields
     context.scope = scopeOf(context.native)
     return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
   }
@@ -168,7 +168,7 @@ function limitHook(
   return function limit(request, reply, ...rest) {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
-    admitThen(done, new FastifyContext(request, reply, scope), checkRoute)
+    serveThen(done, new FastifyContext(request, reply, scope), checkRoute)
   }
 }
 

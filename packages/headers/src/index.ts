@@ -6,6 +6,7 @@ export { type MergeRetryAfterOptions, mergeRetryAfter } from './merge-retry-afte
 export { type ParseOptions, parseHeaders } from './parse-headers.ts'
 export type { ParsedPolicy, ParsedRateLimit } from './parsed-rate-limit.ts'
 export type { HeaderReader, HeaderRecord, HeaderSource } from './parsers/header-source.ts'
+export { parseHttpDate } from './parsers/http-date.ts'
 export { parseRateLimit } from './parsers/rate-limit.ts'
 export { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
 export { parseRetryAfter } from './parsers/retry-after.ts'

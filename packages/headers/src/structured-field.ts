@@ -23,25 +23,10 @@ export function isKey(text: string): boolean {
   return keySyntax.test(text)
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+/** Every runtime with `fetch` has it. */
+declare function btoa(text: string): string
 
-/**
- * A byte sequence: padded base64 (RFC 4648 §4) between colons. Written here since btoa takes text,
- * not bytes.
- */
+/** A byte sequence: padded base64 (RFC 4648 §4) between colons. */
 export function serialiseBytes(bytes: Uint8Array): string {
-  let base64 = ''
-  for (let index = 0; index < bytes.length; index += 3) {
-    const left = bytes.length - index
-    const group =
-      (byteAt(bytes, index) << 16) | (byteAt(bytes, index + 1) << 8) | byteAt(bytes, index + 2)
-    base64 += alphabet.charAt(group >> 18) + alphabet.charAt((group >> 12) & 63)
-    base64 += left > 1 ? alphabet.charAt((group >> 6) & 63) : '='
-    base64 += left > 2 ? alphabet.charAt(group & 63) : '='
-  }
-  return `:${base64}:`
-}
-
-function byteAt(bytes: Uint8Array, index: number): number {
-  return bytes[index] ?? 0
+  return `:${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}:`
 }

@@ -1,11 +1,11 @@
 import type { Limiter } from '@sluice/http'
 import {
-  admit,
   beforeHead,
   createGuard,
   type Handler,
   handlerRequest,
   hideOnRedirect,
+  serve,
   throwingObjects,
 } from '@sluice/http/adapter'
 import type { Context, Middleware, Next } from 'koa'
@@ -44,7 +44,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
     const asked = new KoaContext(context, next, sluiceRateLimit)
     if (guard.hidesOnRedirect) beforeHead(context.res, (status) => hideOnRedirect(asked, status))
-    if (await throwingObjects(() => admit(asked, guard.check))) await next()
+    if (await throwingObjects(() => serve(asked, guard.check))) await next()
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

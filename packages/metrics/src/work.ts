@@ -1,3 +1,4 @@
+import { withDeadline } from '@sluice/core'
 import type { InstrumentName } from './instruments.ts'
 import type { SeriesTable } from './series.ts'
 
@@ -16,10 +17,16 @@ export type WorkEvent = { readonly type: string } & (
     }
 )
 
+interface Depth {
+  readonly depth: number
+  readonly dead: number
+  readonly oldestMs: number
+}
+
 /** Gauges of a queue. */
 export interface WatchedQueue {
   readonly queue: string
-  depth(): Promise<{ readonly depth: number; readonly dead: number; readonly oldestMs: number }>
+  depth(): Promise<Depth>
 }
 
 /** Gauges of an outbound. */
@@ -78,7 +85,7 @@ export class WorkCounts {
       waiting.set(waiting.slot(outbound), calls)
     }
     const asked = [...this.#queues.values()].map(async (queue) => {
-      const found = await inTime(() => queue.depth())
+      const found = await depthOf(queue)
       return { name: queue.queue, found }
     })
     const answers = await Promise.all(asked)
@@ -129,17 +136,12 @@ function answerClass(answer: number | string | undefined): string {
   return answer >= 100 && answer <= 599 ? `${Math.floor(answer / 100)}xx` : 'unknown'
 }
 
-async function inTime<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), depthDeadlineMs)
-  })
+/** The gauges of a queue; `undefined` when it does not answer in time. */
+async function depthOf(queue: WatchedQueue): Promise<Depth | undefined> {
   try {
-    return await Promise.race([ask(), late])
+    return await withDeadline(queue.depth(), depthDeadlineMs, () => undefined)
   } catch {
     // A queue whose broker is away has no depth; its own observers are told why.
     return undefined
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,4 +1,4 @@
-import { parseHeaders } from '@sluice/headers'
+import { parseHeaders, parseHttpDate } from '@sluice/headers'
 
 /** The part of a third party's answer that is read. */
 export interface ThirdPartyAnswer {
@@ -55,6 +55,5 @@ export function pauseMs({ status, headers }: ThirdPartyAnswer): number {
  * makes waits longer, never shorter.
  */
 function theirNowMs(headers: ThirdPartyAnswer['headers']): number | undefined {
-  const dateMs = Date.parse(headers.get('Date') ?? '')
-  return Number.isNaN(dateMs) ? undefined : dateMs
+  return parseHttpDate(headers.get('Date') ?? '', Date.now())
 }

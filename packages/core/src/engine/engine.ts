@@ -167,14 +167,14 @@ function stateOf(states: States, check: Check, now: number): KeyState | undefine
   return clamped === state ? state : Object.assign(state, clamped)
 }
 
-interface Taken {
+interface TakenUnits {
   readonly state: KeyState
   /** The time or lease number that a refund has to name. */
   readonly at: number
   readonly incarnation: unknown
 }
 
-function take(states: States, found: Found): Taken {
+function take(states: States, found: Found): TakenUnits {
   const { check, now } = found
   const algorithm = algorithmOf(check.policy)
   const state = living(found, states)

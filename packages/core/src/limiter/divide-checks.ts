@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import type { Policy } from '../policy/policy.ts'
-import { placeOf } from '../runtime/hash.ts'
+import { fractionOf } from '../runtime/hash.ts'
 
 /**
  * Tells whether a check is only evaluated: by the check itself, or by the hash of its policy and
@@ -12,7 +12,7 @@ function isInShadow({ policy, key, shadow }: Check): boolean {
 
 function isKeyInShadow({ id, enforcedShare: share }: Policy, key: string): boolean {
   if (share === 1) return false
-  return share === 0 || placeOf(`${id} ${key}`) >= share
+  return share === 0 || fractionOf(`${id} ${key}`) >= share
 }
 
 /** The checks of a request by what they are for. */

@@ -1,4 +1,4 @@
-import { placeOf } from '../runtime/hash.ts'
+import { fractionOf } from '../runtime/hash.ts'
 
 /**
  * The duration of the return of traffic, before jitter. With jitter a fleet does not return at
@@ -23,7 +23,7 @@ class Ramp {
   }
 
   isBack(key: string, nowMs: number): boolean {
-    return placeOf(key) < (nowMs - this.#startMs) / this.#durationMs
+    return fractionOf(key) < (nowMs - this.#startMs) / this.#durationMs
   }
 }
 

@@ -14,7 +14,7 @@ export function fnv1a(text: string, from = 0): number {
  * Maps a text to a number from 0 to below 1, evenly. FNV-1a alone leaves texts that differ in their
  * end close together.
  */
-export function placeOf(text: string): number {
+export function fractionOf(text: string): number {
   // The finaliser of MurmurHash3.
   let hash = fnv1a(text)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

@@ -2,7 +2,7 @@ export type { Guard } from '../guard/guard.ts'
 export type { GuardOptions } from '../guard/live-options.ts'
 export type { GuardSettings, NoPolicies, RouteOverride } from '../guard/options.ts'
 export type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
-export { untouched } from '../guard/passage.ts'
+export { passWithoutFields } from '../guard/passage.ts'
 export type { Hold } from '../lifecycle/hold.ts'
 export type { Routing } from '../routes/router.ts'
 export { routeScope, type Scope } from '../routes/scope.ts'
@@ -22,10 +22,12 @@ export {
 export { beforeHead, settleAfter } from './response-end.ts'
 export {
   type AdapterContext,
-  admit,
-  admitThen,
   continueWith,
   createGuard,
   hideOnRedirect,
+  serve,
+  serve as admit,
+  serveThen,
+  serveThen as admitThen,
   throwingObjects,
 } from './serve.ts'

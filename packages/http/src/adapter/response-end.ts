@@ -1,5 +1,6 @@
 import { processWide } from '@sluice/core'
 import type { Hold } from '../lifecycle/hold.ts'
+import { UnderWay, type UnderWayEntry } from '../lifecycle/under-way.ts'
 
 /** The common part of the responses of HTTP/1 and HTTP/2 in Node. */
 interface EndingResponse {
@@ -38,37 +39,43 @@ export function settleAfter(
     return
   }
   const open = socket && openOn(socket)
+  const entry = { index: -1, settle }
 
   function settle(): void {
     response.off('finish', settle)
     response.off('close', settle)
-    open?.delete(settle)
+    open?.remove(entry)
     if (response.writableEnded) hold.finish(response.statusCode)
     else hold.abort()
   }
 
-  open?.add(settle)
+  open?.add(entry)
   response.once('finish', settle)
   response.once('close', settle)
 }
 
+/** A response that is not over. */
+interface OpenResponse extends UnderWayEntry {
+  readonly settle: () => void
+}
+
 const openBySocket = processWide(
-  '@sluice/http/open-by-socket/1',
-  () => new WeakMap<object, Set<() => void>>(),
+  '@sluice/http/open-by-socket/2',
+  () => new WeakMap<object, UnderWay<OpenResponse>>(),
 )
 
 /**
- * Functions to call when a connection closes: one listener for all, since a client may pipeline
- * as much as it likes.
+ * The responses to settle when a connection closes: one listener for all, since a client may
+ * pipeline as much as it likes.
  */
-function openOn(socket: ClosingSocket): Set<() => void> | undefined {
+function openOn(socket: ClosingSocket): UnderWay<OpenResponse> | undefined {
   const known = openBySocket.get(socket)
   if (known) return known
   if (typeof socket.once !== 'function') return undefined
-  const open = new Set<() => void>()
+  const open = new UnderWay<OpenResponse>()
   openBySocket.set(socket, open)
   socket.once('close', () => {
-    for (const settle of open) settle()
+    for (const { settle } of open.entries()) settle()
   })
   return open
 }

@@ -39,7 +39,7 @@ export interface AdapterContext<Native extends object, Handler> extends RequestC
  * @returns whether the request goes on
  * @throws or rejects with what a function of the user throws
  */
-export function admit<Handler, Context extends AdapterContext<object, Handler>>(
+export function serve<Handler, Context extends AdapterContext<object, Handler>>(
   context: Context,
   check: (context: Context) => MaybePromise<Passage<Handler>>,
 ): MaybePromise<boolean> {
@@ -85,10 +85,10 @@ export function hideOnRedirect(
 type Next = (error?: Error) => void
 
 /**
- * Decides on a request as `admit` does, and calls `next` if it goes on: at once, if nothing is
+ * Decides on a request as `serve` does, and calls `next` if it goes on: at once, if nothing is
  * async. Errors go to `next` too.
  */
-export function admitThen<Handler, Context extends AdapterContext<object, Handler>>(
+export function serveThen<Handler, Context extends AdapterContext<object, Handler>>(
   next: Next,
   context: Context,
   check: (context: Context) => MaybePromise<Passage<Handler>>,

@@ -9,9 +9,10 @@ import {
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { Decided } from '../guard/decided.ts'
 import type { Answer, Passage } from '../guard/passage.ts'
 import type { Responder } from '../guard/respond.ts'
-import { type Decided, giveBack } from '../lifecycle/account.ts'
+import { giveBack } from '../lifecycle/account.ts'
 import type { Admission, Taken } from './port.ts'
 
 /** The parts of a guard that an admission needs. */
@@ -143,7 +144,7 @@ function answered<Native extends object, Handler>(
   setup: AdmissionSetup<Native, Handler>,
 ): Passage<Handler> {
   if (answer.givesBack) giveBack(charged, setup.limiter)
-  const told = setup.responder.tell(decided)
+  const told = setup.responder.fieldsFor(decided)
   const verdict = verdictOf(answer, told.fields, decided.context)
   return { decision: told.decision, verdict, hold: undefined }
 }

@@ -80,7 +80,7 @@ export class RequestChecks<Native extends object> {
   }
 
   /** Finds the checks of a request, or why it has none. */
-  of(context: Asking<Native>, access: Access = 'unlisted'): MaybePromise<FoundChecks<Native>> {
+  find(context: Asking<Native>, access: Access = 'unlisted'): MaybePromise<FoundChecks<Native>> {
     const { native, request, scope } = context
     const asking = access === 'unlisted' ? context : { native, request, scope, access }
     if (this.#onlyKey) {

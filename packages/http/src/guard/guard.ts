@@ -16,7 +16,7 @@ import { RouteRules } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
 import { bringsPolicies } from './bound-policy.ts'
 import type { GuardFields, RouteOverride } from './options.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Passage, passWithoutFields } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
 import type { Stage } from './stages.ts'
 
@@ -81,10 +81,10 @@ export interface GuardPlace {
 }
 
 /**
- * Makes a guard.
+ * Makes a guard whose policies stay as they are.
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createGuard<Native extends object, Handler = never>(
+export function createFixedGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler>,
   { routing, router, scope, isGlobal = true, ...place }: GuardPlace,
 ): Guard<Native, Handler> {
@@ -110,7 +110,7 @@ export function createGuard<Native extends object, Handler = never>(
     routes === undefined || !router
       ? undefined
       : new RouteRules(routes, guards, { router, routing })
-  const pass = everywhere.setup.observation.skipping('route', () => untouched)
+  const pass = everywhere.setup.observation.skipping('route', () => passWithoutFields)
   const otherwise = isAsked ? everywhere.check : pass
 
   return {

@@ -1,6 +1,6 @@
 import { isOptions, type Limiter, type Policy, SluiceError, type Store } from '@sluice/core'
 import { shorthandFields } from './bound-policy.ts'
-import { createGuard as createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
+import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 import type { LiveGuardFields } from './live-options.ts'
 import { isLivePolicies, type NamedCode, type PolicyVersion } from './live-policies.ts'
 import type { GuardFields, RouteOverride } from './options.ts'

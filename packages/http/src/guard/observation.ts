@@ -9,8 +9,8 @@ import {
   type SkipEvent,
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
-import type { Decided } from '../lifecycle/account.ts'
 import { routeScope } from '../routes/scope.ts'
+import type { Decided } from './decided.ts'
 
 /** Lets a request pass. */
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
@@ -40,7 +40,7 @@ export class Observation<Native extends object> {
   }
 
   /** Tells of a decision: once for each request. */
-  decided({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
+  notifyDecision({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
     if (!this.isObserved) return
     const { store } = this.#limiter
     const told = { decision, checks, store, timing, isQueued }

@@ -22,14 +22,13 @@ import { route } from '../keys/route.ts'
 import type { GuardFields, Preflights } from './options.ts'
 
 /**
- * A place for options: those of a guard, of a route, or of one policy in `policies` or
- * `profiles`.
+ * The owner of options: a guard, a route, or one policy in `policies` or `profiles`.
  */
-export type OptionPlace = 'guard' | 'route' | 'policy'
+export type OptionOwner = 'guard' | 'route' | 'policy'
 
 /** All that is said of one option. */
 interface OptionRow<Value> {
-  readonly places: readonly OptionPlace[]
+  readonly owners: readonly OptionOwner[]
   /** Checks the option, and fills in its default. `option` names it in messages. */
   check(value: unknown, option: string): Value
 }
@@ -66,40 +65,40 @@ const everywhere = ['guard', 'route', 'policy'] as const
 /** One row for each option. A new option does not compile without one. */
 const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
   admission: {
-    places: inGuards,
+    owners: inGuards,
     check(value) {
       if (value === undefined || hasMethod(value, 'take')) return
       throw invalid({ option: 'admission' }, value, 'what createAdmission({ queue, … }) makes')
     },
   },
-  allow: { places: inGuards, check: accessList },
-  block: { places: inGuards, check: accessList },
+  allow: { owners: inGuards, check: accessList },
+  block: { owners: inGuards, check: accessList },
   chargeWhen: {
-    places: everywhere,
+    owners: everywhere,
     check: aFunction('a function of the request and its response'),
   },
-  combine: { places: ['route'], check: whereItIsRead },
+  combine: { owners: ['route'], check: whereItIsRead },
   cost: {
-    places: everywhere,
+    owners: everywhere,
     check(value, option) {
       if (value === undefined || typeof value === 'function') return
       wholeNumber(value, { option, code: 'SLUICE_COST_INVALID' }, { min: 0 })
     },
   },
-  defaultLimit: { places: everywhere, check: whereItIsRead },
-  exposeHeaders: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
-  githubExtras: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
+  defaultLimit: { owners: everywhere, check: whereItIsRead },
+  exposeHeaders: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
+  githubExtras: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
   handler: {
-    places: inGuards,
+    owners: inGuards,
     check(value, option) {
       if (value === undefined || value === 'throw' || typeof value === 'function') return
       throw invalid({ option }, value, `a function that replies, or 'throw'`)
     },
   },
-  headers: { places: inGuards, check: dialects },
-  hideOnRedirect: { places: inGuards, check: (value, option) => flag(value, { option }, false) },
+  headers: { owners: inGuards, check: dialects },
+  hideOnRedirect: { owners: inGuards, check: (value, option) => flag(value, { option }, false) },
   idempotencyKey: {
-    places: inGuards,
+    owners: inGuards,
     check(value, option) {
       if (value === undefined || typeof value === 'boolean' || typeof value === 'function') return
       const legal = 'true for the header Idempotency-Key, a resolver such as header(name), or false'
@@ -107,21 +106,21 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
     },
   },
   idempotentRetries: {
-    places: inGuards,
+    owners: inGuards,
     check: (value, option) => wholeNumber(orDefault(value, 3), { option }, { min: 1, max: 100 }),
   },
   key: {
-    places: everywhere,
+    owners: everywhere,
     check(value, option) {
       if (value !== undefined) checkResolver(value, option)
     },
   },
   maxWaiting: {
-    places: inGuards,
+    owners: inGuards,
     check: (value, option) => wholeNumber(orDefault(value, 10_000), { option }, { min: 0 }),
   },
   message: {
-    places: inGuards,
+    owners: inGuards,
     check(value, option) {
       const isMessage = ['undefined', 'string', 'object', 'function'].includes(typeof value)
       if (isMessage && value !== null) return
@@ -129,33 +128,33 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
     },
   },
   onMissingKey: {
-    places: inGuards,
+    owners: inGuards,
     check: (value, option) => oneOf(orDefault(value, 'ip'), { option }, missingKeyModes),
   },
-  policies: { places: inGuards, check: whereItIsRead },
+  policies: { owners: inGuards, check: whereItIsRead },
   preflights: {
-    places: inGuards,
+    owners: inGuards,
     check: (value, option) =>
       value === undefined ? undefined : oneOf<Preflights>(value, { option }, ['pass', 'count']),
   },
-  profiles: { places: ['guard'], check: whereItIsRead },
+  profiles: { owners: ['guard'], check: whereItIsRead },
   refundWhen: {
-    places: everywhere,
+    owners: everywhere,
     check: aFunction('a function of the request and its response'),
   },
   retryJitter: {
-    places: inGuards,
+    owners: inGuards,
     check(value, option) {
       const share = orDefault(value, 0)
       if (typeof share === 'number' && share >= 0 && share <= 1) return share
       throw invalid({ option }, share, 'a number from 0 to 1')
     },
   },
-  routes: { places: ['guard'], check: whereItIsRead },
-  shed: { places: inGuards, check: whereItIsRead },
-  skip: { places: inGuards, check: aFunction('a function of the request') },
+  routes: { owners: ['guard'], check: whereItIsRead },
+  shed: { owners: inGuards, check: whereItIsRead },
+  skip: { owners: inGuards, check: aFunction('a function of the request') },
   statusCode: {
-    places: inGuards,
+    owners: inGuards,
     check: (value, option) =>
       wholeNumber(orDefault(value, 429), { option }, { min: 400, max: 599 }),
   },
@@ -163,25 +162,25 @@ const table: { readonly [Name in HttpOption]: OptionRow<Checked[Name]> } = {
 
 const rows: readonly (readonly [name: string, row: OptionRow<unknown>])[] = Object.entries(table)
 
-/** The names of the options that may stand in a place. */
-export function optionsOf(place: OptionPlace): readonly string[] {
-  const core = place === 'policy' ? ['failureMode'] : limiterFields
-  const own = rows.filter(([, { places }]) => places.includes(place)).map(([name]) => name)
+/** The names of the options that an owner may have. */
+export function optionsOf(owner: OptionOwner): readonly string[] {
+  const core = owner === 'policy' ? ['failureMode'] : limiterFields
+  const own = rows.filter(([, { owners }]) => owners.includes(owner)).map(([name]) => name)
   return [...policyFields, ...core, ...own]
 }
 
 /**
- * Checks the HTTP options of a place.
+ * Checks the HTTP options of an owner.
  * @param at the name of a field as the user writes it, for messages
  * @throws SluiceError that names the option, its value, the legal range and the fix
  */
 export function checkOptions(
   options: object,
-  place: OptionPlace,
+  owner: OptionOwner,
   at: (field: string) => string,
 ): void {
-  for (const [name, { places, check }] of rows) {
-    if (places.includes(place)) check(Reflect.get(options, name), at(name))
+  for (const [name, { owners, check }] of rows) {
+    if (owners.includes(owner)) check(Reflect.get(options, name), at(name))
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Decision, Policy } from '@sluice/core'
 import type { ResponseBody, ResponseField } from '../adapter/response.ts'
-
 import type { Hold } from '../lifecycle/hold.ts'
 
 /** The decision on an HTTP request, with what its handler may add to it. */
@@ -86,7 +85,7 @@ export interface Passage<Handler = unknown> {
 }
 
 /** The passage of a request that Sluice has nothing to say about. */
-export const untouched: Passage<never> = {
+export const passWithoutFields: Passage<never> = {
   decision: undefined,
   verdict: { action: 'pass', fields: [] },
   hold: undefined,

@@ -6,7 +6,7 @@ import { LoadShedder } from '../limits/shedder.ts'
 import { RequestChecks } from './checks.ts'
 import { FirstUse } from './first-use.ts'
 import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Passage, passWithoutFields } from './passage.ts'
 import { PreflightWatch } from './preflight-watch.ts'
 import { Responder } from './respond.ts'
 import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
@@ -79,10 +79,10 @@ function firstStage<Native extends object, Handler>(
   const requestChecks = new RequestChecks(setup)
 
   const forbid: Stage<Native, Handler> = (context) => responder.forbid(context)
-  const pass: Stage<Native, Handler> = admission
-    ? (context) => admitUnlimited(context, admission, untouched)
-    : () => untouched
-  const leave = observation.skipping('allow', pass)
+  const passUncounted: Stage<Native, Handler> = admission
+    ? (context) => admitUnlimited(context, admission, passWithoutFields)
+    : () => passWithoutFields
+  const passAllowed = observation.skipping('allow', passUncounted)
   const respondHere: RespondStage<Native, Handler> = (decided) => responder.respond(decided)
   const respond: RespondStage<Native, Handler> = admission
     ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
@@ -93,21 +93,21 @@ function firstStage<Native extends object, Handler>(
   else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
   const checks = findChecks(requestChecks, {
     forbid,
-    leave,
-    passKeyless: observation.skipping('no-key', pass),
+    passUncounted: passAllowed,
+    passKeyless: observation.skipping('no-key', passUncounted),
     respond: respondHere,
     next: ask,
   })
   let stage: Stage<Native, Handler> = checks
   if (shedder) stage = shedSome(shedder, { report, respond: respondHere }, stage)
-  if (lists) stage = askLists(lists, { forbid, leave, checks, next: stage })
-  if (skip) stage = skipSome(skip, observation.skipping('skip', pass), stage)
+  if (lists) stage = askLists(lists, { forbid, passUncounted: passAllowed, checks, next: stage })
+  if (skip) stage = skipSome(skip, observation.skipping('skip', passUncounted), stage)
   if (preflights === 'count') return stage
   const watch = new PreflightWatch<Native>({
     isAlwaysPassed: preflights === 'pass',
     windowsMs: setup.policies.map(({ policy }) => policy.windowMs),
     charge: (context) => chargeUnasked({ skip, lists, requestChecks, limiter }, context),
   })
-  const passed = observation.skipping('preflight', (context) => watch.pass(context))
-  return passPreflights(watch, passed, stage)
+  const passPreflight = observation.skipping('preflight', (context) => watch.pass(context))
+  return passPreflights(watch, passPreflight, stage)
 }

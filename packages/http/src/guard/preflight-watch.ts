@@ -3,7 +3,7 @@ import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { HttpResponse } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
-import { type Passage, untouched } from './passage.ts'
+import { type Passage, passWithoutFields } from './passage.ts'
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */
 export function isPreflight(request: HttpRequest): boolean {
@@ -59,7 +59,9 @@ export class PreflightWatch<Native extends object> {
 
   /** Lets a preflight pass, and judges it by its answer. */
   pass(context: RequestContext<Native>): Passage<never> {
-    return this.#isAlwaysPassed ? untouched : { ...untouched, hold: this.#hold(context) }
+    return this.#isAlwaysPassed
+      ? passWithoutFields
+      : { ...passWithoutFields, hold: this.#hold(context) }
   }
 
   /** Tells whether the address has sent requests in the shape of preflights that were none. */

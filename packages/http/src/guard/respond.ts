@@ -1,7 +1,7 @@
 import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { ResponseField } from '../adapter/response.ts'
-import { type Decided, giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
+import { giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
 import { ChargeableDecision } from '../lifecycle/decision.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { allHolds, type Hold } from '../lifecycle/hold.ts'
@@ -16,9 +16,10 @@ import {
   turnedAway,
 } from '../responses/refusal.ts'
 import { isOnTrial, type PolicyCheck } from './bound-policy.ts'
+import type { Decided } from './decided.ts'
 import type { Observation } from './observation.ts'
 import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, type RequestDecision, untouched } from './passage.ts'
+import { type Passage, passWithoutFields, type RequestDecision } from './passage.ts'
 import { strikeDue } from './penalty.ts'
 import type { GuardSetup } from './setup.ts'
 
@@ -56,7 +57,7 @@ export class Responder<Native extends object, Handler> {
 
   /** Tells observers of a decision: once for each request. */
   observe(decided: Decided<Native>, isQueued = false): void {
-    this.#observation.decided(decided, isQueued)
+    this.#observation.notifyDecision(decided, isQueued)
   }
 
   /** Refuses a request that a list blocks. */
@@ -75,7 +76,7 @@ export class Responder<Native extends object, Handler> {
    * The decision and the header fields of a request that somebody else answers, and that is not
    * refused.
    */
-  tell(decided: Decided<Native>): {
+  fieldsFor(decided: Decided<Native>): {
     readonly decision: RequestDecision
     readonly fields: readonly ResponseField[]
   } {
@@ -91,10 +92,10 @@ export class Responder<Native extends object, Handler> {
     const { context } = decided
     const account = this.#accountOf(decided)
     const decision = new ChargeableDecision(this.#setup, decided, account)
-    if (decision.source === 'open') return { ...untouched, decision }
+    if (decision.source === 'open') return { ...passWithoutFields, decision }
     const checks = this.#enforced(decided.checks)
     if (checks.length === 0 && decision.allowed) {
-      return { ...untouched, decision, hold: this.#hold(decision, account) }
+      return { ...passWithoutFields, decision, hold: this.#hold(decision, account) }
     }
     const fields = this.#fieldsOf(decision, checks)
     if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })

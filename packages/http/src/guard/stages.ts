@@ -2,11 +2,12 @@ import { andThen, isPromise, type Limiter, type MaybePromise } from '@sluice/cor
 import type { Access, AccessLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
-import { type Decided, hasUnits } from '../lifecycle/account.ts'
+import { hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
 import type { PolicyCheck } from './bound-policy.ts'
 import type { FoundChecks, RequestChecks } from './checks.ts'
+import type { Decided } from './decided.ts'
 import type { Observation } from './observation.ts'
 import type { Passage } from './passage.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
@@ -42,29 +43,31 @@ export type RespondStage<Native extends object, Handler> = (
 /** Answers CORS preflights, which pass uncounted. */
 export function passPreflights<Native extends object, Handler>(
   watch: PreflightWatch<Native>,
-  pass: Stage<Native, Handler>,
+  passUncounted: Stage<Native, Handler>,
   next: Stage<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) => {
     const { request } = context
     if (!isPreflight(request) || watch.counts(request)) return next(context)
-    return pass(context)
+    return passUncounted(context)
   }
 }
 
-/** Lets requests leave that the user's `skip` names. */
+/** Lets requests pass uncounted that the user's `skip` names. */
 export function skipSome<Native extends object, Handler>(
   skip: (native: Native) => MaybePromise<boolean>,
-  leave: Stage<Native, Handler>,
+  passUncounted: Stage<Native, Handler>,
   next: Stage<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) =>
-    andThen(skip(context.native), (isSkipped) => (isSkipped ? leave(context) : next(context)))
+    andThen(skip(context.native), (isSkipped) =>
+      isSkipped ? passUncounted(context) : next(context),
+    )
 }
 
 interface AccessStages<Native extends object, Handler> {
   readonly forbid: Stage<Native, Handler>
-  readonly leave: Stage<Native, Handler>
+  readonly passUncounted: Stage<Native, Handler>
   readonly checks: CheckStage<Native, Handler>
   readonly next: Stage<Native, Handler>
 }
@@ -72,13 +75,13 @@ interface AccessStages<Native extends object, Handler> {
 /** Asks the lists about the address, which costs no key. An allowed request is not shed either. */
 export function askLists<Native extends object, Handler>(
   lists: AccessLists,
-  { forbid, leave, checks, next }: AccessStages<Native, Handler>,
+  { forbid, passUncounted, checks, next }: AccessStages<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) => {
     const access = lists.ofAddress(context.request)
     if (access === 'unlisted') return next(context)
     if (access === 'block') return forbid(context)
-    return lists.blockKeys ? checks(context, access) : leave(context)
+    return lists.blockKeys ? checks(context, access) : passUncounted(context)
   }
 }
 
@@ -97,7 +100,7 @@ export function shedSome<Native extends object, Handler>(
 
 interface CheckStages<Native extends object, Handler> {
   readonly forbid: Stage<Native, Handler>
-  readonly leave: Stage<Native, Handler>
+  readonly passUncounted: Stage<Native, Handler>
   readonly passKeyless: Stage<Native, Handler>
   readonly respond: RespondStage<Native, Handler>
   readonly next: DecideStage<Native, Handler>
@@ -106,7 +109,7 @@ interface CheckStages<Native extends object, Handler> {
 /** Finds the checks of a request: who is counted, for how much, up to which limit. */
 export function findChecks<Native extends object, Handler>(
   requestChecks: RequestChecks<Native>,
-  { forbid, leave, passKeyless, respond, next }: CheckStages<Native, Handler>,
+  { forbid, passUncounted, passKeyless, respond, next }: CheckStages<Native, Handler>,
 ): CheckStage<Native, Handler> {
   function goOn(
     context: RequestContext<Native>,
@@ -114,12 +117,12 @@ export function findChecks<Native extends object, Handler>(
   ): MaybePromise<Passage<Handler>> {
     if (found === 'block') return forbid(context)
     if (found === 'deny') return respond({ context, decision: deniedWithoutKey, checks: [] })
-    if (found === 'allow') return leave(context)
+    if (found === 'allow') return passUncounted(context)
     return found.length === 0 ? passKeyless(context) : next(context, found)
   }
 
   return (context, access) => {
-    const found = requestChecks.of(context, access)
+    const found = requestChecks.find(context, access)
     return isPromise(found) ? found.then((known) => goOn(context, known)) : goOn(context, found)
   }
 }
@@ -182,7 +185,7 @@ export function chargeUnasked<Native extends object>(
   return andThen(skip?.(context.native), (isSkipped) => {
     const access = lists?.ofAddress(context.request)
     if (isSkipped || (access === 'allow' && !lists?.blockKeys)) return undefined
-    return andThen(requestChecks.of(context, access), (checks) => {
+    return andThen(requestChecks.find(context, access), (checks) => {
       const due = typeof checks === 'string' ? [] : checks.filter(({ policy }) => hasUnits(policy))
       return due.length > 0 ? limiter.chargeChecks(due) : undefined
     })

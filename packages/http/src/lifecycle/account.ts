@@ -1,7 +1,5 @@
 import {
   andThen,
-  type Decision,
-  type DecisionTiming,
   invalid,
   isPromise,
   type Limiter,
@@ -12,29 +10,17 @@ import {
   wholeNumber,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
-import type { RequestContext } from '../adapter/context.ts'
 import type { BoundPolicy, PolicyCheck } from '../guard/bound-policy.ts'
+import type { Decided } from '../guard/decided.ts'
 import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
 import type { PolicySettlement } from './settlement.ts'
 
 /** The common part of the accounts of one guard. */
-export interface AccountPlace<Native> {
+export interface AccountSetup<Native> {
   readonly limiter: Limiter
   readonly policies: readonly BoundPolicy<Native>[]
   readonly report: Report
-}
-
-/** One request as it was decided. */
-export interface Decided<Native extends object> {
-  readonly context: RequestContext<Native>
-  readonly decision: Decision
-  /** All that was asked, those in shadow too. */
-  readonly checks: readonly PolicyCheck<Native>[]
-  /** Asked once, before anything of it is given back. @default true */
-  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** The time that the decision took, if somebody observes it. */
-  readonly timing?: DecisionTiming | undefined
 }
 
 /**
@@ -42,7 +28,7 @@ export interface Decided<Native extends object> {
  * charged at once.
  */
 export class RequestAccount<Native extends object> implements Hold {
-  readonly #place: AccountPlace<Native>
+  readonly #setup: AccountSetup<Native>
   readonly #request: Decided<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
   #refunded: readonly BoundPolicy<Native>[] = []
@@ -50,8 +36,8 @@ export class RequestAccount<Native extends object> implements Hold {
   #isOver = false
   #isSettled = false
 
-  constructor(place: AccountPlace<Native>, request: Decided<Native>) {
-    this.#place = place
+  constructor(setup: AccountSetup<Native>, request: Decided<Native>) {
+    this.#setup = setup
     this.#request = request
   }
 
@@ -88,7 +74,7 @@ export class RequestAccount<Native extends object> implements Hold {
     const refunded = refundedPolicies(policies, {
       native: context.native,
       status,
-      report: this.#place.report,
+      report: this.#setup.report,
     })
     void andThen(refunded, (known) => this.#settle(known))
   }
@@ -114,7 +100,7 @@ export class RequestAccount<Native extends object> implements Hold {
     const { decision } = this.#request
     if (refunded.length > 0) {
       const policies = refunded.map(({ policy }) => policy)
-      void this.#place.limiter.refund(decision, { policies })
+      void this.#setup.limiter.refund(decision, { policies })
     }
     this.#chargeLate()
   }
@@ -131,11 +117,11 @@ export class RequestAccount<Native extends object> implements Hold {
       .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
       .map(([check, cost]) => ({ ...check, cost }))
     this.#late.clear()
-    if (checks.length > 0) void this.#place.limiter.chargeChecks(checks)
+    if (checks.length > 0) void this.#setup.limiter.chargeChecks(checks)
   }
 
   #checkName(name: string): void {
-    const { policies } = this.#place
+    const { policies } = this.#setup
     const policy = policies.find((bound) => bound.policy.name === name)?.policy
     if (!policy) {
       const known = policies.map((bound) => bound.policy.name).join(', ')

@@ -7,9 +7,10 @@ import {
   type Policy,
 } from '@sluice/core'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { Decided } from '../guard/decided.ts'
 import type { RequestDecision } from '../guard/passage.ts'
 import { fieldsKey, type ResponseFields, responseFields } from '../responses/headers.ts'
-import { type AccountPlace, type Decided, RequestAccount } from './account.ts'
+import { type AccountSetup, RequestAccount } from './account.ts'
 
 /**
  * A decision that knows its request. Where nothing can be given back the account is opened by the
@@ -22,13 +23,13 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   readonly delayMs: number
   readonly source: DecisionSource
   readonly shadow: Decision['shadow']
-  readonly #place: AccountPlace<Native>
+  readonly #setup: AccountSetup<Native>
   readonly #request: Decided<Native>
   #account: RequestAccount<Native> | undefined
   readonly #fields: ResponseFields
 
   constructor(
-    place: AccountPlace<Native>,
+    setup: AccountSetup<Native>,
     request: Decided<Native>,
     account: RequestAccount<Native> | undefined,
   ) {
@@ -39,7 +40,7 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     this.delayMs = decision.delayMs
     this.source = decision.source
     this.shadow = decision.shadow
-    this.#place = place
+    this.#setup = setup
     this.#request = request
     this.#account = account
     this.#fields = responseFields(context)
@@ -72,14 +73,14 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   }
 
   charge(units: number, policy?: string): void {
-    this.#account ??= new RequestAccount(this.#place, this.#request)
+    this.#account ??= new RequestAccount(this.#setup, this.#request)
     this.#account.charge(units, policy)
   }
 
   async reset(): Promise<boolean> {
     const { checks } = this.#request
     // A penalty may have been asked in a form that counts no strikes.
-    return this.#place.limiter.resetChecks(
+    return this.#setup.limiter.resetChecks(
       checks.map((check) => ({ ...check, policy: check.bound.policy })),
     )
   }

@@ -1,12 +1,15 @@
-import type { Decision, Limiter, Outcome, Policy } from '@sluice/core'
+import { type Decision, type Limiter, maxTimerMs, type Outcome, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Hold } from './hold.ts'
+import { UnderWay, type UnderWayEntry } from './under-way.ts'
 
 /** Renewed this often while a lease runs, so that one renewal may fail. */
 const renewalsPerLease = 3
 
-/** The longest that a timer of Node runs. */
-const longestTimerMs = 2 ** 31 - 1
+/** The leases of one request. */
+interface Lease extends UnderWayEntry {
+  readonly decision: Decision
+}
 
 /**
  * Keeps the leases of requests under way: renews them all by one timer, and releases each when its
@@ -15,7 +18,7 @@ const longestTimerMs = 2 ** 31 - 1
 export class LeaseRenewer {
   readonly #limiter: Limiter
   readonly #periodMs: number
-  readonly #kept = new Set<Decision>()
+  readonly #kept = new UnderWay<Lease>()
   #timer: ReturnType<typeof setInterval> | undefined
   #isRenewing = false
 
@@ -33,27 +36,28 @@ export class LeaseRenewer {
   /** Keeps the leases of a decision until its response is over; `undefined` when it has none. */
   keep(decision: Decision): Hold | undefined {
     if (!lends(decision)) return undefined
-    this.#kept.add(decision)
+    const lease = { index: -1, decision }
+    this.#kept.add(lease)
     // Not what keeps a process alive: a lease that its process leaves behind runs out.
     this.#timer ??= unreferenced(setInterval(() => this.#renew(), this.#periodMs))
-    const release = (): void => this.#release(decision)
+    const release = (): void => this.#release(lease)
     return { finish: release, abort: release }
   }
 
-  #release(decision: Decision): void {
-    if (!this.#kept.delete(decision)) return
+  #release(lease: Lease): void {
+    if (!this.#kept.remove(lease)) return
     if (this.#kept.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    void this.#limiter.release(decision)
+    void this.#limiter.release(lease.decision)
   }
 
   /** A store that is slower than the timer must not be asked more and more. */
   async #renew(): Promise<void> {
     if (this.#isRenewing) return
     this.#isRenewing = true
-    await Promise.all([...this.#kept].map((decision) => this.#limiter.renew(decision)))
+    await Promise.all(this.#kept.entries().map(({ decision }) => this.#limiter.renew(decision)))
     this.#isRenewing = false
   }
 }
@@ -62,7 +66,7 @@ function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
   const leases = policies.filter(countsLeases).map(({ windowMs }) => windowMs)
   if (leases.length === 0) return undefined
   const periodMs = Math.floor(Math.min(...leases) / renewalsPerLease)
-  return Math.min(Math.max(1, periodMs), longestTimerMs)
+  return Math.min(Math.max(1, periodMs), maxTimerMs)
 }
 
 /** Tells whether a decision has leases. Those of a policy in shadow may be known later. */

@@ -51,7 +51,7 @@ export class PolicyStates {
 
   add({ decision, checks, dialects }: Applied): void {
     this.#speak(dialects)
-    if (this.#entries.length > 0) this.#warnOfTwins(decision, checks)
+    if (this.#entries.length > 0) this.#warnOfDuplicate(decision, checks)
     for (const [index, outcome] of decision.outcomes.entries()) {
       const { cost, scope = '' } = checks[index] ?? {}
       this.#entries.push(entryOf(outcome, { scope, dialects, cost }))
@@ -85,16 +85,16 @@ export class PolicyStates {
   }
 
   /** A limiter that a request meets twice in one place charges it twice, which nobody wants. */
-  #warnOfTwins({ outcomes }: Decision, checks: Applied['checks']): void {
-    const twin = outcomes.find(({ policy }, index) =>
+  #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
+    const duplicate = outcomes.find(({ policy }, index) =>
       this.#entries.some(
         (entry) =>
           entry.policy === policy && (policy.named || entry.scope === checks[index]?.scope),
       ),
     )
-    if (!twin) return
+    if (!duplicate) return
     warnOnce(
-      `a request met one limiter twice (policy '${twin.policy.name}'), so it was counted twice: mount the limiter once, or make two limiters`,
+      `a request met one limiter twice (policy '${duplicate.policy.name}'), so it was counted twice: mount the limiter once, or make two limiters`,
       'limiter mounted twice',
     )
   }
@@ -138,8 +138,8 @@ function giveNames(entries: readonly Entry[]): void {
   for (const [index, entry] of unnamed.entries()) {
     const { policy, scope } = entry
     const same = unnamed.findIndex((other) => other.policy === policy && other.scope === scope)
-    const twin = same < index ? unnamed[same] : undefined
-    entry.name = twin?.name ?? freeName(scopedName(scope, policy.name), taken)
+    const duplicate = same < index ? unnamed[same] : undefined
+    entry.name = duplicate?.name ?? freeName(scopedName(scope, policy.name), taken)
   }
 }
 

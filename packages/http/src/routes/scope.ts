@@ -36,8 +36,8 @@ export function unscopedKey(key: string): string {
   return head === undefined ? key : key.slice(head.length + Number(length) + 1)
 }
 
-const longestName = 64
-const mostNames = 1_000
+const maxNameLength = 64
+const maxNames = 1_000
 const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<string, string>())
 const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
 
@@ -51,7 +51,7 @@ export function scopedName(scope: Scope, name: string): string {
   const place = `${name} ${scope}`
   const known = namesByScope.get(place)
   if (known !== undefined) return known
-  if (namesByScope.size >= mostNames) {
+  if (namesByScope.size >= maxNames) {
     namesByScope.clear()
     takenNames.clear()
   }
@@ -63,7 +63,7 @@ export function scopedName(scope: Scope, name: string): string {
 
 function derivedName(name: string, scope: Scope): string {
   const readable = `${name}-${scope}`.replace(/[^A-Za-z0-9._]+/g, '-').replace(/-$/, '')
-  if (readable.length <= longestName && !takenNames.has(readable)) return readable
+  if (readable.length <= maxNameLength && !takenNames.has(readable)) return readable
   const digest = fnv1a(scope).toString(36)
-  return `${readable.slice(0, longestName - digest.length - 1)}-${digest}`
+  return `${readable.slice(0, maxNameLength - digest.length - 1)}-${digest}`
 }

@@ -1,4 +1,11 @@
-import { type Check, type Decision, isMemoryStore, type Limiter, type Store } from '@sluice/core'
+import {
+  type Check,
+  type Decision,
+  endsWithin,
+  isMemoryStore,
+  type Limiter,
+  type Store,
+} from '@sluice/core'
 import { background, backgroundSleep, repeat } from '../background.ts'
 import { DataLossWatch } from './data-loss.ts'
 import { fleetLimiter } from './flag.ts'
@@ -146,7 +153,7 @@ export class FleetQuotas {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#lossWatch?.close()
-    await Promise.race([Promise.allSettled(this.#reports), backgroundSleep(1_000)])
+    await endsWithin(Promise.allSettled(this.#reports), 1_000)
   }
 
   /**

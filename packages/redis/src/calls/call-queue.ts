@@ -1,4 +1,4 @@
-import { type Ask, SluiceError } from '@sluice/core'
+import { type Ask, endsWithin, SluiceError } from '@sluice/core'
 import type { CallPart } from './split-calls.ts'
 
 export interface CallQueueOptions {
@@ -174,10 +174,5 @@ export function storeClosed(): SluiceError {
 
 /** Waits for something, but no longer than for a call that is lost. */
 export async function withinSecond(work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, longestUnderWayMs)
-  })
-  await Promise.race([work, timeout])
-  clearTimeout(timer)
+  await endsWithin(work, longestUnderWayMs)
 }

@@ -26,7 +26,7 @@ const recordMarginMs = 30 * 86_400_000
  * A place that is taken for a job, which is to be added now. Its idempotency key may be known
  * already, from a process that has not added it.
  */
-export interface Taken {
+export interface TakenPlace {
   readonly outcome: 'taken'
   readonly id: string
   readonly isKnown: boolean
@@ -76,7 +76,7 @@ export class QueueState {
     job: StoredJob,
     claim: string,
     terms: EnqueueTerms,
-  ): Promise<Enqueued | Taken | FullOfOverdue> {
+  ): Promise<Enqueued | TakenPlace | FullOfOverdue> {
     const { places, identities, flow, expiries } = this.#keys
     const reply = await this.#scripts.run(
       'enqueue',

@@ -1,0 +1,15 @@
+import type { Decision, DecisionTiming, MaybePromise } from '@sluice/core'
+import type { RequestContext } from '../adapter/context.ts'
+import type { PolicyCheck } from './bound-policy.ts'
+
+/** One request as it was decided. */
+export interface Decided<Native extends object> {
+  readonly context: RequestContext<Native>
+  readonly decision: Decision
+  /** All that was asked, those in shadow too. */
+  readonly checks: readonly PolicyCheck<Native>[]
+  /** Asked once, before anything of it is given back. @default true */
+  readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
+  /** The time that the decision took, if somebody observes it. */
+  readonly timing?: DecisionTiming | undefined
+}

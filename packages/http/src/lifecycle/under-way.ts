@@ -1,0 +1,42 @@
+/** Something that begins and ends with a request. */
+export interface UnderWayEntry {
+  /** Its index in the list that it is in; -1: it is in none. */
+  index: number
+}
+
+/**
+ * The entries of the requests that are under way now.
+ *
+ * No Set, on purpose: with an add and a delete for each request, a Set is rebuilt again and again.
+ * Its old tables refer to the new ones, and those in V8's old space keep them alive, so that young
+ * collections keep garbage.
+ */
+export class UnderWay<Entry extends UnderWayEntry> {
+  readonly #entries: Entry[] = []
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  add(entry: Entry): void {
+    entry.index = this.#entries.push(entry) - 1
+  }
+
+  /** Returns whether the entry was there. The last entry takes its index. */
+  remove(entry: Entry): boolean {
+    const { index } = entry
+    if (index < 0) return false
+    entry.index = -1
+    const last = this.#entries.pop()
+    if (last !== undefined && last !== entry) {
+      last.index = index
+      this.#entries[index] = last
+    }
+    return true
+  }
+
+  /** Returns the entries of now: what ends meanwhile changes nothing. */
+  entries(): readonly Entry[] {
+    return [...this.#entries]
+  }
+}
