@@ -29,7 +29,7 @@ export interface HotKeys {
 export class SpaceSaving {
   readonly #size: number
   readonly #room: number
-  /** The counter of each key. It is emptied as a whole: entries that come and go leave old tables. */
+  /** The counter of each key. It is emptied as a whole: single entries are never deleted. */
   readonly #counters = new Map<string, number>()
   readonly #keys: string[] = []
   readonly #counts: number[] = []

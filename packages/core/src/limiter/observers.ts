@@ -54,8 +54,8 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly answeredBy: string
   /**
-   * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was asked. It spares
-   * observers a look at the clock.
+   * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was asked. It
+   * spares observers a look at the clock.
    */
   readonly atMs?: number | undefined
   /** Duration of the decision, in ms. */
