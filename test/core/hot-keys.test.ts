@@ -44,6 +44,29 @@ describe('SpaceSaving', () => {
     )
   })
 
+  it('keeps its promise to an adversary that pushes every key out', () => {
+    const [size, rounds] = [10, 400]
+    const sketch = new SpaceSaving(size)
+    const exact = new Map<string, number>()
+    const add = (key: string): void => {
+      exact.set(key, (exact.get(key) ?? 0) + 1)
+      sketch.add(key)
+    }
+    for (let round = 0; round < rounds; round += 1) {
+      // One key that stays, and as many new ones as an eviction needs, each counted once or twice.
+      add('stays')
+      for (let i = 0; i < 2 * size; i += 1) add(`new-${round}-${i}`)
+      for (let i = 0; i < size; i += 2) add(`new-${round}-${i}`)
+    }
+    const { keys, floor, total } = sketch.top(2 * size)
+    for (const { key, count, error } of keys) {
+      expect(count).toBeGreaterThanOrEqual(exact.get(key) ?? 0)
+      expect(count - error).toBeLessThanOrEqual(exact.get(key) ?? 0)
+    }
+    expect(floor).toBeLessThanOrEqual(total / size)
+    expect(sketch.copy().top(2 * size)).toEqual(sketch.top(2 * size))
+  })
+
   it('counts as many units as it is told', () => {
     const sketch = new SpaceSaving(2)
     sketch.add('a', 5)

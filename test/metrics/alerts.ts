@@ -21,6 +21,8 @@ const checks = (result: string, policy = 'p') =>
 const ratio = (le: string) => `sluice_used_ratio_bucket{job="api",policy="p",le="${le}"}`
 const limit = (instance: string) =>
   `sluice_policy_limit{job="api",instance="${instance}",policy="p"}`
+const info = (instance: string, version: string) =>
+  `sluice_policy_info{job="api",instance="${instance}",policy="p",version="${version}"}`
 const on = (name: string) => `${name}{job="api",instance="a"}`
 const worker = 'sluice_fleet_instances{job="worker",instance="w"}'
 
@@ -158,6 +160,26 @@ export const alerts: readonly Alert[] = [
     at: '15m',
     firing: { [limit('a')]: '100x20', [limit('b')]: '200x20' },
     silent: { [limit('a')]: '100x20', [limit('b')]: '100x20' },
+  },
+  {
+    name: 'SluiceVersionsDisagree',
+    expr: 'count by (job, policy) (count by (job, policy, version) (sluice_policy_info)) > 1',
+    for: '10m',
+    severity: 'warning',
+    summary:
+      'Instances of {{ $labels.job }} have different versions of policy {{ $labels.policy }}',
+    at: '20m',
+    firing: { [info('a', '1a2b.4')]: '1x30', [info('b', '1a2b.3')]: '1x30' },
+    silent: [
+      { [info('a', '1a2b.4')]: '1x30', [info('b', '1a2b.4')]: '1x30' },
+      // A change that reaches one instance a minute after the other.
+      {
+        [info('a', '1a2b.3')]: '1x5 stale',
+        [info('b', '1a2b.3')]: '1x6 stale',
+        [info('a', '1a2b.4')]: '_x6 1x24',
+        [info('b', '1a2b.4')]: '_x7 1x23',
+      },
+    ],
   },
   {
     name: 'SluiceDeadLetters',

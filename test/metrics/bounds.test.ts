@@ -64,7 +64,8 @@ describe('the bounds of metrics', () => {
       createLimiter({ name: `p${i}`, limit: 5, window: '1m', observers: [metrics] }),
     )
     for (const limiter of limiters) await limiter.consume('a')
-    const info = 'sluice_policy_info{policy="p101",mode="enforce",algorithm="sliding-log"}'
+    const info =
+      'sluice_policy_info{policy="p101",mode="enforce",algorithm="sliding-log",version="code"}'
     expect(await seriesValue(metrics, info)).toBe(1)
     expect(await seriesValue(metrics, 'sluice_policy_limit{policy="p101"}')).toBe(5)
     expect(metrics.topKeys({ policy: 'p99' })?.total).toBe(1)

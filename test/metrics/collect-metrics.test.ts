@@ -49,7 +49,8 @@ describe('metrics of a guard', () => {
     expect(await seriesValue(metrics, 'sluice_checks_total{policy="hard",result="allowed"}')).toBe(
       3,
     )
-    const info = 'sluice_policy_info{policy="soft",mode="shadow",algorithm="sliding-log"}'
+    const info =
+      'sluice_policy_info{policy="soft",mode="shadow",algorithm="sliding-log",version="code"}'
     expect(await seriesValue(metrics, info)).toBe(1)
   })
 
@@ -87,6 +88,20 @@ describe('metrics of a limiter', () => {
     )
   })
 
+  it('have the series of a first denial before it comes, and no skew of clocks at first', async () => {
+    const metrics = collectMetrics()
+    const penalty = { name: 'ban', after: 'never' } as const
+    const soft = { name: 'soft', limit: 1, window: '1m', mode: 'shadow' } as const
+    const policies = [{ name: 'hard', limit: 1, window: '1m' }, soft] as const
+    createLimiter({ policies, penalty, observers: [metrics] })
+    const checks = (policy: string, result: string) =>
+      seriesValue(metrics, `sluice_checks_total{policy="${policy}",result="${result}"}`)
+    expect(await checks('hard', 'denied')).toBe(0)
+    expect(await checks('soft', 'shadow_denied')).toBe(0)
+    expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(0)
+    expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(0)
+  })
+
   it('tell the share of the busiest identity without naming it', async () => {
     const metrics = collectMetrics()
     const limiter = createLimiter({ name: 'api', limit: 1_000, window: '1m', observers: [metrics] })
@@ -102,7 +117,9 @@ describe('metrics of a limiter', () => {
     await limiter.consume('a')
     expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(1)
     const page = await scraped(metrics)
-    expect(page).toContain('sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty"} 1')
+    expect(page).toContain(
+      'sluice_policy_info{policy="ban",mode="enforce",algorithm="penalty",version="code"} 1',
+    )
     expect(page).not.toContain('sluice_used_ratio_count{policy="ban"}')
     expect(page).not.toContain('sluice_hot_key_share{policy="ban"}')
     expect(metrics.topKeys({ policy: 'ban', by: 'denied' })?.total).toBe(1)

@@ -113,8 +113,8 @@ export const dashboards: readonly Dashboard[] = [
         unit: 'short',
         queries: [
           [
-            `max by (policy, mode, algorithm) (sluice_policy_info{${policy}})`,
-            '{{policy}} {{mode}} {{algorithm}}',
+            `max by (policy, mode, algorithm, version) (sluice_policy_info{${policy}})`,
+            '{{policy}} {{mode}} {{algorithm}} {{version}}',
           ],
         ],
       },

@@ -81,6 +81,19 @@ describe('topKeys over a fleet', () => {
     await store.close()
   }, 40_000)
 
+  it('ends its exchange when it is closed, and counts on', async () => {
+    const { metrics, limiter, store } = join('f4')
+    await until('the fleet is known', () => metrics.topKeys({ policy: 'api' })?.scope === 'fleet')
+    metrics.close()
+    metrics.close()
+    const share = vi.spyOn(store, 'shareReport')
+    await limiter.consume('a')
+    expect(metrics.topKeys({ policy: 'api' })).toMatchObject({ scope: 'process', total: 1 })
+    await new Promise((resolve) => setTimeout(resolve, 4_000))
+    expect(share).not.toHaveBeenCalled()
+    await store.close()
+  }, 40_000)
+
   it('takes bounded bytes, whatever the number of policies and keys', async () => {
     const { metrics, store } = join('f3')
     for (let policy = 0; policy < 100; policy += 1) {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Limiter, StoreErrorEvent } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
 import { type RedisStoreOptions, redisStore, type UserClient } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
@@ -190,6 +191,33 @@ describe.runIf(isProof)('clients of a Cluster as users set them up', () => {
       client.destroy()
     },
   )
+})
+
+describe('the busiest keys on a Cluster', () => {
+  it('are merged over processes, whatever client each one has', async () => {
+    const members = await Promise.all(
+      modernClients.slice(0, 2).map(async ({ connect }) => {
+        const { client, close } = await connect(cluster.ports)
+        const store = redisStore(client, { prefix: 'hot' })
+        const metrics = collectMetrics({ store })
+        const options = { name: 'api', limit: 100, window: '1h', store } as const
+        const limiter = patientLimiter({ ...options, observers: [metrics] })
+        return { metrics, limiter, store, close }
+      }),
+    )
+    for (const { limiter } of members) await limiter.consume('shared')
+    await until('the fleet is known', () =>
+      members.every(({ metrics }) => {
+        const found = metrics.topKeys({ policy: 'api' })
+        return found?.scope === 'fleet' && found.keys[0]?.count === members.length
+      }),
+    )
+    for (const { metrics, store, close } of members) {
+      metrics.close()
+      await store.close()
+      await close()
+    }
+  }, 40_000)
 })
 
 /** Asks a node, and lets it decide, but cuts the connection before the answer is written. */

@@ -55,14 +55,15 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
  */
 export function bindingIndex(outcomes: readonly Outcome[]): number {
   let binding = outcomes.length === 0 ? -1 : 0
-  for (const [index, outcome] of outcomes.entries()) {
-    if (bindsMore(outcome, outcomes[binding])) binding = index
+  // Counted by hand: this runs for each decision that is observed.
+  for (let index = 1; index < outcomes.length; index += 1) {
+    if (bindsMore(outcomes[index], outcomes[binding])) binding = index
   }
   return binding
 }
 
-function bindsMore(one: Outcome, other: Outcome | undefined): boolean {
-  if (!other) return false
+function bindsMore(one: Outcome | undefined, other: Outcome | undefined): boolean {
+  if (!one || !other) return false
   if (one.allowed !== other.allowed) return other.allowed
   if (!one.allowed) return one.retryAfterMs > other.retryAfterMs
   const unknown = Number.POSITIVE_INFINITY

@@ -1,6 +1,24 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { Store } from './store.ts'
 
+/** The part that is used of `node:crypto`. */
+interface NativeCrypto {
+  createHash(algorithm: 'sha256'): {
+    update(
+      text: string,
+      encoding: 'utf16le',
+    ): {
+      digest(): { toString(encoding: 'base64url', from: number, to: number): string }
+    }
+  }
+}
+
+declare const process: { getBuiltinModule?(name: 'node:crypto'): NativeCrypto } | undefined
+
+/** Several times faster than code in JavaScript; `undefined` where the runtime has none. */
+const native =
+  typeof process === 'undefined' ? undefined : process.getBuiltinModule?.('node:crypto')
+
 const digestBytes = 16
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
@@ -17,6 +35,17 @@ export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
  * without a secret makes the same text.
  */
 function plainDigest(key: string): string {
+  return native
+    ? native
+        .createHash('sha256')
+        .update(key, 'utf16le')
+        .digest()
+        .toString('base64url', 0, digestBytes)
+    : portableDigest(key)
+}
+
+/** The same digest in a runtime without `node:crypto`. */
+export function portableDigest(key: string): string {
   const utf16 = new Uint8Array(key.length * 2)
   for (let i = 0; i < key.length; i += 1) {
     const code = key.charCodeAt(i)

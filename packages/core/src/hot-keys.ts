@@ -17,25 +17,30 @@ export interface HotKeys {
 }
 
 /**
- * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts the most frequent keys of a
- * stream in `size` counters. A count is never below the true one, and above it by total / size at
- * most. So every key with more than total / size is listed.
+ * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005) with evictions in batches, as in
+ * Anderson et al. 2017: counts the most frequent keys of a stream in 1.5 × `size` counters. A count
+ * is never below the true one, and above it by total / size at most. So every key with more than
+ * total / size is listed.
+ *
+ * A known key costs one look-up and one addition. When the counters are used up, all keys leave
+ * that were not counted more than the key of the rank `size + 1`: a third of them at least, so that
+ * an eviction is paid by many new keys.
  */
 export class SpaceSaving {
   readonly #size: number
-  /** The counter of each key. A counter keeps its number, so that the heap moves numbers alone. */
+  readonly #room: number
+  /** The counter of each key. It is emptied as a whole: single entries are never deleted. */
   readonly #counters = new Map<string, number>()
   readonly #keys: string[] = []
   readonly #counts: number[] = []
   readonly #errors: number[] = []
-  /** The counters as a heap: the one with the lowest count is the first. */
-  readonly #heap: number[] = []
-  /** The place of each counter in the heap. */
-  readonly #places: number[] = []
+  /** The most that a key without a counter may have been counted. */
+  #floor = 0
   #total = 0
 
   constructor(size: number) {
     this.#size = size
+    this.#room = size + Math.ceil(size / 2)
   }
 
   /** All counts together, exactly. */
@@ -43,29 +48,12 @@ export class SpaceSaving {
     return this.#total
   }
 
-  /**
-   * @param by a number above 0
-   * @param error upper bound of the error of `by`, for a key that another sketch counted
-   */
-  add(key: string, by = 1, error = 0): void {
+  /** @param by a number above 0 */
+  add(key: string, by = 1): void {
     this.#total += by
     const counter = this.#counters.get(key)
-    if (counter !== undefined) {
-      this.#counts[counter] = this.#count(counter) + by
-      this.#sink(counter)
-      return
-    }
-    const used = this.#keys.length
-    if (used < this.#size) {
-      this.#begin(used, key, by, error)
-      this.#rise(used)
-      return
-    }
-    const lowest = this.#heap[0] ?? 0
-    const floor = this.#count(lowest)
-    this.#counters.delete(this.#keys[lowest] ?? '')
-    this.#begin(lowest, key, floor + by, floor)
-    this.#sink(lowest)
+    if (counter === undefined) this.#begin(key, by)
+    else this.#counts[counter] = (this.#counts[counter] ?? 0) + by
   }
 
   /** The keys with the highest counts. */
@@ -76,8 +64,7 @@ export class SpaceSaving {
       error: this.#errors[counter] ?? 0,
     }))
     all.sort((one, other) => other.count - one.count)
-    const lowest = this.#keys.length < this.#size ? 0 : this.#count(this.#heap[0] ?? 0)
-    const floor = all[most]?.count ?? lowest
+    const floor = Math.max(this.#floor, all[most]?.count ?? 0)
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
 
@@ -96,9 +83,21 @@ export class SpaceSaving {
     return this.#keys[best]
   }
 
+  /** Returns a sketch that has seen the same stream. */
+  copy(): SpaceSaving {
+    const copy = new SpaceSaving(this.#size)
+    copy.#floor = this.#floor
+    copy.#total = this.#total
+    for (const [counter, key] of this.#keys.entries()) {
+      copy.#place(key, this.#count(counter), this.#errors[counter] ?? 0)
+    }
+    return copy
+  }
+
   clear(): void {
     this.#counters.clear()
-    this.#keys.length = 0
+    this.#keep(0)
+    this.#floor = 0
     this.#total = 0
   }
 
@@ -110,48 +109,41 @@ export class SpaceSaving {
     return this.#count(counter) - (this.#errors[counter] ?? 0)
   }
 
-  #begin(counter: number, key: string, count: number, error: number): void {
-    this.#keys[counter] = key
-    this.#counts[counter] = count
-    this.#errors[counter] = error
-    this.#counters.set(key, counter)
+  #begin(key: string, by: number): void {
+    if (this.#keys.length === this.#room) this.#evict()
+    this.#place(key, this.#floor + by, this.#floor)
   }
 
-  /** Puts a counter that has grown in its place. */
-  #sink(counter: number): void {
-    const heap = this.#heap
-    const used = this.#keys.length
-    const count = this.#count(counter)
-    let place = this.#places[counter] ?? 0
-    for (let left = 2 * place + 1; left < used; left = 2 * place + 1) {
-      const one = heap[left] ?? 0
-      const other = heap[left + 1] ?? 0
-      const isRight = left + 1 < used && this.#count(other) < this.#count(one)
-      const lower = isRight ? other : one
-      if (count <= this.#count(lower)) break
-      this.#put(lower, place)
-      place = isRight ? left + 1 : left
+  #place(key: string, count: number, error: number): void {
+    this.#counters.set(key, this.#keys.length)
+    this.#keys.push(key)
+    this.#counts.push(count)
+    this.#errors.push(error)
+  }
+
+  #evict(): void {
+    const sorted = Float64Array.from(this.#counts).sort()
+    const floor = sorted[this.#room - this.#size - 1] ?? 0
+    this.#counters.clear()
+    let kept = 0
+    for (const [counter, key] of this.#keys.entries()) {
+      const count = this.#count(counter)
+      if (count <= floor) continue
+      this.#counters.set(key, kept)
+      this.#keys[kept] = key
+      this.#counts[kept] = count
+      this.#errors[kept] = this.#errors[counter] ?? 0
+      kept += 1
     }
-    this.#put(counter, place)
+    this.#keep(kept)
+    this.#floor = floor
   }
 
-  /** Puts a new counter in its place, from the end of the heap. */
-  #rise(counter: number): void {
-    const count = this.#count(counter)
-    let place = this.#keys.length - 1
-    while (place > 0) {
-      const parent = (place - 1) >> 1
-      const above = this.#heap[parent] ?? 0
-      if (this.#count(above) <= count) break
-      this.#put(above, place)
-      place = parent
-    }
-    this.#put(counter, place)
-  }
-
-  #put(counter: number, place: number): void {
-    this.#heap[place] = counter
-    this.#places[counter] = place
+  /** Lets go of the counters from a place on. */
+  #keep(used: number): void {
+    this.#keys.length = used
+    this.#counts.length = used
+    this.#errors.length = used
   }
 }
 

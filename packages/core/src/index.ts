@@ -82,7 +82,7 @@ export {
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
-export { Registrations, type SetTraits } from './policy/policy-registry.ts'
+export { type PolicySetVersion, Registrations, type SetTraits } from './policy/policy-registry.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

@@ -94,6 +94,8 @@ export interface Metrics {
   onOutbound(outbound: WatchedOutbound): void
   onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
+  /** Ends the exchange of the busiest keys with other processes. All else goes on. */
+  close(): void
 }
 
 /**
@@ -122,12 +124,16 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const decisionSeconds = table.of('sluice_decision_seconds')
   const answerers = new Map<string, number>()
 
+  let latestName: string | undefined
+  let latestSlot = 0
+
   function answererSlot(name: string): number {
-    const known = answerers.get(name)
-    if (known !== undefined) return known
-    const slot = decisionSeconds.slot(name)
+    if (name === latestName) return latestSlot
+    const slot = answerers.get(name) ?? decisionSeconds.slot(name)
     // Names come from stores that users write.
     if (answerers.size < 100) answerers.set(name, slot)
+    latestName = name
+    latestSlot = slot
     return slot
   }
 
@@ -144,8 +150,8 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   return {
     onDecision(event) {
       countRequest(event)
-      const { decision, checks, policy, durationMs, answeredBy } = event
-      policies.decided(decision, checks)
+      const { decision, policy, durationMs, answeredBy } = event
+      policies.decided(event)
       decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
       if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
     },
@@ -156,7 +162,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onLimiter(limiter) {
       stores.watch(limiter)
       for (const policy of limiter.policies) {
-        if (policy.limit !== Number.POSITIVE_INFINITY) policies.introduce(policy)
+        if (policy.limit !== Number.POSITIVE_INFINITY) policies.introduce(policy, limiter.version)
       }
     },
     onEvent: (event) => work.note(event),
@@ -164,11 +170,13 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onOutbound: (outbound) => work.watchOutbound(outbound),
     onWaited: ({ reason, waitedMs }) => work.noteWait(reason, waitedMs),
     onGiveUp: ({ reason }) => work.noteGiveUp(reason),
+    close: () => fleet.close(),
 
     tap: (name, tap) => table.of(name).tap(tap),
 
     async read() {
       stores.read()
+      policies.readDescriptions()
       policies.readShares()
       await work.read()
       return table.read()

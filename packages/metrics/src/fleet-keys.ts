@@ -35,6 +35,8 @@ export class FleetKeys {
   readonly #member = globalThis.crypto.randomUUID()
   #others: readonly (readonly Reported[])[] = []
   #heardAt = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(policies: PolicyCounts, store: FleetStore) {
     this.#policies = policies
@@ -60,10 +62,18 @@ export class FleetKeys {
     })
   }
 
+  /** Ends the exchange: from now on answers know this process alone. */
+  close(): void {
+    this.#isClosed = true
+    this.#others = []
+    this.#heardAt = Number.NEGATIVE_INFINITY
+    clearTimeout(this.#timer)
+  }
+
   #shareLater(): void {
     // Processes that start together do not report together.
-    const timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
-    timer.unref()
+    this.#timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
+    this.#timer.unref()
   }
 
   async #share(): Promise<void> {
@@ -73,12 +83,13 @@ export class FleetKeys {
         text: JSON.stringify(await this.#report()),
       }
       const texts = (await this.#store.shareReport?.(report)) ?? []
+      if (this.#isClosed) return
       this.#others = texts.map(decoded)
       this.#heardAt = performance.now()
     } catch {
       // The store is away: answers say that they know this process alone, until it is back.
     }
-    this.#shareLater()
+    if (!this.#isClosed) this.#shareLater()
   }
 
   /** The rankings of the busiest policies, as far as there is room. */

@@ -110,8 +110,8 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
   sluice_policy_info: {
     kind: 'gauge',
     unit: '1',
-    labels: ['policy', 'mode', 'algorithm'],
-    help: 'Always 1; the labels describe the policy',
+    labels: ['policy', 'mode', 'algorithm', 'version'],
+    help: 'Always 1; the labels describe the policy that is in force',
   },
   sluice_hot_key_share: {
     kind: 'gauge',

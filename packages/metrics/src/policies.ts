@@ -1,13 +1,16 @@
 import {
   type Check,
   type Decision,
+  type DecisionEvent,
   digestOf,
   type Outcome,
   type Policy,
+  type PolicySetVersion,
   type Store,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { unscopedKey } from '@sluice/http'
+import { PolicyDescriptions } from './policy-descriptions.ts'
 import type { Series, SeriesTable } from './series.ts'
 import { type Ranking, TopKeys, type TopKeysBy, type TopKeysWindow } from './top-keys.ts'
 
@@ -19,6 +22,10 @@ const maxPolicies = 2_000
 const longestKept = 64
 /** Prefix of the digest of a long key in a sketch. */
 const digested = '\u0000'
+const digestedCode = 0
+
+/** The part of an event that is read of a decision. */
+type Decided = Pick<DecisionEvent, 'decision' | 'checks' | 'atMs'>
 
 interface RankingOptions {
   readonly most: number
@@ -29,8 +36,8 @@ interface RankingOptions {
 interface PolicyCount {
   readonly label: string
   readonly isPenalty: boolean
-  /** Slots of `checks` by result. */
-  readonly results: Partial<Record<CheckResult, number>>
+  /** Slots of `checks` by result; -1 for those that are not known yet. */
+  readonly results: Int32Array
   /** Slots of `denials` by route. */
   readonly denials: Map<string, number>
   /** `undefined` for a penalty: its strikes say nothing of near misses. */
@@ -38,14 +45,23 @@ interface PolicyCount {
   readonly topKeys: TopKeys | undefined
 }
 
-type CheckResult =
-  | 'allowed'
-  | 'denied'
-  | 'unreached'
-  | 'fallback_allowed'
-  | 'fallback_denied'
-  | 'shadow_allowed'
-  | 'shadow_denied'
+const checkResults = [
+  'allowed',
+  'denied',
+  'unreached',
+  'fallback_allowed',
+  'fallback_denied',
+  'shadow_allowed',
+  'shadow_denied',
+] as const
+
+type CheckResult = (typeof checkResults)[number]
+
+/** A policy as it was met last at a place in the list of checks. */
+interface Met {
+  readonly policy: Policy
+  readonly count: PolicyCount
+}
 
 /** Counts what policies come to. */
 export class PolicyCounts {
@@ -57,9 +73,10 @@ export class PolicyCounts {
   readonly #counts = new WeakMap<Policy, PolicyCount>()
   readonly #byLabel = new Map<string, PolicyCount>()
   readonly #store: Pick<Store, 'digestOf'>
+  readonly #descriptions: PolicyDescriptions
+  /** By place: a limiter mostly asks the same policies in the same order. */
+  readonly #latest: Met[] = []
   #followed = 0
-  /** Mostly there is one. */
-  #latest: { readonly policy: Policy; readonly count: PolicyCount } | undefined
 
   constructor(table: SeriesTable, store: Pick<Store, 'digestOf'>) {
     this.#table = table
@@ -67,23 +84,26 @@ export class PolicyCounts {
     this.#checks = table.of('sluice_checks_total')
     this.#denials = table.of('sluice_denials_total')
     this.#usedRatio = table.of('sluice_used_ratio')
+    this.#descriptions = new PolicyDescriptions(table)
   }
 
   /** Shows a policy although no request has met it. */
-  introduce(policy: Policy): void {
-    this.#countOf(policy)
+  introduce(policy: Policy, version: PolicySetVersion | undefined): void {
+    const { label } = this.#counts.get(policy) ?? this.#meet(policy)
+    if (this.#byLabel.has(label)) this.#descriptions.add(label, { policy, version })
   }
 
   /** Counts the checks of a request that were enforced. */
-  decided(decision: Decision, checks: readonly Check[]): void {
+  decided({ decision, checks, atMs }: Decided): void {
     const isFallback = decision.source === 'fallback'
+    const nowMs = atMs ?? performance.now()
     for (let i = 0; i < checks.length; i += 1) {
       const check = checks[i]
       const outcome = decision.outcomes[i]
       if (check === undefined || outcome === undefined) continue
-      const count = this.#countOf(check.policy)
+      const count = this.#countOf(check.policy, i)
       this.#checks.add(this.#resultSlot(count, resultOf(outcome, decision, isFallback)))
-      count.topKeys?.note(this.#keptKey(check), check.cost, !outcome.allowed)
+      count.topKeys?.note(this.#kept(check), !outcome.allowed, nowMs)
       if (decision.allowed) this.#noteUse(count, outcome)
     }
   }
@@ -106,7 +126,7 @@ export class PolicyCounts {
       const count = this.#countOf(policy)
       this.#checks.add(this.#resultSlot(count, allowed ? 'shadow_allowed' : 'shadow_denied'))
       const check = checks[index]
-      if (check) count.topKeys?.note(this.#keptKey(check), check.cost, !allowed)
+      if (check) count.topKeys?.note(this.#kept(check), !allowed, performance.now())
     }
   }
 
@@ -141,6 +161,11 @@ export class PolicyCounts {
     return this.#byLabel.get(label)?.topKeys?.counts ?? []
   }
 
+  /** Shows the policies that are in force now. */
+  readDescriptions(): void {
+    this.#descriptions.read()
+  }
+
   /** Reads how large the share of the busiest identity is. A penalty counts strikes, and has none. */
   readShares(): void {
     const shares = this.#table.of('sluice_hot_key_share')
@@ -149,9 +174,11 @@ export class PolicyCounts {
     }
   }
 
-  #keptKey({ key, identity = key }: Check): string {
-    if (identity.length <= longestKept && !key.startsWith(digested)) return key
-    return digested + digestOf(key, this.#store)
+  /** The check as its sketch counts it. */
+  #kept(check: Check): Pick<Check, 'key' | 'cost'> {
+    const { key, identity = key, cost } = check
+    if (identity.length <= longestKept && key.charCodeAt(0) !== digestedCode) return check
+    return { key: digested + digestOf(key, this.#store), cost }
   }
 
   #noteUse({ usedRatio }: PolicyCount, { limit, remaining }: Outcome): void {
@@ -161,17 +188,28 @@ export class PolicyCounts {
   }
 
   #resultSlot(count: PolicyCount, result: CheckResult): number {
-    const known = count.results[result]
-    if (known !== undefined) return known
+    const place = checkResults.indexOf(result)
+    const known = count.results[place] ?? -1
+    if (known !== -1) return known
     const slot = this.#checks.slot(count.label, result)
-    count.results[result] = slot
+    count.results[place] = slot
     return slot
   }
 
-  #countOf(policy: Policy): PolicyCount {
-    if (policy === this.#latest?.policy) return this.#latest.count
-    const count = this.#counts.get(policy) ?? this.#meet(policy)
-    this.#latest = { policy, count }
+  /** @param place of the check in its list */
+  #countOf(policy: Policy, place = 0): PolicyCount {
+    const latest = this.#latest[place]
+    if (latest?.policy === policy) return latest.count
+    const count = this.#counts.get(policy) ?? this.#meetUnannounced(policy)
+    this.#latest[place] = { policy, count }
+    return count
+  }
+
+  /** Meets a policy whose limiter these metrics do not observe. */
+  #meetUnannounced(policy: Policy): PolicyCount {
+    const count = this.#meet(policy)
+    const isKnown = this.#descriptions.has(count.label) || policy.limit === Number.POSITIVE_INFINITY
+    if (!isKnown) this.introduce(policy, undefined)
     return count
   }
 
@@ -189,27 +227,16 @@ export class PolicyCounts {
     const count = {
       label,
       isPenalty,
-      results: {},
+      results: new Int32Array(checkResults.length).fill(-1),
       denials: new Map<string, number>(),
       usedRatio: isPenalty ? undefined : this.#usedRatio.slot(label),
       topKeys: isFollowed ? new TopKeys() : undefined,
     }
     if (this.#byLabel.size < maxPolicies) this.#byLabel.set(label, count)
-    this.#describe(policy, label)
+    // Prometheus sees an increase of a series only when it has seen the series before.
+    this.#resultSlot(count, policy.enforcedShare === 0 ? 'shadow_denied' : 'denied')
+    if (isPenalty) this.#table.of('sluice_penalties_total').slot(label)
     return count
-  }
-
-  #describe(policy: Policy, label: string): void {
-    const { limit, windowMs, algorithm, enforcedShare } = policy
-    const [limits, windows, infos] = [
-      this.#table.of('sluice_policy_limit'),
-      this.#table.of('sluice_policy_window_seconds'),
-      this.#table.of('sluice_policy_info'),
-    ]
-    limits.set(limits.slot(label), limit)
-    windows.set(windows.slot(label), windowMs / 1_000)
-    const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
-    infos.set(infos.slot(label, mode, algorithm), 1)
   }
 }
 

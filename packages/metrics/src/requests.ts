@@ -30,6 +30,8 @@ export class RequestCounts {
   readonly #overflow: Series
   readonly #routes = new Map<string | undefined, RouteCount>()
   readonly #others = routeCount(other)
+  #latestRoute: string | undefined
+  #latest: RouteCount | undefined
 
   constructor(table: SeriesTable) {
     this.#requests = table.of('sluice_requests_total')
@@ -54,8 +56,13 @@ export class RequestCounts {
   }
 
   #countOf(route: string | undefined): RouteCount {
+    if (this.#latest && route === this.#latestRoute) return this.#latest
     const known = this.#routes.get(route)
-    if (known) return known
+    if (known) {
+      this.#latestRoute = route
+      this.#latest = known
+      return known
+    }
     if (this.#routes.size >= maxRoutes) {
       this.#overflow.add(this.#overflow.slot('route'))
       return this.#others

@@ -1,4 +1,4 @@
-import { type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
+import { type Check, type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
 
 export const topKeysBys = ['asked', 'denied', 'cost'] as const
 export const topKeysWindows = ['1m', '10m', '1h'] as const
@@ -26,37 +26,36 @@ const keptBlocks = 6
 export class TopKeys {
   readonly #asked = new RollingSketch()
   readonly #denied = new RollingSketch()
-  readonly #cost = new RollingSketch()
   /** Most policies never meet another cost than 1: then what was asked for is the cost. */
-  #hasCosts = false
+  #cost: RollingSketch | undefined
 
-  note(key: string, cost: number, isDenied: boolean): void {
-    const nowMs = Date.now()
+  /** @param nowMs on the clock of `performance.now()` */
+  note({ key, cost }: Pick<Check, 'key' | 'cost'>, isDenied: boolean, nowMs: number): void {
+    if (cost !== 1) this.#cost ??= this.#asked.copy()
     this.#asked.add(key, 1, nowMs)
     if (isDenied) this.#denied.add(key, 1, nowMs)
-    if (cost === 1 && !this.#hasCosts) return
-    if (!this.#hasCosts) this.#cost.copy(this.#asked, key)
-    this.#hasCosts = true
-    if (cost > 0) this.#cost.add(key, cost, nowMs)
+    if (this.#cost && cost > 0) this.#cost.add(key, cost, nowMs)
   }
 
   /** The share of the requests of one or two minutes that the busiest key made, as far as it is certain. */
   get hottestShare(): number {
-    return this.#asked.hottestShare(Date.now())
+    return this.#asked.hottestShare(performance.now())
   }
 
   top(by: TopKeysBy, window: TopKeysWindow, most: number): Ranking {
-    return this.#sketchOf(by).top(window, most, Date.now())
+    const nowMs = performance.now()
+    const ranking = this.#sketchOf(by).top(window, most, nowMs)
+    return { ...ranking, sinceMs: Math.round(Date.now() - (nowMs - ranking.sinceMs)) }
   }
 
   /** The counts that are kept apart. */
   get counts(): readonly TopKeysBy[] {
-    return this.#hasCosts ? topKeysBys : ['asked', 'denied']
+    return this.#cost ? topKeysBys : ['asked', 'denied']
   }
 
   #sketchOf(by: TopKeysBy): RollingSketch {
     if (by === 'denied') return this.#denied
-    return by === 'cost' && this.#hasCosts ? this.#cost : this.#asked
+    return (by === 'cost' ? this.#cost : undefined) ?? this.#asked
   }
 }
 
@@ -64,30 +63,34 @@ interface Period extends HotKeys {
   readonly fromMs: number
 }
 
-/** A sketch of the minute that runs, and what is kept of those before. */
+/**
+ * A sketch of the minute that runs, and what is kept of those before. Its times are those of `performance.now()`, which never
+ * steps. A decision that is told late counts in the minute that runs.
+ */
 class RollingSketch {
-  readonly #sketch = new SpaceSaving(counters)
+  #sketch = new SpaceSaving(counters)
   #fromMs: number | undefined
+  /** The end of the minute that runs. */
+  #untilMs = Number.NEGATIVE_INFINITY
   #minutes: readonly Period[] = []
   #blocks: readonly Period[] = []
   #closed = 0
 
   add(key: string, by: number, nowMs: number): void {
-    const age = nowMs - (this.#fromMs ?? Number.POSITIVE_INFINITY)
-    if (!(age >= 0 && age < minuteMs)) this.#roll(nowMs)
+    if (nowMs >= this.#untilMs) this.#roll(nowMs)
     this.#sketch.add(key, by)
   }
 
-  /** Takes over what another sketch has seen, but the last request of a key. */
-  copy(from: RollingSketch, last: string): void {
-    this.#fromMs = from.#fromMs
-    this.#minutes = from.#minutes
-    this.#blocks = from.#blocks
-    this.#closed = from.#closed
-    for (const { key, count, error } of from.#sketch.top(counters).keys) {
-      const before = key === last ? count - 1 : count
-      if (before > 0) this.#sketch.add(key, before, error)
-    }
+  /** Returns a sketch that has seen the same. */
+  copy(): RollingSketch {
+    const copy = new RollingSketch()
+    copy.#sketch = this.#sketch.copy()
+    copy.#fromMs = this.#fromMs
+    copy.#untilMs = this.#untilMs
+    copy.#minutes = this.#minutes
+    copy.#blocks = this.#blocks
+    copy.#closed = this.#closed
+    return copy
   }
 
   /** Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more. */
@@ -120,11 +123,11 @@ class RollingSketch {
     return most / all
   }
 
-  /** A clock that steps back begins its minute anew; one that steps far ahead leaves nothing behind. */
   #roll(nowMs: number): void {
     const fromMs = this.#fromMs ?? nowMs
-    if (this.#fromMs === undefined || nowMs < fromMs) this.#fromMs = nowMs
-    const passed = Math.floor((nowMs - fromMs) / minuteMs)
+    const passed = Math.max(0, Math.floor((nowMs - fromMs) / minuteMs))
+    this.#fromMs = fromMs + passed * minuteMs
+    this.#untilMs = this.#fromMs + minuteMs
     if (passed < 1) return
     // What is older than all that is kept leaves nothing behind.
     const first = Math.max(0, passed - (keptBlocks + 1) * minutesOfBlock)
@@ -133,7 +136,6 @@ class RollingSketch {
       this.#close({ ...this.#sketch.top(keptCounters), fromMs: fromMs + minute * minuteMs })
       this.#sketch.clear()
     }
-    this.#fromMs = fromMs + passed * minuteMs
   }
 
   #close(minute: Period): void {

@@ -100,9 +100,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     const decision = decide(checks)
     const isImmediate = !isPromise(decision)
     return andThen(decision, (known) => {
-      const timing = { durationMs: monotonicMs() - startedAt, isImmediate }
-      const source = { request: undefined, route: undefined, store, timing }
-      notifyDecided(observers, { decision: known, checks, ...source })
+      const atMs = monotonicMs()
+      const timing = { atMs, durationMs: atMs - startedAt, isImmediate }
+      const told = { decision: known, checks, request: undefined, route: undefined, store, timing }
+      notifyDecided(observers, told)
       return known
     })
   }

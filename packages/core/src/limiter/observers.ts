@@ -3,6 +3,7 @@ import type { Decision } from '../decision.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
 import { invalid } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
+import type { PolicySetVersion } from '../policy/policy-registry.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import type { Outcome, StoreCall, StoreOp } from '../store.ts'
@@ -52,6 +53,11 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    * was asked.
    */
   readonly answeredBy: string
+  /**
+   * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was asked. It
+   * spares observers a look at the clock.
+   */
+  readonly atMs?: number | undefined
   /** Duration of the decision, in ms. */
   readonly durationMs: number
   /** True if a queue took the request over. */
@@ -71,6 +77,8 @@ export interface SkipEvent<Request = unknown> extends EventSource<Request> {
 export interface LimiterEvent {
   /** Its policies; that of the penalty is the last. */
   readonly policies: readonly Policy[]
+  /** The version of the policies; `undefined` where they are given in code. */
+  readonly version?: PolicySetVersion | undefined
   /** The same object for all limiters whose stores count in one place. */
   readonly space: object
   /** Reads the health of the store. */

@@ -2,6 +2,7 @@ import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
 import { digestOf } from '../digest.ts'
 import type { Policy } from '../policy/policy.ts'
+import { versionBeingMade } from '../policy/policy-registry.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
@@ -57,7 +58,8 @@ export function listenToStore(
 ): void {
   const { onResilience, onStoreCall, onLimiter, observers = [] } = options
   const space = store.space ?? store
-  const told = { policies, space, storeHealth: () => access.health(store) }
+  const version = versionBeingMade()
+  const told = { policies, space, version, storeHealth: () => access.health(store) }
   if (onResilience) access.observe(onResilience)
   if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
   notify(onLimiter, told)
@@ -90,6 +92,8 @@ export interface Told<Request> extends EventSource<Request> {
 
 /** Timing of a decision. */
 export interface DecisionTiming {
+  /** Time of the decision: ms of `performance.now()`. */
+  readonly atMs: number
   readonly durationMs: number
   /** True if the decision came at once, without a wait for the store. */
   readonly isImmediate: boolean
@@ -105,6 +109,7 @@ class DecisionTold<Request> implements DecisionEvent<Request> {
   readonly policy: Policy | undefined
   readonly key: string | undefined
   readonly answeredBy: string
+  readonly atMs: number | undefined
   readonly durationMs: number
   readonly isQueued: boolean
   readonly #store: Store
@@ -121,6 +126,7 @@ class DecisionTold<Request> implements DecisionEvent<Request> {
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
     this.answeredBy = answeredBy(told)
+    this.atMs = timing?.atMs
     this.durationMs = timing?.durationMs ?? 0
     this.isQueued = told.isQueued ?? false
     this.#store = told.store

@@ -29,8 +29,18 @@ const collecting = processWide('@sluice/core/collecting/1', () => ({
   now: undefined as Registrations | undefined,
 }))
 
+/** The version of a set of policies that another set may take the place of. */
+export interface PolicySetVersion {
+  /** Tells one version from others, in every process. */
+  readonly id: string
+  /** False once another set has taken its place. */
+  readonly isInForce: boolean
+}
+
 /** The traits that all policies of a set share. */
 export interface SetTraits {
+  /** The id of the version. @default '' */
+  readonly id?: string
   /** Text for the ids of named policies: a name with another text begins a new count. */
   readonly suffixes?: ReadonlyMap<string, string>
   /** Puts every policy into shadow. @default false */
@@ -41,12 +51,21 @@ export interface SetTraits {
  * The registrations of a set of policies, which end with the set. A set that takes the place of
  * another one may then use its names for something else.
  */
-export class Registrations {
+export class Registrations implements PolicySetVersion {
   readonly #traits: SetTraits
   readonly #made: Registration[] = []
+  #isInForce = true
 
   constructor(traits: SetTraits = {}) {
     this.#traits = traits
+  }
+
+  get id(): string {
+    return this.#traits.id ?? ''
+  }
+
+  get isInForce(): boolean {
+    return this.#isInForce
   }
 
   /** Makes limiters whose policies belong to this set. `make` must be synchronous. */
@@ -76,6 +95,7 @@ export class Registrations {
 
   /** Gives the names free. */
   end(): void {
+    this.#isInForce = false
     for (const { registry, policy, number } of this.#made) {
       const known = registry.get(policy.id)
       known?.numbers.delete(number)
@@ -85,12 +105,18 @@ export class Registrations {
 
   /** Takes the names back, where nothing took their place. */
   resume(): void {
+    this.#isInForce = true
     for (const { registry, policy, number } of this.#made) {
       const known = registry.get(policy.id) ?? { policy, numbers: new Set() }
       registry.set(policy.id, known)
       known.numbers.add(number)
     }
   }
+}
+
+/** The version that limiters are being made for now; `undefined` for policies given in code. */
+export function versionBeingMade(): PolicySetVersion | undefined {
+  return collecting.now
 }
 
 /**

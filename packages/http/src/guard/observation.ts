@@ -33,10 +33,10 @@ export class Observation<Native extends object> {
     const startedAt = performance.now()
     const decided = decide()
     const isImmediate = !isPromise(decided)
-    return andThen(decided, (known) => ({
-      ...known,
-      timing: { durationMs: performance.now() - startedAt, isImmediate },
-    }))
+    return andThen(decided, (known) => {
+      const atMs = performance.now()
+      return { ...known, timing: { atMs, durationMs: atMs - startedAt, isImmediate } }
+    })
   }
 
   /** Tells of a decision: once for each request. */

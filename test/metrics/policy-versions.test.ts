@@ -1,0 +1,73 @@
+import { writeFile } from 'node:fs/promises'
+import { memoryStore } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import { collectMetrics, type Metrics } from '@sluice/metrics'
+import { openPolicies, type Policies } from '@sluice/policies'
+import express from 'express'
+import request from 'supertest'
+import { afterEach, describe, expect, it } from 'vitest'
+import { policyFolder } from '../policies/policy-folder.ts'
+import { until } from '../support/until.ts'
+import { scraped } from './scrape.ts'
+
+const note = { author: 'ada', reason: 'a test' }
+const opened: Policies[] = []
+
+afterEach(async () => {
+  for (const policies of opened.splice(0)) await policies.close()
+})
+
+async function guarded(text: string) {
+  const file = await policyFolder(text)
+  const store = memoryStore()
+  const policies = await openPolicies({ file, store, onRefused: () => undefined })
+  opened.push(policies)
+  const metrics = collectMetrics()
+  const app = express()
+  app.use(rateLimit({ policies, store, observers: [metrics] }))
+  return { file, policies, metrics, ask: () => request(app).get('/') }
+}
+
+/** The series that describe policies, as the page has them. */
+async function described(metrics: Metrics): Promise<readonly string[]> {
+  const lines = (await scraped(metrics)).split('\n')
+  return lines.filter((line) => /^sluice_policy_(info|limit)\{/.test(line))
+}
+
+function seriesOf(name: string, limit: number, version: string): readonly string[] {
+  const labels = `policy="${name}",mode="enforce",algorithm="sliding-log",version="${version}"`
+  return [`sluice_policy_limit{policy="${name}"} ${limit}`, `sluice_policy_info{${labels}} 1`]
+}
+
+describe('metrics of policies that change', () => {
+  it('show the version in force alone, with its limit', async () => {
+    const { policies, metrics, ask } = await guarded(
+      'policies: [{ name: burst, limit: 2, window: 1h }]',
+    )
+    const first = policies.version
+    expect(await described(metrics)).toEqual(seriesOf('burst', 2, first))
+    await ask()
+    await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
+    expect(policies.version).not.toBe(first)
+    expect(await described(metrics)).toEqual(seriesOf('burst', 5, policies.version))
+    await ask()
+    expect(await described(metrics)).toEqual(seriesOf('burst', 5, policies.version))
+  })
+
+  it('end with a policy that a new file leaves out', async () => {
+    const { file, policies, metrics } = await guarded(
+      'policies: [{ name: old, limit: 2, window: 1h }]',
+    )
+    const first = policies.version
+    await writeFile(file, 'policies: [{ name: new, limit: 3, window: 1h }]')
+    await until('new version', () => policies.version !== first)
+    expect(await described(metrics)).toEqual(seriesOf('new', 3, policies.version))
+  })
+
+  it('do not show a version that was refused', async () => {
+    const { policies, metrics } = await guarded('policies: [{ name: burst, limit: 2, window: 1h }]')
+    const entry = { policy: 'burst', field: 'limit', value: -1 } as const
+    await expect(policies.set(entry, note)).rejects.toThrow()
+    expect(await described(metrics)).toEqual(seriesOf('burst', 2, policies.version))
+  })
+})
