@@ -24,7 +24,7 @@ interface TestedAlgorithm {
 }
 
 /** Numbers that options of single algorithms are made of. */
-export interface DrawnNumbers {
+interface DrawnNumbers {
   readonly window: number
   readonly aligned: boolean
   readonly steps: number
