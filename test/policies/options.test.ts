@@ -1,6 +1,6 @@
 import { policyFields } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { type OptionPlace, optionsOf } from '../../packages/http/src/guard/option-table.ts'
+import { type OptionOwner, optionsOf } from '../../packages/http/src/guard/option-table.ts'
 import { fileSchema } from '../../packages/policies/src/file/schema/file-schema.ts'
 import { policySchema } from '../../packages/policies/src/file/schema/policy-schema.ts'
 
@@ -26,7 +26,7 @@ function fieldsOf({ properties = {}, anyOf = [] }: ObjectSchema): readonly strin
 
 const [route = {}]: ObjectSchema[] = Object.values(fileSchema.properties.routes.patternProperties)
 
-const fields: Readonly<Record<OptionPlace, readonly string[]>> = {
+const fields: Readonly<Record<OptionOwner, readonly string[]>> = {
   guard: fieldsOf(fileSchema),
   route: fieldsOf(route),
   policy: fieldsOf(policySchema),
