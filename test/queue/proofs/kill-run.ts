@@ -7,6 +7,7 @@ import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../new-job.ts'
 import { mostWithin } from '../rolling.ts'
+import { endStates } from './end-states.ts'
 
 export interface KillPlan {
   readonly workers: number
@@ -65,7 +66,7 @@ export async function killRun({ workers, jobs, kills, limit }: KillPlan): Promis
       timeoutMs,
     })
     const seconds = (Date.now() - beganAt) / 1_000
-    const states = await Promise.all(queued.map(async ({ id }) => (await broker.status(id))?.state))
+    const states = await endStates(broker, queued)
     const starts = (await list(redis, 'started')).map((text) => JSON.parse(text) as Start)
     return {
       done: states.filter((state) => state === 'done').length,

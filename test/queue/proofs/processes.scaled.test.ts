@@ -7,6 +7,7 @@ import { startRedis } from '../../support/redis-server.ts'
 import { isProof, scaled } from '../../support/scale.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
+import { endStates } from './end-states.ts'
 
 const poison = new URL('./poison-process.ts', import.meta.url)
 const closing = new URL('./closing-process.ts', import.meta.url)
@@ -20,6 +21,7 @@ it.runIf(isProof)(
     for (const job of jobs) await broker.enqueue(job, roomy)
     let isOver = false
     let kills = 0
+    let states: Awaited<ReturnType<typeof endStates>> = []
     const child = { worker: start(poison, redis.url) }
     const restart = (): void => {
       if (isOver) return
@@ -31,13 +33,13 @@ it.runIf(isProof)(
     try {
       const ended = async (): Promise<boolean> => (await broker.depth()).depth === 0
       await until('all have ended', ended, { timeoutMs: 90_000 })
+      states = await endStates(broker, jobs)
       // The worker tells of it a little later.
       await until('the dead letter is told of', async () => (await redis.cli('LLEN', 'dead')) !== 0)
     } finally {
       isOver = true
       child.worker.kill('SIGKILL')
     }
-    const states = await Promise.all(jobs.map(async ({ id }) => (await broker.status(id))?.state))
     expect(states.filter((state) => state === 'done')).toHaveLength(59)
     expect(states[10]).toBe('failed')
     expect(kills).toBe(5)
