@@ -3,15 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { type FleetProcess, numberOf, startFleet } from './fleet.ts'
+import { both, type FleetProcess, numberOf, startFleet } from './fleet.ts'
 import { policyFolder } from './policy-folder.ts'
 
-const window = 'window: 1h, algorithm: fixed-window'
-const file = (limit: number, key = '') =>
-  ['one', 'other']
-    .map((name) => `  - { name: ${name}, limit: ${limit}, ${window}${key} }`)
-    .join('\n')
-const both = (limit: number, key?: string) => `policies:\n${file(limit, key)}`
 const first = 1_000_000
 
 let server: RedisServer

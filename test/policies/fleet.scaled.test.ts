@@ -3,13 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
-import { type FleetProcess, numberOf, startFleet } from './fleet.ts'
+import { both, type FleetProcess, numberOf, startFleet } from './fleet.ts'
 import { policyFolder } from './policy-folder.ts'
 
-const window = 'window: 1h, algorithm: fixed-window'
-const file = (limit: number) =>
-  ['one', 'other'].map((name) => `  - { name: ${name}, limit: ${limit}, ${window} }`).join('\n')
-const both = (limit: number) => `policies:\n${file(limit)}`
 const first = 1_000_000
 
 let server: RedisServer

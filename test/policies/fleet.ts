@@ -80,3 +80,12 @@ export async function startFleet(
   await Promise.all(fleet.map((each) => each.ready()))
   return fleet
 }
+
+/** A file of two policies with one limit. `more` is added to the fields of each. */
+export function both(limit: number, more = ''): string {
+  const window = 'window: 1h, algorithm: fixed-window'
+  const lines = ['one', 'other'].map(
+    (name) => `  - { name: ${name}, limit: ${limit}, ${window}${more} }`,
+  )
+  return `policies:\n${lines.join('\n')}`
+}

@@ -95,7 +95,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
       const payload = await handler(this.native, reply, decision)
       if (payload !== undefined && !reply.sent) reply.send(payload)
     } catch (thrown) {
-      // What is no Error is a body, and has no status of its own.
+      // A thrown value that is no Error is a body without a status of its own.
       if (!(thrown instanceof Error) && !hasStatus(thrown)) reply.code(status)
       throw thrown
     }

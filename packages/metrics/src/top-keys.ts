@@ -129,7 +129,7 @@ class RollingSketch {
     this.#fromMs = fromMs + passed * minuteMs
     this.#untilMs = this.#fromMs + minuteMs
     if (passed < 1) return
-    // What is older than all that is kept leaves nothing behind.
+    // Minutes before the oldest kept block leave nothing behind.
     const first = Math.max(0, passed - (keptBlocks + 1) * minutesOfBlock)
     if (first > 0) this.#sketch.clear()
     for (let minute = first; minute < passed; minute += 1) {

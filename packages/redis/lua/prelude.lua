@@ -80,8 +80,8 @@ function define.values()
     return incarnation
   end
 
-  -- What is left of a count after a refund: one that can count no more has lost units, and gives
-  -- nothing back (core: unitsLeft).
+  -- The count after a refund. A count at its highest number has lost units, so nothing is given
+  -- back (core: unitsLeft).
   function units_left(count, units, policy)
     return count >= policy.most and count or max(0, count - units)
   end

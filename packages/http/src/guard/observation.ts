@@ -35,7 +35,9 @@ export class Observation<Native extends object> {
     const isImmediate = !isPromise(decided)
     return andThen(decided, (known) => {
       const atMs = performance.now()
-      return { ...known, timing: { atMs, durationMs: atMs - startedAt, isImmediate } }
+      const { context, decision, checks, mayGiveBack } = known
+      const timing = { atMs, durationMs: atMs - startedAt, isImmediate }
+      return { context, decision, checks, mayGiveBack, timing }
     })
   }
 
@@ -43,8 +45,18 @@ export class Observation<Native extends object> {
   notifyDecision({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
     if (!this.isObserved) return
     const { store } = this.#limiter
-    const told = { decision, checks, store, timing, isQueued }
-    notifyDecided(this.#observers, { ...sourceOf(context), ...told })
+    // Named one by one: to copy them by spreading takes microseconds.
+    const { request, route, method } = sourceOf(context)
+    notifyDecided(this.#observers, {
+      request,
+      route,
+      method,
+      decision,
+      checks,
+      store,
+      timing,
+      isQueued,
+    })
   }
 
   /** Tells of each request that passes uncounted in some way. */

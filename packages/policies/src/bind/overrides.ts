@@ -119,7 +119,7 @@ function matchesTexts(key: string, texts: readonly string[]): boolean {
 /** The key of an identity, in the form that its resolver yields. */
 function keyOf<Native>(resolver: KeyResolver<Native>, value: string): string {
   if ('keyOf' in resolver && typeof resolver.keyOf === 'function') return resolver.keyOf(value)
-  // What a function of the user's yields: a leading @ is doubled for it.
+  // A key from a function of the user: its leading @ is doubled.
   return value.startsWith('@') ? `@${value}` : value
 }
 

@@ -1,6 +1,6 @@
 import type { ScheduleRule } from '@sluice/http'
 
-// What the schema accepts, as types: as far as other modules read it.
+// Types of files that the schema accepts, as far as other modules read them.
 
 /** A policy as a file has it. The schema says which fields there are. */
 export interface PolicyEntry {

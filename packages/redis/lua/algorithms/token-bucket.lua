@@ -73,8 +73,8 @@ do
       end
     end
 
-    -- What was taken drains first in, first out, and is gone at `at`, when the bucket would have
-    -- been empty.
+    -- Units drain in the order in which they were taken. The units of a request are gone at `at`,
+    -- when the bucket would have been empty.
     function bucket.give_back(cell, policy, units, at, refunded)
       local undrained = (at - now) * policy.limit - refunded * policy.window
       local given = min(units * policy.window, cell.level, undrained)

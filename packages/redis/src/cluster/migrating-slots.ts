@@ -61,7 +61,7 @@ async function askKeyByKey(
       }),
     )
   }
-  // Whoever failed, the batch is under way until the last of its calls is.
+  // A failed call does not end the batch: it is under way until its last call has ended.
   const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
   if (failed?.status === 'rejected') throw failed.reason
   return results
