@@ -78,7 +78,8 @@ describe('a delayed passage', () => {
     expect(guard.waiting).toBeGreaterThan(49_990)
     await until('none waits', () => guard.waiting === 0)
 
-    expect(timers()).toBeLessThanOrEqual(before)
+    // Files that share this process may have timers of their own for a while.
+    await until('its timers are gone', () => timers() <= before)
     expect(requests.every(({ goesOn }, index) => goesOn === (index % 2 === 0))).toBe(true)
   })
 })
