@@ -39,7 +39,7 @@ function project(
       include,
       exclude: [...configDefaults.exclude, ...exclude],
       isolate,
-      maxWorkers: alone ? 1 : 2,
+      maxWorkers: alone ? 1 : 3,
       sequence: { groupOrder: alone ? 1 : 0 },
     },
   }
@@ -70,6 +70,7 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     globalSetup: ['support/global-setup.ts'],
+    setupFiles: ['support/fresh-file.ts'],
     // Machines that run tests stand still for seconds now and then. Only what came too late is tried again, and the report
     // says so (`retry x1`); what is wrong fails at once.
     retry: {
