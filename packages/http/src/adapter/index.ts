@@ -26,6 +26,8 @@ export {
   continueWith,
   hideOnRedirect,
   serve,
+  serve as admit,
   serveThen,
+  serveThen as admitThen,
   throwingObjects,
 } from './serve.ts'
