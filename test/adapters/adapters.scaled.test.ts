@@ -33,6 +33,8 @@ import { storeFailures } from './behaviours/store-failures.ts'
 import { contractVectors } from './behaviours/vectors.ts'
 import { expressDriver } from './drivers/express-driver.ts'
 import { fastifyDriver } from './drivers/fastify-driver.ts'
+import { fetchDriver } from './drivers/fetch-driver.ts'
+import { honoDriver } from './drivers/hono-driver.ts'
 import { koaDriver } from './drivers/koa-driver.ts'
 
 /** What depends on how an adapter reads requests, writes responses and hooks into its framework. */
@@ -74,6 +76,8 @@ const all = { ...ofAdapters, ...ofTheGuard }
 describeAdapter(expressDriver('Express 5', express), all)
 describeAdapter(fastifyDriver, scaled(ofAdapters, all))
 describeAdapter(koaDriver('Koa 3', koa), scaled(ofAdapters, all))
+describeAdapter(fetchDriver, scaled(ofAdapters, all))
+describeAdapter(honoDriver, scaled(ofAdapters, all))
 if (isProof) {
   describeAdapter(expressDriver('Express 4', express4), all)
   describeAdapter(koaDriver('Koa 2', koa2), all)

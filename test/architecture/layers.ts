@@ -12,6 +12,8 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   express: ['http'],
   fastify: ['http'],
   koa: ['http'],
+  fetch: ['http'],
+  hono: ['http', 'fetch'],
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
   metrics: ['core', 'http'],
@@ -19,7 +21,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */
-const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client'])
+const withoutNode: ReadonlySet<string> = new Set(['core', 'headers', 'client', 'fetch', 'hono'])
 
 const SCOPE = '@sluice/'
 
@@ -28,6 +30,7 @@ const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/core/backend', '@sluice/core'],
   ['@sluice/http/adapter', '@sluice/http'],
   ['@sluice/http/exports', '@sluice/http'],
+  ['@sluice/http/fetch', '@sluice/http'],
   ['@sluice/metrics/prometheus', '@sluice/metrics'],
   ['@sluice/metrics/opentelemetry', '@sluice/metrics'],
 ])

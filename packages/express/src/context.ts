@@ -86,7 +86,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
     settleAfter(this.response, this.native.socket, hold)
   }
 
-  protected get shownBefore(): RequestDecision | undefined {
+  protected override get shownBefore(): RequestDecision | undefined {
     for (const property of decisionProperties) {
       const decision: RequestDecision | undefined = Reflect.get(this.native, property)
       if (decision) return decision
@@ -94,7 +94,7 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
     return undefined
   }
 
-  protected show(decision: RequestDecision): void {
+  protected override show(decision: RequestDecision): void {
     Reflect.set(this.native, this.#call.property, decision)
   }
 

@@ -5,7 +5,6 @@ import {
   ProxyWatch,
   type Reject,
   type RequestContent,
-  type RequestDecision,
   type ResponseBody,
   type Routing,
   routeScope,
@@ -66,14 +65,6 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
 
   settleAtEnd(hold: Hold): void {
     settleAfter(this.#reply.raw, this.native.raw.socket, hold)
-  }
-
-  protected get shownBefore(): RequestDecision | undefined {
-    return this.native.rateLimit
-  }
-
-  protected show(decision: RequestDecision): void {
-    this.native.rateLimit = decision
   }
 
   send(status: number, { contentType, text }: ResponseBody): void {

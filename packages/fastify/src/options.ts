@@ -86,17 +86,10 @@ export type RateLimitPluginOptions = PluginSettings &
 type Keys = RequestKeys<FastifyRequest>
 const keys: Keys = requestKeys()
 
-/** The user whom something before has authenticated: `user((request) => request.user?.id)`. */
-export const user: Keys['user'] = keys.user
-/** The tenant on whose account a request is made: `tenant((request) => request.tenant?.id)`. */
-export const tenant: Keys['tenant'] = keys.tenant
-/** An API key. **Anybody can make up API keys**: `apiKey({ verify: (key) => issued.has(key) })`. */
-export const apiKey: Keys['apiKey'] = keys.apiKey
-/** A bearer token. **Anybody can make up tokens**: give `verify`, or refuse unknown ones before. */
-export const bearer: Keys['bearer'] = keys.bearer
-/** Several identities as one, such as account and address; missing when any of them is. */
 export const all: Keys['all'] = keys.all
-/** The first identity that a request has: `firstOf(apiKey({ verify }), ip())`. */
+export const apiKey: Keys['apiKey'] = keys.apiKey
+export const bearer: Keys['bearer'] = keys.bearer
 export const firstOf: Keys['firstOf'] = keys.firstOf
-/** A limit for each tier: `tiers({ free: 100, default: 60 }, (request) => request.user?.plan)`. */
+export const tenant: Keys['tenant'] = keys.tenant
 export const tiers: Keys['tiers'] = keys.tiers
+export const user: Keys['user'] = keys.user

@@ -5,7 +5,6 @@ import {
   ProxyWatch,
   type Reject,
   type RequestContent,
-  type RequestDecision,
   type ResponseBody,
   routeScope,
   type Scope,
@@ -69,14 +68,6 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
 
   settleAtEnd(hold: Hold): void {
     settleAfter(this.native.res, this.native.req.socket, hold)
-  }
-
-  protected get shownBefore(): RequestDecision | undefined {
-    return this.native.rateLimit
-  }
-
-  protected show(decision: RequestDecision): void {
-    this.native.rateLimit = decision
   }
 
   send(status: number, { contentType, text }: ResponseBody): void {

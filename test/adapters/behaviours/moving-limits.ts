@@ -3,7 +3,7 @@ import { type AdaptiveOptions, adaptive, schedule, tiers } from '@sluice/express
 import { expect, it, vi } from 'vitest'
 import type { App, Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
-import type { Limits, NativeRequest } from '../drivers/driver.ts'
+import { type Limits, type NativeRequest, sentPath } from '../drivers/driver.ts'
 
 const marks = { low: 10, high: 20 }
 const planOf = ({ headers }: NativeRequest) => headers['x-plan']?.toString()
@@ -239,7 +239,7 @@ export const movingLimits: Behaviour = ({ start, limited }) => {
   })
 
   it('never sheds preflights, nor what is skipped', async () => {
-    const app = await shedding({ skip: ({ url }) => url === '/skipped' }, [
+    const app = await shedding({ skip: (request) => sentPath(request) === '/skipped' }, [
       { path: '/' },
       { path: '/skipped' },
     ])

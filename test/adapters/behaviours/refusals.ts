@@ -2,7 +2,7 @@ import { memoryStore } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
 import type { App, Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
-import type { Limits } from '../drivers/driver.ts'
+import { type Limits, sentPath } from '../drivers/driver.ts'
 
 const one = { limit: 1, window: '30s', algorithm: 'fixed-window' } as const
 
@@ -95,8 +95,8 @@ export const refusals: Behaviour = ({ start, limited }) => {
   it('tells a message function the request and the decision', async () => {
     const answer = await refused({
       ...one,
-      message: ({ url }, { retryAfterMs, outcomes }) => ({
-        url,
+      message: (request, { retryAfterMs, outcomes }) => ({
+        url: sentPath(request),
         retryAfterMs,
         of: outcomes.length,
       }),

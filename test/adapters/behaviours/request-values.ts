@@ -2,13 +2,13 @@ import { type InvalidEvent, unlimited } from '@sluice/core'
 import { expect, it, vi } from 'vitest'
 import type { Behaviour } from '../adapter-conformance.ts'
 import { limitFields } from '../ask.ts'
-import type { NativeRequest } from '../drivers/driver.ts'
+import { type NativeRequest, sentPath } from '../drivers/driver.ts'
 
 /** What users' functions say of a request: whether it is skipped, its cost, and its limit. */
 export const requestValues: Behaviour = ({ start, limited }) => {
   it.each([
-    ['a function', (request: NativeRequest) => request.url === '/free'],
-    ['an async function', async (request: NativeRequest) => request.url === '/free'],
+    ['a function', (request: NativeRequest) => sentPath(request) === '/free'],
+    ['an async function', async (request: NativeRequest) => sentPath(request) === '/free'],
   ])('H14: skips what %s says, without headers and without counting', async (_, skip) => {
     const app = await limited({ limit: 1, window: '1m', skip })
 

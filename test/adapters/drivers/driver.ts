@@ -20,6 +20,11 @@ export function statusOf({ answer: { status = 200 } = {} }: Route, request: Nati
   return typeof status === 'function' ? status(request) : status
 }
 
+/** The path and query of a request: fetch has whole URLs. */
+export function sentPath({ url }: NativeRequest): string {
+  return url.replace(/^https?:\/\/[^/]*/, '')
+}
+
 /** Options that tests put together. */
 export type Limits = GuardFields<NativeRequest> & {
   /** Replies with 418 and this text. */
@@ -84,8 +89,16 @@ export async function runningOn(server: Server): Promise<RunningApp> {
 
 /** How the behaviours are tried on a framework. */
 export interface Driver {
-  readonly name: 'Express 4' | 'Express 5' | 'Fastify 5' | 'Koa 2' | 'Koa 3'
+  readonly name: 'Express 4' | 'Express 5' | 'Fastify 5' | 'Koa 2' | 'Koa 3' | 'fetch' | 'Hono'
   /** Whether the framework trusts a number of proxies, and not their addresses, so that any peer counts as one. @default false */
   readonly trustsAnyPeer?: boolean
+  /** Whether a refusal is a response of its own, on which nobody has put fields before. @default false */
+  readonly refusesAlone?: boolean
+  /** Whether the route is known before the limits of the whole application are asked. @default false */
+  readonly knowsRoutes?: boolean
+  /** Whether a response cannot begin before its handler returns it. @default false */
+  readonly startsLate?: boolean
+  /** Whether what stands between Node and the framework does not tell that a pipelined request lost its connection. @default false */
+  readonly missesPipelined?: boolean
   start(setup: AppSetup): Promise<RunningApp>
 }

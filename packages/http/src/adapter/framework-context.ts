@@ -10,6 +10,8 @@ import type { AdapterContext } from './serve.ts'
 interface FrameworkRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders
+  /** The decision that the application sees. */
+  rateLimit?: RequestDecision | undefined
 }
 
 /**
@@ -37,10 +39,6 @@ export abstract class FrameworkContext<Native extends FrameworkRequest, Handler>
   abstract send(status: number, body: ResponseBody): void
   abstract setStatus(status: number): void
   abstract callHandler(handler: Handler, refusal: Reject<Handler>): unknown
-  /** The decision of a limiter before this one. */
-  protected abstract get shownBefore(): RequestDecision | undefined
-  /** Puts the decision where the application finds it. */
-  protected abstract show(decision: RequestDecision): void
 
   get request(): HttpRequest {
     return this
@@ -52,6 +50,16 @@ export abstract class FrameworkContext<Native extends FrameworkRequest, Handler>
 
   header(name: string): string | undefined {
     return headerOf(this.native.headers, name)
+  }
+
+  /** The decision of a limiter before this one. */
+  protected get shownBefore(): RequestDecision | undefined {
+    return this.native.rateLimit
+  }
+
+  /** Puts the decision where the application finds it. */
+  protected show(decision: RequestDecision): void {
+    this.native.rateLimit = decision
   }
 
   get shown(): RequestDecision | undefined {

@@ -6,6 +6,7 @@ export { passWithoutFields } from '../guard/passage.ts'
 export type { Hold } from '../lifecycle/hold.ts'
 export type { Routing } from '../routes/router.ts'
 export { routeScope, type Scope } from '../routes/scope.ts'
+export { createGuard, nodeRouter } from '../routes/table.ts'
 export type { RequestContext } from './context.ts'
 export { FrameworkContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
@@ -23,7 +24,6 @@ export { beforeHead, settleAfter } from './response-end.ts'
 export {
   type AdapterContext,
   continueWith,
-  createGuard,
   hideOnRedirect,
   serve,
   serve as admit,

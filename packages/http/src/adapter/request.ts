@@ -24,6 +24,12 @@ export interface HttpRequest {
    * @default false
    */
   readonly isForAllMethods?: boolean
+  /**
+   * Tells whether a request without an address has no key either, since the application gives the
+   * address, and may have forgotten it.
+   * @default false: such requests, as those of a socket file, share one key
+   */
+  readonly needsAddress?: boolean
   /** For admission; `undefined` where the adapter cannot show it. */
   readonly content?: RequestContent
   /** Method and path pattern of the rule in `routes` that applies, once one does. */

@@ -1,25 +1,9 @@
 import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
-import type { Guard, GuardPlace } from '../guard/guard.ts'
-import { createGuard as createGuardOf } from '../guard/live-guard.ts'
-import type { LiveGuardFields } from '../guard/live-options.ts'
-import type { GuardFields } from '../guard/options.ts'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 import { fieldsOnHead } from '../responses/headers.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
-import { nodeRouter } from '../routes/table.ts'
 import type { RequestContext } from './context.ts'
 import { type ResponseBody, setFields } from './response.ts'
-
-/**
- * Makes a guard, with the router of Node for `routes`.
- * @throws SluiceError when an option is unknown, missing or out of range
- */
-export function createGuard<Native extends object, Handler = never>(
-  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
-  place: Omit<GuardPlace, 'router'>,
-): Guard<Native, Handler> {
-  return createGuardOf(options, { ...place, router: nodeRouter })
-}
 
 /** One request of a framework, with all that its adapter does for the kit. */
 export interface AdapterContext<Native extends object, Handler> extends RequestContext<Native> {

@@ -81,16 +81,16 @@ export class PreflightWatch<Native extends object> {
     const isAnyAnswer = allowsCors(response)
     const judge = (status?: number) => {
       const isCors = allowsCors(response) && !isAnyAnswer
-      if (!isCors && !isUnserved(response, status)) this.#suspect(context)
+      return !isCors && !isUnserved(response, status) && this.#suspect(context)
     }
     return { finish: judge, abort: judge }
   }
 
-  #suspect(context: RequestContext<Native>): void {
+  #suspect(context: RequestContext<Native>): Promise<unknown> {
     if (this.#suspectUntil.size >= maxAddresses) this.#suspectUntil.clear()
     this.#suspectUntil.set(context.request.ip ?? '', Date.now() + this.#rememberMs)
     // Its next request meets the same error, and hands it on.
-    void Promise.resolve(context)
+    return Promise.resolve(context)
       .then(this.#charge)
       .catch(() => undefined)
   }

@@ -26,9 +26,10 @@ const addressless = ipKey('')
 export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromise<KeyOrMode> {
   if (mode === 'error') throw keyMissing(request)
   if (mode !== 'ip') return mode
-  return andThen(resolveKey(anyIp, undefined, request), (key) => ({
-    key: key ?? addressless,
-  }))
+  return andThen(resolveKey(anyIp, undefined, request), (key) => {
+    if (key === undefined && request.needsAddress) throw keyMissing(request)
+    return { key: key ?? addressless }
+  })
 }
 
 /**
@@ -43,10 +44,13 @@ export const deniedWithoutKey: Decision = {
   source: 'store',
 }
 
-function keyMissing({ method, route }: HttpRequest): SluiceError {
+function keyMissing({ method, route, ip, needsAddress }: HttpRequest): SluiceError {
+  const advice =
+    needsAddress && ip === undefined
+      ? `its address is not known: give it as remoteAddress, or by the option addressOf; else set onMissingKey to 'deny' or 'skip'`
+      : `add a fallback with firstOf(…, ip()), or set onMissingKey to 'ip', 'deny' or 'skip'`
   return new SluiceError(
     'SLUICE_KEY_MISSING',
-    `key: none could be resolved for ${method} ${route ?? 'where no route is matched'}; add a fallback with ` +
-      `firstOf(…, ip()), or set onMissingKey to 'ip', 'deny' or 'skip'`,
+    `key: none could be resolved for ${method} ${route ?? 'where no route is matched'}; ${advice}`,
   )
 }

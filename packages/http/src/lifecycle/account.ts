@@ -66,8 +66,8 @@ export class RequestAccount<Native extends object> implements Hold {
     return this
   }
 
-  finish(status: number): void {
-    if (this.#isOver) return
+  finish(status: number): unknown {
+    if (this.#isOver) return undefined
     this.#isOver = true
     const { context, decision, checks } = this.#request
     const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
@@ -76,40 +76,38 @@ export class RequestAccount<Native extends object> implements Hold {
       status,
       report: this.#setup.report,
     })
-    void andThen(refunded, (known) => this.#settle(known))
+    return andThen(refunded, (known) => this.#settle(known))
   }
 
   /**
    * Charges a client that leaves before the answer. Else one that tries passwords would do that.
    */
-  abort(): void {
-    if (this.#isOver) return
+  abort(): unknown {
+    if (this.#isOver) return undefined
     this.#isOver = true
-    this.#settle([])
+    return this.#settle([])
   }
 
-  #settle(due: readonly BoundPolicy<Native>[]): void {
+  #settle(due: readonly BoundPolicy<Native>[]): unknown {
     const { mayGiveBack } = this.#request
-    if (due.length === 0 || !mayGiveBack) this.#close(due)
-    else void andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
+    if (due.length === 0 || !mayGiveBack) return this.#close(due)
+    return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
   }
 
-  #close(refunded: readonly BoundPolicy<Native>[]): void {
+  #close(refunded: readonly BoundPolicy<Native>[]): Promise<unknown> {
     this.#isSettled = true
     this.#refunded = refunded
     const { decision } = this.#request
-    if (refunded.length > 0) {
-      const policies = refunded.map(({ policy }) => policy)
-      void this.#setup.limiter.refund(decision, { policies })
-    }
-    this.#chargeLate()
+    const policies = refunded.map(({ policy }) => policy)
+    const work = policies.length > 0 && this.#setup.limiter.refund(decision, { policies })
+    return Promise.all([work, this.#chargeLate()])
   }
 
   /**
    * A request that was given back costs nothing later either, and one that a policy in shadow would
    * have denied would have had no cost.
    */
-  #chargeLate(): void {
+  #chargeLate(): unknown {
     const { shadow } = this.#request.decision
     const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
     const checks = [...this.#late]
@@ -117,7 +115,7 @@ export class RequestAccount<Native extends object> implements Hold {
       .filter(([{ policy }]) => !denied.some((outcome) => outcome.policy.id === policy.id))
       .map(([check, cost]) => ({ ...check, cost }))
     this.#late.clear()
-    if (checks.length > 0) void this.#setup.limiter.chargeChecks(checks)
+    return checks.length > 0 && this.#setup.limiter.chargeChecks(checks)
   }
 
   #checkName(name: string): void {

@@ -1,12 +1,13 @@
 /**
  * Something that a request occupies until its response is over, such as a lease. Only the first
- * call of the two counts.
+ * call of the two counts. What it returns may be a promise of the store's work, which never
+ * rejects: a runtime that stops at the end of a response has to wait for it.
  */
 export interface Hold {
   /** The response was sent, with this status. */
-  finish(status: number): void
+  finish(status: number): unknown
   /** The connection went first. */
-  abort(): void
+  abort(): unknown
 }
 
 /** Several things that a request holds, settled together; `undefined` where there are none. */
@@ -14,11 +15,7 @@ export function allHolds(...holds: readonly (Hold | undefined)[]): Hold | undefi
   const held = holds.filter((hold) => hold !== undefined)
   if (held.length < 2) return held[0]
   return {
-    finish(status) {
-      for (const hold of held) hold.finish(status)
-    },
-    abort() {
-      for (const hold of held) hold.abort()
-    },
+    finish: (status) => Promise.all(held.map((hold) => hold.finish(status))),
+    abort: () => Promise.all(held.map((hold) => hold.abort())),
   }
 }

@@ -40,17 +40,17 @@ export class LeaseRenewer {
     this.#kept.add(lease)
     // Not what keeps a process alive: a lease that its process leaves behind runs out.
     this.#timer ??= unreferenced(setInterval(() => this.#renew(), this.#periodMs))
-    const release = (): void => this.#release(lease)
+    const release = () => this.#release(lease)
     return { finish: release, abort: release }
   }
 
-  #release(lease: Lease): void {
-    if (!this.#kept.remove(lease)) return
+  #release(lease: Lease): unknown {
+    if (!this.#kept.remove(lease)) return undefined
     if (this.#kept.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    void this.#limiter.release(lease.decision)
+    return this.#limiter.release(lease.decision)
   }
 
   /** A store that is slower than the timer must not be asked more and more. */

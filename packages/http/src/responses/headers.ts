@@ -34,9 +34,11 @@ export class ResponseFields {
    */
   #written: readonly ResponseField[] = []
   #theirs: Map<string, readonly string[]> | undefined
+  #options: FieldOptions | undefined
 
   /** The fields as they are to be set now. */
   render(response: HttpResponse, options: FieldOptions): readonly ResponseField[] {
+    this.#options = options
     const fields = this.#limits(response, options)
     if (options.retryAfter !== undefined) {
       const merged = this.#others(response, 'Retry-After').reduce(
@@ -49,6 +51,11 @@ export class ResponseFields {
     return options.exposeHeaders && fields.length > 0
       ? [...fields, this.#exposed(response, options)]
       : fields
+  }
+
+  /** The fields as they are to be set on a response that was made after the decisions. */
+  renderOn(response: HttpResponse): readonly ResponseField[] {
+    return this.#options ? this.render(response, this.#options) : []
   }
 
   /** The fields that undo what was set, so that the response is as others left it. */
@@ -143,6 +150,14 @@ export function responseFields(context: RequestContext<object>): ResponseFields 
 function fieldsOf(known: object | undefined): ResponseFields | undefined {
   const carrier: Carrier | undefined = known
   return carrier?.[fieldsKey]
+}
+
+/** The fields to set on a response that was made after the decisions on its request. */
+export function fieldsOn(
+  shown: object | undefined,
+  response: HttpResponse,
+): readonly ResponseField[] {
+  return fieldsOf(shown)?.renderOn(response) ?? []
 }
 
 /**

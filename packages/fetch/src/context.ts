@@ -1,0 +1,98 @@
+import type { MaybePromise } from '@sluice/http'
+import {
+  FetchContext,
+  FetchFields,
+  fieldsOn,
+  hideOnRedirect,
+  type Reject,
+  type RequestDecision,
+  type Scope,
+  setFields,
+} from '@sluice/http/fetch'
+import type { FetchInfo, RateLimitHandler } from './options.ts'
+
+/** Under this property a request has the decision of its last limiter. */
+const shownKey: unique symbol = Symbol.for('@sluice/fetch/decision/1')
+
+interface Carrier {
+  [shownKey]?: RequestDecision
+}
+
+/** The place of a limiter. */
+export interface Place<Info> {
+  readonly addressOf?: ((request: Request, info: Info) => string | undefined) | undefined
+  readonly route: string | undefined
+  readonly scope: Scope
+  readonly isForAllMethods: boolean
+}
+
+/** A request of fetch at one limiter. */
+export class WebContext<Info extends object> extends FetchContext<Request, RateLimitHandler<Info>> {
+  readonly response: FetchFields = new FetchFields(() => this.#headers)
+  readonly route: string | undefined
+  readonly scope: Scope
+  readonly isForAllMethods: boolean
+  readonly #info: Info
+  /** The fields to set, and later those of the response. */
+  #headers = new Headers()
+
+  constructor(request: Request, info: Info, { addressOf, ...place }: Place<Info>) {
+    const given: FetchInfo | undefined = info
+    super(request, {
+      request,
+      addressOf: addressOf && (() => addressOf(request, info)),
+      remoteAddress: () => given?.remoteAddress,
+      waitUntil: (work) => given?.waitUntil?.(work),
+    })
+    this.route = place.route
+    this.scope = place.scope
+    this.isForAllMethods = place.isForAllMethods
+    this.#info = info
+  }
+
+  protected get shownBefore(): RequestDecision | undefined {
+    const carrier: Carrier & object = this.native
+    return carrier[shownKey]
+  }
+
+  protected show(decision: RequestDecision): void {
+    const carrier: Carrier & object = this.native
+    carrier[shownKey] = decision
+  }
+
+  protected respond(status: number, text: string, fields: Record<string, string>): Response {
+    for (const [name, value] of Object.entries(fields)) this.response.setHeader(name, value)
+    const body = this.method === 'HEAD' ? null : text
+    return new Response(body, { status, headers: this.#headers })
+  }
+
+  protected reply(
+    handler: RateLimitHandler<Info>,
+    { decision }: Reject<RateLimitHandler<Info>>,
+  ): MaybePromise<Response> {
+    return handler(this.native, this.#info, decision)
+  }
+
+  /** Adds the fields to a copy: somebody may send the response again, or its headers are fixed. */
+  finish(response: Response): Response {
+    if (!(response?.headers instanceof Headers)) {
+      throw new TypeError(`a handler must return a Response, but it returned ${String(response)}`)
+    }
+    const { status, statusText } = response
+    // An error of the network, and a change of protocols: there are no copies of them.
+    if (status < 200) {
+      this.end.finish(status === 0 ? undefined : status)
+      return response
+    }
+    const ours = this.#headers
+    const headers = new Headers(response.headers)
+    this.#headers = headers
+    setFields(this.response, fieldsOn(this.shown, this.response))
+    for (const [name, value] of ours) {
+      if (!headers.has(name)) headers.set(name, value)
+      else if (name === 'vary') headers.append(name, value)
+    }
+    hideOnRedirect(this, status)
+    return new Response(this.end.watch(response), { status, statusText, headers })
+  }
+}

@@ -1,0 +1,141 @@
+import { invalid, isOptions, type Limiter } from '@sluice/http'
+import {
+  createGuard,
+  type Handler,
+  handlerRequest,
+  type RequestDecision,
+  routeScope,
+  serve,
+  throwingObjects,
+} from '@sluice/http/fetch'
+import { type Place, WebContext } from './context.ts'
+import type { FetchHandler, FetchInfo, RateLimitHandler, RateLimitOptions } from './options.ts'
+
+/** Handlers have routers of their own, so rules match as the laxest router would. */
+const routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  lenient: true,
+}
+
+/** The decision on one request, for those who answer it themselves. */
+export interface FetchPassage {
+  /** `undefined` when the request was skipped. */
+  readonly decision: RequestDecision | undefined
+  /** The answer to a request that goes no further; `undefined`: it goes on. */
+  readonly answer: Response | undefined
+  /** Makes the response to send, with the fields, and settles the request when its body ends. */
+  finish(response: Response): Response
+  /** Settles the request where there is no response: its handler failed. */
+  fail(): void
+}
+
+export interface RateLimit<Info extends object = FetchInfo> {
+  /** Wraps a handler. */
+  (handler: FetchHandler<Info>): (request: Request, info: Info) => Promise<Response>
+  /**
+   * Decides on a request.
+   * @throws what a function of the options throws
+   */
+  decide(request: Request, info: Info): Promise<FetchPassage>
+  /** The limiter: to refund a decision, or to peek at a key or reset it. */
+  readonly limiter: Limiter
+}
+
+/**
+ * Limits the requests of a handler.
+ * @example
+ * const limited = rateLimit({ limit: 100, window: '1m' })
+ * Deno.serve((request, info) => limited(hello)(request, { remoteAddress: info.remoteAddr.hostname }))
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function rateLimit<Info extends object = FetchInfo>(
+  options: RateLimitOptions<Info>,
+): RateLimit<Info> {
+  if (!isOptions(options)) {
+    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
+  }
+  const { addressOf, route, router, ...limits } = options
+  const place: Place<Info> = { addressOf: functionOr(addressOf), ...placeOf(route) }
+  const guard = createGuard<Request, RateLimitHandler<Info>>(limits, {
+    where: 'rateLimit',
+    adapterFields: ['addressOf', 'route', 'router'],
+    routing,
+    ...(router && { router }),
+  })
+
+  async function decide(request: Request, info: Info): Promise<FetchPassage> {
+    const asked = new WebContext(request, info, place)
+    const goesOn = await throwingObjects(() => serve(asked, guard.check)).catch(
+      (error: unknown) => {
+        asked.fail()
+        throw error
+      },
+    )
+    return {
+      decision: asked.shown,
+      answer: goesOn ? undefined : (asked.answer ?? leftByClient()),
+      finish: (response) => asked.finish(response),
+      fail: () => asked.fail(),
+    }
+  }
+
+  function limit(handler: FetchHandler<Info>): (request: Request, info: Info) => Promise<Response> {
+    return async function sluiceHandler(request, info) {
+      const { answer, decision, finish, fail } = await decide(request, info)
+      if (answer) return answer
+      try {
+        return finish(await handler(request, info, decision))
+      } catch (error) {
+        fail()
+        throw error
+      }
+    }
+  }
+
+  return Object.assign(limit, { decide, limiter: guard.limiter })
+}
+
+/** The answer that nobody reads any more. */
+function leftByClient(): Response {
+  return new Response(null, { status: 499 })
+}
+
+/**
+ * Serves a handler under a path; `undefined`: it leaves the request alone.
+ * @example
+ * const page = mount(metricsPage, '/metrics')
+ * Deno.serve(async (request) => (await page(request, {})) ?? hello(request))
+ */
+export function mount(
+  handler: Handler<Request>,
+  prefix = '',
+): (request: Request, info: FetchInfo) => Promise<Response | undefined> {
+  return async (request, info) => {
+    const asked = new WebContext(request, info, placeOf())
+    if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
+    const reply = await throwingObjects(() => handler(handlerRequest(asked, prefix)))
+    if (!reply) return undefined
+    const { status, headers = {}, body = null } = reply
+    return new Response(body, { status, headers })
+  }
+}
+
+function functionOr<Value>(value: Value): Value {
+  if (value === undefined || typeof value === 'function') return value
+  throw invalid({ option: 'addressOf' }, value, 'a function of the request that finds an address')
+}
+
+function placeOf(route?: string): Omit<Place<object>, 'addressOf'> {
+  if (route === undefined) return { route: undefined, scope: '', isForAllMethods: false }
+  const [, method, pattern] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(String(route)) ?? []
+  if (pattern === undefined) {
+    throw invalid({ option: 'route' }, route, `a route, such as '/health' or 'POST /login'`)
+  }
+  return {
+    route: pattern,
+    scope: routeScope(method, pattern),
+    isForAllMethods: method === undefined,
+  }
+}

@@ -1,0 +1,115 @@
+import type { MaybePromise } from '@sluice/http'
+import {
+  FetchContext,
+  FetchFields,
+  hideOnRedirect,
+  type Reject,
+  type RequestDecision,
+  routeScope,
+  type Scope,
+} from '@sluice/http/fetch'
+import type { Context, Next } from 'hono'
+import { matchedRoutes } from 'hono/route'
+import type { RateLimitHandler } from './options.ts'
+
+/** A request of Hono at one middleware of ours. */
+export class HonoContext extends FetchContext<Context, RateLimitHandler> {
+  /** The fields that Hono puts on every response to this request. */
+  readonly response: FetchFields = new FetchFields(() => this.native.res.headers)
+  readonly scope: Scope
+  readonly isForAllMethods: boolean
+  readonly #next: Next
+
+  constructor(native: Context, next: Next, addressOf?: (context: Context) => string | undefined) {
+    super(native, {
+      request: native.req.raw,
+      addressOf: addressOf && (() => addressOf(native)),
+      remoteAddress: () => connectionOf(native.env),
+      waitUntil: (work) => waitUntil(native, work),
+    })
+    const own = matchedRoutes(native)[native.req.routeIndex]
+    this.isForAllMethods = own !== undefined && isForAll(own)
+    this.scope = own ? scopeOf(own, native.req.method) : ''
+    this.#next = next
+  }
+
+  get route(): string | undefined {
+    return matchedRoutes(this.native).findLast(isHandler)?.path
+  }
+
+  /** The body as it comes, or as Hono keeps it for those that read it again. */
+  protected override get body(): AsyncIterable<Uint8Array> | null {
+    const { req } = this.native
+    return req.raw.bodyUsed ? bytesOf(req) : super.body
+  }
+
+  protected get shownBefore(): RequestDecision | undefined {
+    return this.native.get('rateLimit')
+  }
+
+  protected show(decision: RequestDecision): void {
+    this.native.set('rateLimit', decision)
+  }
+
+  protected respond(status: number, body: string, fields: Record<string, string>): Response {
+    for (const [name, value] of Object.entries(fields)) this.response.setHeader(name, value)
+    return new Response(body, { status, headers: this.native.res.headers })
+  }
+
+  protected reply(
+    handler: RateLimitHandler,
+    { decision }: Reject<RateLimitHandler>,
+  ): MaybePromise<Response> {
+    return handler(this.native, this.#next, decision)
+  }
+
+  finish(response: Response): Response {
+    hideOnRedirect(this, response.status)
+    const body = this.end.watch(response)
+    return body === response.body ? response : new Response(body, response)
+  }
+}
+
+/** A route of Hono, as far as Sluice reads it. */
+interface Registered {
+  readonly path: string
+  readonly method: string
+}
+
+/** Middleware stands under `ALL` too, mostly with a wildcard. */
+function isHandler({ path, method }: Registered): boolean {
+  return method !== 'ALL' || !path.includes('*')
+}
+
+function isForAll(route: Registered): boolean {
+  return route.method === 'ALL' && isHandler(route)
+}
+
+function scopeOf({ path, method }: Registered, asked: string): Scope {
+  if (path === '*' || path === '/*') return ''
+  return routeScope(method === 'ALL' ? undefined : asked, path)
+}
+
+/** What servers put into `env`: `@hono/node-server`, beside others or alone, and Deno. */
+interface Env {
+  readonly server?: Env
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
+  readonly remoteAddr?: { readonly hostname?: string }
+}
+
+function connectionOf(env: Env | undefined): string | undefined {
+  const { incoming, remoteAddr } = env?.server ?? env ?? {}
+  return incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
+}
+
+function waitUntil(context: Context, work: Promise<unknown>): void {
+  try {
+    context.executionCtx.waitUntil(work)
+  } catch {
+    // Runtimes that stay awake have no such context, and Hono throws where there is none.
+  }
+}
+
+async function* bytesOf(request: Context['req']): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(await request.arrayBuffer())
+}

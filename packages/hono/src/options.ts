@@ -1,0 +1,45 @@
+import type { MaybePromise } from '@sluice/http'
+import {
+  type GuardOptions,
+  type RequestDecision,
+  type RequestKeys,
+  type Router,
+  requestKeys,
+} from '@sluice/http/fetch'
+import type { Context, Next } from 'hono'
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
+    rateLimit: RequestDecision | undefined
+  }
+}
+
+/** Replies to a refused request; the headers are set already. */
+export type RateLimitHandler = (
+  context: Context,
+  next: Next,
+  decision: RequestDecision,
+) => MaybePromise<Response>
+
+export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> & {
+  /**
+   * Finds the client's address: `(c) => getConnInfo(c).remote.address` with the `getConnInfo` of the
+   * runtime, or behind a proxy the header that the proxy sets.
+   * @default the connection's, with `@hono/node-server` and Deno
+   */
+  addressOf?: (context: Context) => string | undefined
+  /** Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none */
+  router?: Router
+}
+
+type Keys = RequestKeys<Context>
+const keys: Keys = requestKeys()
+
+export const all: Keys['all'] = keys.all
+export const apiKey: Keys['apiKey'] = keys.apiKey
+export const bearer: Keys['bearer'] = keys.bearer
+export const firstOf: Keys['firstOf'] = keys.firstOf
+export const tenant: Keys['tenant'] = keys.tenant
+export const tiers: Keys['tiers'] = keys.tiers
+export const user: Keys['user'] = keys.user

@@ -1,0 +1,91 @@
+import { invalid, isOptions, type Limiter, RateLimitError } from '@sluice/http'
+import {
+  createGuard,
+  type Handler,
+  handlerRequest,
+  serve,
+  throwingObjects,
+} from '@sluice/http/fetch'
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import { routePath } from 'hono/route'
+import { HonoContext } from './context.ts'
+import type { RateLimitHandler, RateLimitOptions } from './options.ts'
+
+/** Hono matches paths exactly, but for an app that is not strict; rules match as the laxer one. */
+const routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: false,
+  lenient: true,
+}
+
+export interface RateLimit extends MiddlewareHandler {
+  /**
+   * The limiter: to refund `c.get('rateLimit')`, or to peek at a key or reset it. A policy on a
+   * route has keys of its own there unless it has a name.
+   */
+  readonly limiter: Limiter
+}
+
+/**
+ * Middleware that limits requests.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function rateLimit(options: RateLimitOptions): RateLimit {
+  if (!isOptions(options)) {
+    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
+  }
+  const { addressOf, router, ...limits } = options
+  const guard = createGuard<Context, RateLimitHandler>(limits, {
+    where: 'rateLimit',
+    adapterFields: ['addressOf', 'router'],
+    routing,
+    ...(router && { router }),
+  })
+
+  async function sluiceRateLimit(context: Context, next: Next): Promise<Response | undefined> {
+    const asked = new HonoContext(context, next, addressOf)
+    try {
+      if (!(await throwingObjects(() => serve(asked, guard.check)))) {
+        return asked.answer ?? new Response(null, { status: 499 })
+      }
+      await next()
+    } catch (error) {
+      asked.fail()
+      throw error instanceof RateLimitError ? Object.assign(error, answering(error)) : error
+    }
+    const response = asked.finish(context.res)
+    if (response !== context.res) {
+      // Or Hono would put the headers of the one before on it.
+      context.res = undefined
+      context.res = response
+    }
+    return undefined
+  }
+
+  return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
+}
+
+/** How Hono answers an error that nobody handles. */
+function answering({ message, status }: RateLimitError): { getResponse(): Response } {
+  return { getResponse: () => new Response(message, { status }) }
+}
+
+/**
+ * Middleware that serves a handler under the path where it stands.
+ * @example
+ * app.use('/limits/*', mount(handler))
+ */
+export function mount(handler: Handler<Request>): MiddlewareHandler {
+  return async function sluiceHandler(context, next) {
+    const asked = new HonoContext(context, next)
+    const prefix = routePath(context).replace(/\/?\*$/, '')
+    const mounted = { native: context.req.raw, request: asked }
+    const reply = await throwingObjects(() => handler(handlerRequest(mounted, prefix)))
+    if (!reply) return next()
+    const { status, headers = {}, body = null } = reply
+    return new Response(body, { status, headers })
+  }
+}

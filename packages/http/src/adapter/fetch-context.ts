@@ -1,0 +1,180 @@
+import type { Readable } from 'node:stream'
+import { andThen, type MaybePromise } from '@sluice/core'
+import type { Reject, RequestDecision } from '../guard/passage.ts'
+import type { Hold } from '../lifecycle/hold.ts'
+import type { Scope } from '../routes/scope.ts'
+import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
+import { ProxyWatch } from './proxy-watch.ts'
+import type { HttpRequest, RequestContent } from './request.ts'
+import type { HttpResponse, ResponseBody } from './response.ts'
+import type { AdapterContext } from './serve.ts'
+
+/** The fields of a response of fetch, whose headers may be replaced meanwhile. */
+export class FetchFields implements HttpResponse {
+  readonly headersSent = false
+  readonly #now: () => Headers
+
+  /** @param now the headers as they are now */
+  constructor(now: () => Headers) {
+    this.#now = now
+  }
+
+  getHeaderNames(): readonly string[] {
+    return [...this.#now().keys()]
+  }
+
+  getHeader(name: string): string | undefined {
+    return this.#now().get(name) ?? undefined
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#now().set(name, value)
+  }
+
+  removeHeader(name: string): void {
+    this.#now().delete(name)
+  }
+}
+
+const proxyWatch = new ProxyWatch({
+  trust: 'addressOf',
+  trustOne: 'behind a proxy give the option addressOf',
+  count: 'addressOf',
+  trustAll: 'take the address that the outermost of your own proxies has written',
+})
+
+/** A request of fetch, and what its runtime knows of it. */
+export interface FetchRequest extends FetchRuntime {
+  readonly request: Request
+  /** The user's way to find the client's address, if there is one. */
+  readonly addressOf: (() => string | undefined) | undefined
+  /** The address of the connection, as the runtime tells it. */
+  readonly remoteAddress: () => string | undefined
+}
+
+/**
+ * One request of fetch at one limiter. An adapter extends it by what is special about its
+ * framework. It is its own `HttpRequest`, which spares an object.
+ */
+export abstract class FetchContext<Native extends object, Handler>
+  implements AdapterContext<Native, Handler>, HttpRequest
+{
+  readonly native: Native
+  readonly needsAddress = true
+  /** The answer to a request that goes no further; `undefined` while it goes on. */
+  answer: Response | undefined
+  readonly #asked: FetchRequest
+  /** Settles what the request holds when its response is over. */
+  protected readonly end: FetchEnd
+  #shown: RequestDecision | undefined
+
+  constructor(native: Native, asked: FetchRequest) {
+    this.native = native
+    this.#asked = asked
+    this.end = new FetchEnd(asked)
+  }
+
+  abstract readonly response: HttpResponse
+  abstract readonly scope: Scope
+  abstract readonly route: string | undefined
+  abstract readonly isForAllMethods: boolean
+  /** Makes a response with the fields of `response`, and these. */
+  protected abstract respond(status: number, body: string, fields: Record<string, string>): Response
+  /** Makes the response to send of one of the application's, and settles when that is over. */
+  abstract finish(response: Response): Response
+  /** Has the user's handler reply. */
+  protected abstract reply(handler: Handler, refusal: Reject<Handler>): MaybePromise<Response>
+  /** The decision of a limiter before this one. */
+  protected abstract get shownBefore(): RequestDecision | undefined
+  /** Puts the decision where the application and later limiters find it. */
+  protected abstract show(decision: RequestDecision): void
+
+  get request(): HttpRequest {
+    return this
+  }
+
+  get method(): string {
+    return this.#asked.request.method
+  }
+
+  get ip(): string | undefined {
+    const { addressOf, remoteAddress } = this.#asked
+    if (addressOf) return addressOf()
+    const address = remoteAddress()
+    const forwarded = this.header('x-forwarded-for')
+    if (forwarded !== undefined) proxyWatch.see(forwarded, address, false)
+    return address
+  }
+
+  get path(): string {
+    const [, path = ''] = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(this.#asked.request.url) ?? []
+    return path === '' ? '/' : path
+  }
+
+  header(name: string): string | undefined {
+    return this.#asked.request.headers.get(name) ?? undefined
+  }
+
+  /** For queues, which run on Node only. */
+  get content(): RequestContent {
+    const { url } = this.#asked.request
+    const path = url.indexOf('/', url.indexOf('://') + '://'.length)
+    const readable = (): Readable => {
+      // Not imported, so that this file loads where there is no Node.
+      const streams = globalThis.process.getBuiltinModule('node:stream')
+      return streams.Readable.from(this.body ?? [])
+    }
+    let stream: Readable | undefined
+    return {
+      url: url.slice(path),
+      parsed: undefined,
+      get stream() {
+        stream ??= readable()
+        return stream
+      },
+    }
+  }
+
+  /** The body of the request; `null`: none. */
+  protected get body(): AsyncIterable<Uint8Array> | null {
+    const { body, bodyUsed } = this.#asked.request
+    if (bodyUsed) throw new Error('the body of the request was read before it could be queued')
+    return body
+  }
+
+  get shown(): RequestDecision | undefined {
+    return this.#shown ?? this.shownBefore
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.#shown = decision
+    this.show(decision)
+  }
+
+  settleAtEnd(hold: Hold): void {
+    this.end.add(hold)
+  }
+
+  /** Has the length of the body, also in the answer to a HEAD. */
+  send(status: number, { contentType, text }: ResponseBody): void {
+    const length = new TextEncoder().encode(text).length
+    const fields = { 'Content-Type': contentType, 'Content-Length': String(length) }
+    this.answer = this.respond(status, text, fields)
+    this.end.finish(status)
+  }
+
+  setStatus(): void {
+    // The error that is thrown carries its status.
+  }
+
+  callHandler(handler: Handler, refusal: Reject<Handler>): unknown {
+    return andThen(this.reply(handler, refusal), (response) => {
+      this.answer = this.finish(response)
+    })
+  }
+
+  /** Settles what the request holds, without a response: its handler failed. */
+  fail(): void {
+    this.end.finish(500)
+  }
+}
