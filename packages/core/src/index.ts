@@ -12,7 +12,6 @@ export type { DocumentChange, Documents, FleetMember, SharedDocument } from './d
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
 export type { CostOptions, KeyOrDigest } from './limiter/calls.ts'
 export { createLimiter } from './limiter/create-limiter.ts'
-export { divideChecks } from './limiter/divide-checks.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
 export type { Limiter } from './limiter/limiter.ts'
 export {
@@ -23,7 +22,15 @@ export {
   policyList,
   type Without,
 } from './limiter/limiter-options.ts'
-export { joined, notify } from './limiter/notify.ts'
+export {
+  isMemoryStore,
+  type MemoryStore,
+  type MemoryStoreOptions,
+  memoryStore,
+} from './memory-store/memory-store.ts'
+export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
+export { notify } from './observers/notify.ts'
+export { type DecisionTiming, notifyDecided } from './observers/notify-decided.ts'
 export {
   checkObserverList,
   type DecisionEvent,
@@ -34,19 +41,7 @@ export {
   type ShadowEvent,
   type SkipEvent,
   type StoreErrorEvent,
-} from './limiter/observers.ts'
-export {
-  type DecisionTiming,
-  type JoinedObservers,
-  joinObservers,
-  notifyDecided,
-} from './limiter/tell-observers.ts'
-export {
-  isMemoryStore,
-  type MemoryStore,
-  type MemoryStoreOptions,
-  memoryStore,
-} from './memory-store/memory-store.ts'
+} from './observers/observers.ts'
 export { type Duration, durationMs, windowMsOf } from './options/duration.ts'
 export {
   type ErrorCode,
@@ -68,6 +63,7 @@ export {
   wholeNumber,
 } from './options/options.ts'
 export { warnOnce } from './options/warn.ts'
+export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
 export type { FailureMode } from './policy/failure-mode.ts'
 export { withoutHeadroom } from './policy/headroom.ts'

@@ -3,9 +3,14 @@ import type { Check } from '../check.ts'
 import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials-of-store.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
+import { joinObservers } from '../observers/join-observers.ts'
+import { listenToStore } from '../observers/listen-to-store.ts'
+import { notify } from '../observers/notify.ts'
+import { notifyDecided } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
+import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
@@ -23,12 +28,9 @@ import {
   penaltyMissing,
   storeError,
 } from './calls.ts'
-import { areEnforced, divideChecks } from './divide-checks.ts'
 import { FollowUps } from './follow-ups.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { notify } from './notify.ts'
-import { joinObservers, listenToStore, notifyDecided } from './tell-observers.ts'
 import { isLimited, withUnlimited } from './unlimited.ts'
 
 /**

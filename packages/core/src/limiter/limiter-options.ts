@@ -1,5 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import { checkObservers, type ObserverOptions, observerFields } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, oneOf, orDefault, wholeNumber } from '../options/options.ts'
 import { type FailureMode, failureModes } from '../policy/failure-mode.ts'
@@ -13,7 +14,6 @@ import {
 } from '../policy/policy.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 import type { Store } from '../store.ts'
-import { checkObservers, type ObserverOptions, observerFields } from './observers.ts'
 
 /** The options of a limiter beside its policies. */
 export interface LimiterSettings extends ObserverOptions {

@@ -1,4 +1,4 @@
-import { notify } from '../limiter/notify.ts'
+import { notify } from '../observers/notify.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 

@@ -1,82 +1,13 @@
 import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
 import { digestOf } from '../digest.ts'
+import { divideChecks } from '../policy/divide-checks.ts'
 import type { Policy } from '../policy/policy.ts'
-import { versionBeingMade } from '../policy/policy-registry.ts'
-import type { StoreAccess } from '../resilience/store-access.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
-import { processWide } from '../runtime/process-wide.ts'
-import type { Store, StoreCall } from '../store.ts'
-import { divideChecks } from './divide-checks.ts'
-import { joined, notify } from './notify.ts'
-import type { DecisionEvent, EventSource, ObserverOptions, Observers } from './observers.ts'
-
-/**
- * The observers of a list and of the shorthand as one; a field is left `undefined` where nobody
- * observes.
- */
-export type JoinedObservers<Request> = {
-  readonly [Field in TellingField]: Observers<Request>[Field] | undefined
-}
-
-/** The events of a limiter's callers; its store emits the others. */
-type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
-
-/** Joins observers, so that each is told although another one throws. */
-export function joinObservers<Request>(
-  options: ObserverOptions<Request>,
-): JoinedObservers<Request> {
-  const all = [options, ...(options.observers ?? [])]
-  return {
-    onDecision: joined(all.map((each) => each.onDecision?.bind(each))),
-    onShadow: joined(all.map((each) => each.onShadow?.bind(each))),
-    onStoreError: joined(all.map((each) => each.onStoreError?.bind(each))),
-    onInvalid: joined(all.map((each) => each.onInvalid?.bind(each))),
-    onSkip: joined(all.map((each) => each.onSkip?.bind(each))),
-  }
-}
-
-/** The policies and the store that observers of a limiter hear of. */
-interface Listened {
-  readonly policies: readonly Policy[]
-  readonly store: Store
-  readonly access: StoreAccess
-}
-
-const callObservers = processWide(
-  '@sluice/core/call-observers/1',
-  () => new WeakMap<Store, WeakSet<object>>(),
-)
-
-/**
- * Has the observers of a limiter told of its store: each one once, whatever the number of limiters
- * on the store.
- */
-export function listenToStore(
-  options: ObserverOptions<never>,
-  { policies, store, access }: Listened,
-): void {
-  const { onResilience, onStoreCall, onLimiter, observers = [] } = options
-  const space = store.space ?? store
-  const version = versionBeingMade()
-  const told = { policies, space, version, storeHealth: () => access.health(store) }
-  if (onResilience) access.observe(onResilience)
-  if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
-  notify(onLimiter, told)
-  for (const each of observers) {
-    if (each.onResilience) access.observe(each.onResilience.bind(each), each)
-    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
-    notify(each.onLimiter?.bind(each), told)
-  }
-}
-
-function listenToCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
-  const known = callObservers.get(store) ?? new WeakSet()
-  callObservers.set(store, known)
-  if (known.has(identity)) return
-  known.add(identity)
-  store.observeCalls?.((call) => notify(observer, call))
-}
+import type { Store } from '../store.ts'
+import type { JoinedObservers } from './join-observers.ts'
+import { notify } from './notify.ts'
+import type { DecisionEvent, EventSource } from './observers.ts'
 
 /** A decision to tell observers of. */
 export interface Told<Request> extends EventSource<Request> {

@@ -17,17 +17,3 @@ function reportThrown(error: unknown): void {
   const reason = error instanceof Error ? error.message : 'no Error'
   warnOnce(`an observer threw: ${reason}`, 'observer')
 }
-
-/**
- * One function that calls all of those that are there, so that each is told although another one
- * throws.
- */
-export function joined<Event>(
-  observers: readonly (((event: Event) => void) | undefined)[],
-): ((event: Event) => void) | undefined {
-  const present = observers.filter((observer) => observer !== undefined)
-  if (present.length < 2) return present[0]
-  return (event) => {
-    for (const observer of present) notify(observer, event)
-  }
-}

@@ -1,0 +1,49 @@
+import type { Policy } from '../policy/policy.ts'
+import { versionBeingMade } from '../policy/policy-registry.ts'
+import type { StoreAccess } from '../resilience/store-access.ts'
+import { processWide } from '../runtime/process-wide.ts'
+import type { Store, StoreCall } from '../store.ts'
+import { notify } from './notify.ts'
+import type { ObserverOptions } from './observers.ts'
+
+/** The policies and the store that observers of a limiter hear of. */
+interface Listened {
+  readonly policies: readonly Policy[]
+  readonly store: Store
+  readonly access: StoreAccess
+}
+
+const callObservers = processWide(
+  '@sluice/core/call-observers/1',
+  () => new WeakMap<Store, WeakSet<object>>(),
+)
+
+/**
+ * Has the observers of a limiter told of its store: each one once, whatever the number of limiters
+ * on the store.
+ */
+export function listenToStore(
+  options: ObserverOptions<never>,
+  { policies, store, access }: Listened,
+): void {
+  const { onResilience, onStoreCall, onLimiter, observers = [] } = options
+  const space = store.space ?? store
+  const version = versionBeingMade()
+  const told = { policies, space, version, storeHealth: () => access.health(store) }
+  if (onResilience) access.observe(onResilience)
+  if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
+  notify(onLimiter, told)
+  for (const each of observers) {
+    if (each.onResilience) access.observe(each.onResilience.bind(each), each)
+    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
+    notify(each.onLimiter?.bind(each), told)
+  }
+}
+
+function listenToCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
+  const known = callObservers.get(store) ?? new WeakSet()
+  callObservers.set(store, known)
+  if (known.has(identity)) return
+  known.add(identity)
+  store.observeCalls?.((call) => notify(observer, call))
+}
