@@ -24,8 +24,8 @@ export const sharedScripts = {
 export type SharedScript = keyof typeof sharedScripts
 
 /** Reads a script with the functions that scripts share. */
-export function scriptText(name: string): string {
-  return ['flow', 'place', 'kept', name].map(readLua).join('\n')
+export function scriptText(...names: readonly string[]): string {
+  return ['flow', 'place', 'kept', ...names].map(readLua).join('\n')
 }
 
 /** Decodes a reply that is a list of texts or integers. */
