@@ -33,6 +33,7 @@ const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/http/fetch', '@sluice/http'],
   ['@sluice/metrics/prometheus', '@sluice/metrics'],
   ['@sluice/metrics/opentelemetry', '@sluice/metrics'],
+  ['@sluice/queue/rabbitmq', '@sluice/queue'],
 ])
 
 export interface ImportSite {

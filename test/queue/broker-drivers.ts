@@ -5,8 +5,11 @@ import {
   type MemoryBrokerOptions,
   memoryBroker,
 } from '@sluice/queue'
-import { Cluster } from 'ioredis'
+import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
+import { redisStore } from '@sluice/redis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
+import { startRabbitmq } from '../support/rabbitmq-server.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
 
@@ -81,4 +84,33 @@ export function clusterDriver(): BrokerDriver {
     const connection = () => new Cluster(nodes, { redisOptions: { maxRetriesPerRequest: null } })
     return { place: { connection, prefix: '{bull}' }, stop: () => cluster.stop() }
   })
+}
+
+export function rabbitmqDriver(): BrokerDriver {
+  let count = 0
+  let open: ((name: string, limits?: BrokerLimits) => Broker) | undefined
+  let end = async (): Promise<void> => undefined
+  const made = (name: string, limits?: BrokerLimits): Broker => {
+    if (!open) throw new Error('it is there in tests alone')
+    return open(name, limits)
+  }
+  return {
+    name: 'RabbitMQ',
+    async start() {
+      const [rabbitmq, redis] = await Promise.all([startRabbitmq(), startRedis()])
+      const client = new Redis(redis.url)
+      const shared = { connection: rabbitmq.url, store: redisStore(client), deadlineMs }
+      open = (name, limits) => rabbitmqBroker({ ...shared, name, ...limits })
+      end = async () => {
+        client.disconnect()
+        await Promise.all([rabbitmq.stop(), redis.stop()])
+      }
+    },
+    stop: () => end(),
+    make(limits) {
+      count += 1
+      return made(`queue-${count}`, limits)
+    },
+    twin: (broker) => made(broker.name),
+  }
 }

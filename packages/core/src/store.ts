@@ -181,6 +181,11 @@ export interface Store {
   /** Texts with versions that processes share, for a store that keeps some. @default none */
   readonly documents?: Documents
   /**
+   * Runs a Lua script over keys of one slot of a Cluster, for what others keep beside the counts.
+   * Left out by a store that is not in Redis.
+   */
+  runScript?(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  /**
    * Settles what is under way and lets go of timers. The clients that users passed in stay theirs.
    */
   close?(): Promise<void>

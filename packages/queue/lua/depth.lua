@@ -1,7 +1,7 @@
 -- Gauges of a queue: depth, running and dead jobs, age of the oldest, and rates.
 --
--- KEYS[1]  places    KEYS[2]  flow    KEYS[3]  BullMQ's active list    KEYS[4]  BullMQ's failed set
--- ARGV[1]  now, ms
+-- KEYS[1]  places    KEYS[2]  flow    KEYS[3]  running jobs    KEYS[4]  dead letters
+-- ARGV[1]  now, ms    ARGV[2]  command that counts the running jobs
 -- Returns  { depth, running, dead, enqueueing time of the oldest, or '', ms that is looked back, jobs in, jobs out }
 local places, flow, now = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local oldest = redis.call('ZRANGE', places, 0, 0, 'WITHSCORES')[2] or ''
@@ -17,6 +17,6 @@ for i = 1, #fields, 2 do
   end
 end
 return {
-  redis.call('ZCARD', places), redis.call('LLEN', KEYS[3]), redis.call('ZCARD', KEYS[4]),
+  redis.call('ZCARD', places), redis.call(ARGV[2], KEYS[3]), redis.call('ZCARD', KEYS[4]),
   oldest, math.max(0, now - since), into, out,
 }

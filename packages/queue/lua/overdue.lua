@@ -1,7 +1,7 @@
 -- Which jobs have waited longer than they were worth, and have never begun.
 --
 -- KEYS[1]  expiries
--- ARGV[1]  now, ms    ARGV[2]  how many    ARGV[3]  prefix of BullMQ's job keys
+-- ARGV[1]  now, ms    ARGV[2]  how many    ARGV[3]  prefix of the keys of jobs
 -- Returns  ids of jobs
 local ids = {}
 for _, place in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])) do

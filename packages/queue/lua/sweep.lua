@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  places    KEYS[2]  identities    KEYS[3]  expiries
 -- ARGV[1]  places that are older than this, ms since 1970, are looked at    ARGV[2]  how many to skip    ARGV[3]  how many to look at
--- ARGV[4]  prefix of BullMQ's job keys
+-- ARGV[4]  prefix of the keys of jobs
 -- Returns  how many to skip next time, 0 at the end
 local taken = 0
 local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', ARGV[2], ARGV[3])

@@ -105,6 +105,8 @@ export interface WorkOptions {
   readonly concurrency: number
   /** Time (ms) after which a job of a silent worker runs elsewhere. */
   readonly leaseMs: number
+  /** The longest run, in ms, for a broker that has to know. @default unknown */
+  readonly timeoutMs?: number | undefined
   /** Called for a job that is taken back from a dead worker. */
   readonly onStalled: (id: string) => void
 }
@@ -164,7 +166,7 @@ export function brokerOf(broker: unknown): Broker {
   throw invalid(
     { option: 'broker' },
     broker,
-    'a broker, such as memoryBroker() or bullmqBroker({ … })',
+    'a broker, such as memoryBroker(), bullmqBroker({ … }) or rabbitmqBroker({ … })',
   )
 }
 

@@ -35,7 +35,7 @@ import {
 import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
 import { lastFailure, storeFailure } from './replies/store-failure.ts'
 import { type Plan, Plans } from './scripts/plans.ts'
-import { ScriptRunner } from './scripts/script-runner.ts'
+import { ScriptRunner, scriptsOf } from './scripts/script-runner.ts'
 import { Scripts } from './scripts/scripts.ts'
 
 /**
@@ -196,6 +196,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   return {
     space,
     documents: redisDocuments(redis, keyOptions.prefix),
+    runScript: scriptsOf(redis),
     denialTtlMs,
     clock: typeof clock === 'function' ? clock : undefined,
     name: 'redis',

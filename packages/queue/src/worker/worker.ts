@@ -105,8 +105,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   }
 
   const work = broker.work(run, {
-    concurrency,
-    leaseMs,
+    ...{ concurrency, leaseMs, timeoutMs: setup.timeoutMs },
     onStalled: (id) => emit({ type: 'stalled', id }),
   })
 

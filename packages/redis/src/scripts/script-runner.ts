@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import type { Store } from '@sluice/core'
 import type { EncodedCall } from '../calls/call.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
 import type { Script } from './scripts.ts'
@@ -67,6 +69,23 @@ export class ScriptRunner {
     } catch (error) {
       if (!isUnknownScript(error)) throw error
       return this.#client.send('eval', [script.text, ...args.slice(1)], keyOf(call))
+    }
+  }
+}
+
+/** Returns the function that runs scripts of others, each over keys of one slot. */
+export function scriptsOf(redis: RedisClient): NonNullable<Store['runScript']> {
+  const sums = new Map<string, string>()
+  return async (text, keys, args) => {
+    const sha1 = sums.get(text) ?? createHash('sha1').update(text).digest('hex')
+    sums.set(text, sha1)
+    const [key = ''] = keys
+    const rest = [String(keys.length), ...keys, ...args]
+    try {
+      return await redis.send('evalsha', [sha1, ...rest], key)
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error
+      return redis.send('eval', [text, ...rest], key)
     }
   }
 }

@@ -12,9 +12,9 @@ import type {
   WorkOptions,
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
-import { BoundedCalls, type BrokerCall } from './bounded-calls.ts'
+import { BoundedCalls, type BrokerCall } from '../redis/bounded-calls.ts'
+import { readJob, type StoredJob, statusOf, storedJob, writeJob } from '../redis/stored-job.ts'
 import type { BullmqConnection } from './connection.ts'
-import { readJob, type StoredJob, statusOf, storedJob, writeJob } from './job.ts'
 import { findJob, isForgotten, isOverdue } from './lookup.ts'
 import { type BullmqBrokerOptions, type BullmqSetup, setUpBullmq } from './options.ts'
 import { QueueState } from './queue-state.ts'
@@ -71,10 +71,10 @@ class BullmqBroker implements Broker {
   async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
     return this.#ask(async (opened, ask) => {
       const wanted = storedJob(job, terms)
-      let taken = await opened.state.take(wanted, job.id, terms)
+      let taken = await opened.state.records.take(wanted, { claim: job.id, terms })
       if (taken.outcome === 'overdue' && !ask.isTimedOut) {
         await this.#endOverdue(opened, terms)
-        taken = await opened.state.take(wanted, job.id, terms)
+        taken = await opened.state.records.take(wanted, { claim: job.id, terms })
       }
       if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
       if (taken.outcome !== 'taken') return taken
@@ -85,7 +85,7 @@ class BullmqBroker implements Broker {
   }
 
   async find(identity: string, idempotencyKey: string): Promise<string | undefined> {
-    return this.#ask(({ state }) => state.find(identity, idempotencyKey))
+    return this.#ask(({ state }) => state.records.find(identity, idempotencyKey))
   }
 
   async status(id: string): Promise<JobStatus | undefined> {
@@ -109,7 +109,7 @@ class BullmqBroker implements Broker {
   }
 
   async depth(): Promise<Depth> {
-    return this.#ask(({ state }) => state.depth())
+    return this.#ask(({ state }) => state.records.depth())
   }
 
   work(run: RunJob, options: WorkOptions): BrokerWorker {
@@ -142,7 +142,7 @@ class BullmqBroker implements Broker {
     return this.#ask(async ({ queue, state }) => {
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      if (!(await state.reopen(readJob(found.job)))) return false
+      if (!(await state.records.reopen(readJob(found.job)))) return false
       try {
         await found.job.retry('failed', { resetAttemptsMade: true })
         return true
@@ -208,7 +208,7 @@ class BullmqBroker implements Broker {
 
   /** Ends jobs that expired before a run began, so that they hold no places. */
   async #endOverdue({ queue, state }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
-    const ids = await state.overdue(endedAtOnce)
+    const ids = await state.records.overdue(endedAtOnce)
     const ends = ids.map(async (id) => {
       const found = await findJob(queue, id)
       if (!found || (await state.endWaiting(readJob(found.job), 'expired')) !== 'ended') return

@@ -1,6 +1,6 @@
 import type { Job, Queue } from 'bullmq'
 import type { JobStatus } from '../../job.ts'
-import { readJob, statusOf } from './job.ts'
+import { isJobId, readJob, statusOf } from '../redis/stored-job.ts'
 import type { QueueState } from './queue-state.ts'
 
 export interface Found {
@@ -8,13 +8,8 @@ export interface Found {
   readonly status: JobStatus
 }
 
-/**
- * The form of our ids. Any other text could be the name of another key of BullMQ's, such as `wait`.
- */
-const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 export async function findJob(queue: Queue, id: string): Promise<Found | undefined> {
-  if (!jobId.test(id)) return undefined
+  if (!isJobId(id)) return undefined
   // The state is read first. In the other order, a job that ends between the two reads would be
   // done, and have no result.
   const state = await queue.getJobState(id)

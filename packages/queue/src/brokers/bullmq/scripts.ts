@@ -1,23 +1,18 @@
 import type { IRedisClient, Queue } from 'bullmq'
-import { readLua } from '../../read-lua.ts'
+import {
+  type ScriptArgument,
+  type SharedScript,
+  scriptText,
+  sharedScripts,
+} from '../redis/queue-scripts.ts'
 
-const keyCounts = {
-  begin: 2,
-  depth: 4,
-  'end-waiting': 12,
-  enqueue: 5,
-  keep: 4,
-  occupy: 5,
-  overdue: 1,
-  release: 7,
-  reopen: 8,
-  find: 2,
-  sweep: 3,
-  undo: 5,
+const ownScripts = {
+  'bullmq/end-waiting': 12,
+  'bullmq/occupy': 5,
+  'bullmq/release': 7,
+  'bullmq/undo': 5,
 } as const
-type ScriptName = keyof typeof keyCounts
-
-type Argument = string | number
+type ScriptName = SharedScript | keyof typeof ownScripts
 
 /** Our scripts, run over the connection of a BullMQ queue. */
 export class BullmqScripts {
@@ -25,8 +20,8 @@ export class BullmqScripts {
 
   constructor(queue: Queue) {
     this.client = queue.getBackend().client.then((client) => {
-      for (const [name, numberOfKeys] of Object.entries(keyCounts)) {
-        client.defineCommand(commandOf(name), { numberOfKeys, lua: luaOf(name) })
+      for (const [name, numberOfKeys] of Object.entries({ ...sharedScripts, ...ownScripts })) {
+        client.defineCommand(commandOf(name), { numberOfKeys, lua: scriptText(name) })
       }
       return client
     })
@@ -38,7 +33,7 @@ export class BullmqScripts {
   async run(
     name: ScriptName,
     keys: readonly string[],
-    args: readonly Argument[],
+    args: readonly ScriptArgument[],
   ): Promise<unknown> {
     return (await this.client).runCommand(commandOf(name), [...keys, ...args])
   }
@@ -46,8 +41,4 @@ export class BullmqScripts {
 
 function commandOf(name: string): string {
   return `sluiceQueue:${name}`
-}
-
-function luaOf(name: string): string {
-  return ['flow', 'place', 'kept', name].map(readLua).join('\n')
 }

@@ -7,8 +7,8 @@ import {
   type Settlement,
   type WorkOptions,
 } from '../../broker.ts'
+import { type Ending, readJob, type StoredJob } from '../redis/stored-job.ts'
 import type { BullmqConnection } from './connection.ts'
-import { type Ending, readJob, type StoredJob } from './job.ts'
 import type { QueueState } from './queue-state.ts'
 
 /** The part of BullMQ that is used. It is loaded on first use, because it is an optional peer. */
@@ -91,10 +91,10 @@ export class BullmqWorker implements BrokerWorker {
     })
     worker.on('stalled', (id) => options.onStalled(id))
     worker.on('lockRenewalFailed', (ids) => void Promise.all(ids.map((id) => this.#stopLost(id))))
-    void this.#reported(work.state.sweep())
+    void this.#reported(work.state.records.sweep())
     this.#timers = [
       setInterval(() => void this.#pollCancellations(), cancellationPollMs).unref(),
-      setInterval(() => void this.#reported(work.state.sweep()), sweepMs).unref(),
+      setInterval(() => void this.#reported(work.state.records.sweep()), sweepMs).unref(),
     ]
   }
 
@@ -145,7 +145,7 @@ export class BullmqWorker implements BrokerWorker {
       ...{ interrupted, hasBegun },
       async begin() {
         try {
-          await state.begin(run.job)
+          await state.records.begin(run.job)
           run.hasBegun = true
         } catch (error) {
           onError(error)
@@ -190,7 +190,7 @@ export class BullmqWorker implements BrokerWorker {
     settlement.onSettled?.()
     if (settlement.outcome === 'retry') return
     const set = settlement.outcome === 'dead' ? 'failed' : 'completed'
-    const keeping = this.#reported(this.#work.state.keep(readJob(native), set))
+    const keeping = this.#reported(this.#work.state.records.keep(readJob(native), set))
     this.#keeping.add(keeping)
     void keeping.finally(() => this.#keeping.delete(keeping))
   }
@@ -218,7 +218,7 @@ export class BullmqWorker implements BrokerWorker {
 
   async #unbegin(run: Run): Promise<void> {
     if (!run.hasBegun) return
-    await this.#work.state.begin(run.job, -1)
+    await this.#work.state.records.begin(run.job, -1)
     run.hasBegun = false
   }
 

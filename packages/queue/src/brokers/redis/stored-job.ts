@@ -1,4 +1,3 @@
-import type { Job as BullmqJob } from 'bullmq'
 import type { EnqueueTerms } from '../../broker.ts'
 import { digest } from '../../digest.ts'
 import type { JobState, JobStatus, NewJob } from '../../job.ts'
@@ -24,8 +23,17 @@ export function recordKey(identity: string, idempotencyKey: string): string {
   return shortDigest(JSON.stringify([identity, idempotencyKey]))
 }
 
-/** The data of a job in BullMQ. It is checked, because others could write to the queue. */
-export function readJob({ id = '', data }: Pick<BullmqJob, 'id' | 'data'>): StoredJob {
+/** The fields of a job in Redis, which have the names and forms that BullMQ gave them. */
+export interface StoredFields {
+  readonly id?: string | undefined
+  readonly data: unknown
+  readonly returnvalue: unknown
+  readonly failedReason?: string | undefined
+  readonly attemptsMade: number
+}
+
+/** Reads the data of a job. It is checked, because others could write to the queue. */
+export function readJob({ id = '', data }: Pick<StoredFields, 'id' | 'data'>): StoredJob {
   const { identity, payload, enqueuedAt, expiresAt, retentionMs, record } = fieldsOf(data)
   const { key, fingerprint } = fieldsOf(record)
   const hasRecord = typeof key === 'string' && typeof fingerprint === 'string'
@@ -44,19 +52,17 @@ export function writeJob({ id: _, ...data }: StoredJob): object {
   return data
 }
 
-/**
- * The return value of a run in BullMQ: a job that is completed there may have been cancelled or
- * expired.
- */
+/** The return value of a job that ended without an error: it may have been cancelled or expired. */
 export interface Ending {
   readonly outcome: 'done' | 'cancelled' | 'expired'
   readonly result?: unknown
 }
 
-export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
+/** @param place `active`, `failed`, `completed`, or another word for a job that waits */
+export function statusOf(job: StoredFields, place: string): JobStatus {
   const { id, identity, enqueuedAt } = readJob(job)
   const { outcome, result } = fieldsOf(job.returnvalue)
-  const state = stateOf(bullmqState, outcome)
+  const state = stateOf(place, outcome)
   const wasRun = state !== 'cancelled' && state !== 'expired'
   return {
     id,
@@ -69,6 +75,27 @@ export function statusOf(job: BullmqJob, bullmqState: string): JobStatus {
   }
 }
 
+/** The form of job ids. Any other text could be the name of another key of the queue. */
+const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function isJobId(id: string): boolean {
+  return jobId.test(id)
+}
+
+/** The member of a queue's sets that stands for a job, and the digest of the job's identity. */
+export function placeOf({ id, identity }: StoredJob): [place: string, identity: string] {
+  const owner = shortDigest(identity)
+  return [`${owner}:${id}`, owner]
+}
+
+/** Time (ms) by which a record outlives its retention. The end of the job shortens it. */
+const recordMarginMs = 30 * 86_400_000
+
+/** Returns the time (ms) for which the record of an idempotency key is kept while its job is open. */
+export function recordMs({ enqueuedAt, expiresAt = enqueuedAt, retentionMs }: StoredJob): number {
+  return Math.max(0, expiresAt - enqueuedAt) + retentionMs + recordMarginMs
+}
+
 /**
  * Digests an identity or idempotency key, so that Redis never holds it, and all keys have one
  * length.
@@ -77,10 +104,10 @@ export function shortDigest(text: string): string {
   return digest(text).slice(0, 22)
 }
 
-function stateOf(bullmqState: string, outcome: unknown): JobState {
-  if (bullmqState === 'active') return 'running'
-  if (bullmqState === 'failed') return 'failed'
-  if (bullmqState !== 'completed') return 'pending'
+function stateOf(place: string, outcome: unknown): JobState {
+  if (place === 'active') return 'running'
+  if (place === 'failed') return 'failed'
+  if (place !== 'completed') return 'pending'
   return outcome === 'cancelled' || outcome === 'expired' ? outcome : 'done'
 }
 

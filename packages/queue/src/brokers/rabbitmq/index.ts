@@ -1,0 +1,2 @@
+export { rabbitmqBroker } from './broker.ts'
+export type { RabbitmqBrokerOptions } from './options.ts'

@@ -1,0 +1,143 @@
+import { SluiceError, withDeadline } from '@sluice/core'
+import type { ConfirmChannel, Options } from 'amqplib'
+import type { RabbitmqServer } from './connection.ts'
+import { stepOf } from './delays.ts'
+import { LastingChannel } from './lasting-channel.ts'
+
+/** A message of a job. Only the newest number of a job counts. */
+export interface Delivery {
+  readonly id: string
+  readonly number: number
+}
+
+interface PublisherOptions {
+  readonly server: RabbitmqServer
+  /** The queue that workers take messages from. */
+  readonly queue: string
+  /** Longest time (ms) until the server confirms a message. */
+  readonly deadlineMs: number
+  readonly onError: (error: unknown) => void
+}
+
+const heartbeatSeconds = 10
+
+/** Time (ms) by which an unused queue of a delay outlives its step. */
+const unusedMs = 600_000
+
+/** Time (ms) after which a queue of a delay is declared again, so that it is not unused. */
+const declaredMs = 60_000
+
+/** Runs of a message that RabbitMQ allows: so many that we decide, who count them. */
+const deliveryLimit = 1_000_000
+
+/** Publishes messages with confirms to queues that survive a restart. */
+export class Publisher {
+  readonly #options: PublisherOptions
+  readonly #lasting: LastingChannel<ConfirmChannel>
+  /** When a queue was declared last. */
+  readonly #declared = new Map<string, number>()
+  /** Messages that no queue took, until their confirm comes. */
+  readonly #returned = new Set<string>()
+
+  constructor(options: PublisherOptions) {
+    this.#options = options
+    this.#lasting = new LastingChannel({
+      ...{ server: options.server, heartbeatSeconds, onError: options.onError },
+      create: (connection) => connection.createConfirmChannel(),
+      setUp: async (channel) => {
+        this.#declared.clear()
+        this.#returned.clear()
+        channel.on('return', ({ properties }) => this.#returned.add(String(properties.messageId)))
+        await declareQueue(channel, options.queue)
+      },
+    })
+  }
+
+  /**
+   * Resolves when messages can be published.
+   * @throws SluiceError when they cannot
+   */
+  async ready(): Promise<void> {
+    await this.#lasting.ready()
+  }
+
+  /**
+   * Resolves when the server has stored the message.
+   * @param delayMs the longest time that the message waits, in one step of several perhaps
+   * @param expiresMs after this a message that nobody has taken is dropped
+   */
+  async publish(
+    delivery: Delivery,
+    { delayMs = 0, expiresMs }: { delayMs?: number; expiresMs?: number | undefined } = {},
+  ): Promise<void> {
+    const { deadlineMs } = this.#options
+    const late = () => new SluiceError('SLUICE_BROKER_FAILED', `no confirm within ${deadlineMs} ms`)
+    const published = this.#publish(delivery, stepOf(delayMs), expiresMs)
+    return withDeadline(published, deadlineMs, late)
+  }
+
+  /** Counts the messages that wait for a worker. */
+  async backlog(): Promise<number> {
+    const channel = await this.#lasting.ready()
+    return (await declareQueue(channel, this.#options.queue)).messageCount
+  }
+
+  async close(): Promise<void> {
+    await this.#lasting.close()
+  }
+
+  async #publish(delivery: Delivery, stepMs: number, expiresMs: number | undefined): Promise<void> {
+    const channel = await this.#lasting.ready()
+    const queue = stepMs === 0 ? this.#options.queue : await this.#delayQueue(channel, stepMs)
+    const messageId = `${delivery.id}:${delivery.number}`
+    const options: Options.Publish = {
+      ...{ messageId, persistent: true, mandatory: true, contentType: 'application/json' },
+      ...(expiresMs === undefined ? {} : { expiration: expiresMs }),
+    }
+    await new Promise<void>((resolve, reject) => {
+      const content = Buffer.from(JSON.stringify(delivery))
+      channel.publish('', queue, content, options, (error: unknown) => {
+        const wasReturned = this.#returned.delete(messageId)
+        if (!error && !wasReturned) return resolve()
+        // Somebody has deleted the queue: a new channel declares it.
+        if (wasReturned) this.#lasting.restart()
+        const reason = wasReturned ? `there is no queue '${queue}'` : 'RabbitMQ took no message'
+        reject(new SluiceError('SLUICE_BROKER_FAILED', reason, { cause: error }))
+      })
+    })
+  }
+
+  async #delayQueue(channel: ConfirmChannel, stepMs: number): Promise<string> {
+    const { queue } = this.#options
+    const name = `${queue}.delay.${stepMs}`
+    if (performance.now() - (this.#declared.get(name) ?? Number.NEGATIVE_INFINITY) > declaredMs) {
+      await channel.assertQueue(name, {
+        durable: true,
+        arguments: {
+          ...common,
+          'x-message-ttl': stepMs,
+          'x-expires': stepMs + unusedMs,
+          'x-dead-letter-exchange': '',
+          'x-dead-letter-routing-key': queue,
+          'x-dead-letter-strategy': 'at-least-once',
+        },
+      })
+      this.#declared.set(name, performance.now())
+    }
+    return name
+  }
+}
+
+/** A queue that is full for an operator's policy refuses messages, and drops none. */
+const common = { 'x-queue-type': 'quorum', 'x-overflow': 'reject-publish' }
+
+/** Declares the queue that workers take messages from. */
+export async function declareQueue(
+  channel: Pick<ConfirmChannel, 'assertQueue'>,
+  queue: string,
+): Promise<{ messageCount: number }> {
+  return channel.assertQueue(queue, {
+    durable: true,
+    arguments: { ...common, 'x-delivery-limit': deliveryLimit },
+  })
+}

@@ -1,0 +1,197 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
+import { leash, unrefAll } from './leash.ts'
+import { findOnPath, installPackage } from './system-package.ts'
+
+export interface RabbitmqServer extends AsyncDisposable {
+  readonly port: number
+  readonly url: string
+  /** Freezes the process (SIGSTOP): connections stay open and nothing answers. */
+  pause(): void
+  /** Ends a `pause`. */
+  resume(): void
+  /** Crashes the server (SIGKILL), and waits until it is gone. Its data stay. */
+  kill(): Promise<void>
+  /** Starts it again where it was, after `kill`. */
+  restart(): Promise<void>
+  /** Runs a command of rabbitmqctl, as long as the server runs. */
+  control(...args: string[]): string
+  /** Ends the server and its data; does nothing the second time. */
+  stop(): Promise<void>
+}
+
+/** An Erlang machine needs seconds to start, and more of them on a busy machine. */
+const startTimeoutMs = 60_000
+
+/** Where Debian keeps the programs of each version. */
+const versions = '/usr/lib/rabbitmq/lib'
+
+interface Place {
+  readonly sbin: string
+  readonly folder: string
+  readonly env: NodeJS.ProcessEnv
+}
+
+/**
+ * Starts a server of its own on free ports of 127.0.0.1, with its own node name, data and logs in a temporary folder, and
+ * with its own epmd: the one that Erlang starts by itself would outlive it.
+ */
+export async function startRabbitmq(settings: readonly string[] = []): Promise<RabbitmqServer> {
+  const sbin = await findOrInstallRabbitmq()
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-rabbitmq-'))
+  const [port, distribution, mapper] = await Promise.all([freePort(), freePort(), freePort()])
+  const home = join(folder, 'home')
+  await Promise.all([home, join(folder, 'data'), join(folder, 'log')].map((path) => mkdir(path)))
+  const config = join(folder, 'rabbitmq.conf')
+  const listeners = [
+    `listeners.tcp.1 = 127.0.0.1:${port}`,
+    'distribution.listener.interface = 127.0.0.1',
+  ]
+  await writeFile(config, [...listeners, ...settings, ''].join('\n'))
+  await writeFile(join(home, '.erlang.cookie'), 'sluice')
+  await chmod(join(home, '.erlang.cookie'), 0o400)
+  const env = {
+    ...process.env,
+    HOME: home,
+    RABBITMQ_NODENAME: `sluice-${port}@localhost`,
+    RABBITMQ_CONFIG_FILE: config,
+    RABBITMQ_CONF_ENV_FILE: '/dev/null',
+    RABBITMQ_MNESIA_BASE: join(folder, 'data'),
+    RABBITMQ_LOG_BASE: join(folder, 'log'),
+    RABBITMQ_LOGS: '-',
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
+    RABBITMQ_GENERATED_CONFIG_DIR: join(folder, 'config'),
+    RABBITMQ_DIST_PORT: `${distribution}`,
+    // Schedulers that spin would take the processor from the tests.
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none',
+    ERL_EPMD_PORT: `${mapper}`,
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    // Then the script becomes the server, instead of watching over it.
+    detached: '1',
+  }
+  const place: Place = { sbin, folder, env }
+  const epmd = spawn('epmd', ['-port', `${mapper}`, '-address', '127.0.0.1'], {
+    env,
+    stdio: 'ignore',
+  })
+  const releaseEpmd = leash(epmd, folder)
+  const epmdGone = once(epmd, 'exit')
+  unrefAll(epmd)
+  let server = await launch(place).catch(async (error) => {
+    epmd.kill('SIGKILL')
+    releaseEpmd()
+    throw error
+  })
+  let isStopped = false
+
+  async function stop(): Promise<void> {
+    if (isStopped) return
+    isStopped = true
+    // There is nothing to keep.
+    await server.kill()
+    epmd.ref()
+    epmd.kill('SIGKILL')
+    await epmdGone
+    releaseEpmd()
+    await rm(folder, { recursive: true, force: true })
+  }
+
+  return {
+    port,
+    url: `amqp://127.0.0.1:${port}`,
+    pause: () => server.signal('SIGSTOP'),
+    resume: () => server.signal('SIGCONT'),
+    kill: () => server.kill(),
+    async restart() {
+      server = await launch(place)
+    },
+    control: (...args) =>
+      execFileSync(join(sbin, 'rabbitmqctl'), ['-q', ...args], { env, encoding: 'utf8' }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+interface Launched {
+  signal(signal: NodeJS.Signals): void
+  kill(): Promise<void>
+}
+
+async function launch({ sbin, folder, env }: Place): Promise<Launched> {
+  const child = spawn(join(sbin, 'rabbitmq-server'), [], {
+    env,
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  // Its folder is removed when it is stopped, and not when it is killed.
+  const release = leash(child, join(folder, 'nothing'))
+  const exited = once(child, 'exit').then(release)
+  const kill = async (): Promise<void> => {
+    child.ref()
+    child.kill('SIGCONT')
+    child.kill('SIGKILL')
+    await exited
+  }
+  try {
+    await untilItIsUp(child)
+  } catch (error) {
+    await kill()
+    throw error
+  }
+  unrefAll(child)
+  return { signal: (signal) => void child.kill(signal), kill }
+}
+
+async function untilItIsUp(child: ChildProcess): Promise<void> {
+  let log = ''
+  const keepTail = (chunk: Buffer): void => {
+    log = (log + chunk.toString()).slice(-4_000)
+  }
+  child.stdout?.on('data', keepTail)
+  child.stderr?.on('data', keepTail)
+  const deadline = Date.now() + startTimeoutMs
+  while (!log.includes('Server startup complete')) {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`RabbitMQ ended while starting:\n${log}`)
+    }
+    if (Date.now() > deadline) {
+      throw new Error(`RabbitMQ did not answer within ${startTimeoutMs} ms:\n${log}`)
+    }
+    await sleep(50)
+  }
+}
+
+/** The folder of the programs: `RABBITMQ_SBIN`, else that of the system, else they are installed now. */
+async function findOrInstallRabbitmq(): Promise<string> {
+  const found = await findRabbitmq()
+  if (found !== undefined) return found
+  const problem = installPackage({
+    what: 'RabbitMQ server',
+    brew: ['install', 'rabbitmq'],
+    apt: ['rabbitmq-server'],
+  })
+  const installed = await findRabbitmq()
+  if (installed !== undefined) return installed
+  throw new Error(
+    `These tests need a RabbitMQ server, and none was found or could be installed (${problem}). ` +
+      'Install RabbitMQ 3.10 or later, or set RABBITMQ_SBIN to the folder of rabbitmq-server and rabbitmqctl.',
+  )
+}
+
+async function findRabbitmq(): Promise<string | undefined> {
+  if (process.env.RABBITMQ_SBIN) return process.env.RABBITMQ_SBIN
+  const names = await readdir(versions).catch(() => [])
+  const newest = names
+    .filter((name) => name.startsWith('rabbitmq_server-'))
+    .sort()
+    .at(-1)
+  if (newest) return join(versions, newest, 'sbin')
+  // Debian's script of this name runs as another user; elsewhere it is the server's own.
+  const program = findOnPath(['rabbitmq-server'])
+  return program && join(program, '..')
+}
