@@ -5,7 +5,10 @@ import { describe, expect, it } from 'vitest'
 /** The globals of a runtime for fetch handlers, as far as a guard may use them. */
 const runtime = () => ({ console, setTimeout, clearTimeout, setInterval, clearInterval })
 
-async function run(script: string): Promise<unknown> {
+/** Those that handlers of fetch use. */
+const ofFetch = { Request, Response, Headers, ReadableStream, TextEncoder, URL, URLSearchParams }
+
+async function run(script: string, globals: object = {}): Promise<unknown> {
   const { outputFiles } = await build({
     stdin: { contents: script, resolveDir: import.meta.dirname, loader: 'ts' },
     bundle: true,
@@ -17,7 +20,9 @@ async function run(script: string): Promise<unknown> {
     conditions: ['@sluice/source'],
     logLevel: 'silent',
   })
-  return runInNewContext(`${outputFiles[0]?.text}; result.answers`, runtime())
+  const bundle = outputFiles[0]?.text ?? ''
+  expect(bundle).not.toMatch(/\b(?:require|from|import)\b[\s(]*["']node:/)
+  return runInNewContext(`${bundle}; result.answers`, { ...runtime(), ...globals })
 }
 
 const prelude = `
@@ -74,5 +79,50 @@ describe('in a runtime without Node, a guard', () => {
       export const answers = message
     `)
     expect(answers).toMatch(/^routes must be left out, since this adapter has no router for it/)
+  })
+})
+
+describe('in a runtime of fetch, without Node', () => {
+  it('a handler is limited, and its requests in flight are counted', async () => {
+    const answers = await run(
+      `
+      import { rateLimit } from '@sluice/fetch'
+      const info = { remoteAddress: '203.0.113.9' }
+      const get = () => new Request('http://a.example/')
+      const limited = rateLimit({ limit: 1, window: '1m' })(() => new Response('hello'))
+      const busy = rateLimit({ limit: 1, algorithm: 'concurrency' })(() => new Response('hello'))
+      async function ask() {
+        const found = [await limited(get(), info), await limited(get(), info)]
+        const first = await busy(get(), info)
+        found.push(await busy(get(), info))
+        await first.text()
+        found.push(await busy(get(), info))
+        return found.map((response) => [response.status, response.headers.get('ratelimit')])
+      }
+      export const answers = ask()
+    `,
+      ofFetch,
+    )
+    expect(answers).toEqual([
+      [200, '"default";r=0;t=60'],
+      [429, '"default";r=0;t=60'],
+      [429, '"default";r=0'],
+      [200, '"default";r=0'],
+    ])
+  })
+
+  it('an application of Hono is limited', async () => {
+    const answers = await run(
+      `
+      import { rateLimit } from '@sluice/hono'
+      import { Hono } from 'hono'
+      const addressOf = (c) => c.req.header('cf-connecting-ip')
+      const app = new Hono().use(rateLimit({ limit: 1, window: '1m', addressOf })).get('/', (c) => c.text('hello'))
+      const ask = async (address) => (await app.request('/', { headers: { 'cf-connecting-ip': address } })).status
+      export const answers = (async () => [await ask('192.0.2.1'), await ask('192.0.2.1'), await ask('192.0.2.2')])()
+    `,
+      ofFetch,
+    )
+    expect(answers).toEqual([200, 429, 200])
   })
 })

@@ -1,9 +1,9 @@
 import type { MaybePromise } from '@sluice/http'
 import {
+  type FetchOptions,
   type GuardOptions,
   type RequestDecision,
   type RequestKeys,
-  type Router,
   requestKeys,
 } from '@sluice/http/fetch'
 
@@ -32,20 +32,14 @@ export type RateLimitHandler<Info = FetchInfo> = (
   decision: RequestDecision,
 ) => MaybePromise<Response>
 
-export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> & {
-  /**
-   * Finds the client's address, behind a proxy in the header that the proxy sets. A request without
-   * an address goes by `onMissingKey`; with 'ip', it is an error. @default `info.remoteAddress`
-   */
-  addressOf?: (request: Request, info: Info) => string | undefined
-  /**
-   * The route of the handler, such as `POST /login`: policies without a name are counted for it
-   * alone, and `route()` finds it. @default the whole application
-   */
-  route?: string
-  /** Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none */
-  router?: Router
-}
+export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &
+  FetchOptions<[request: Request, info: Info]> & {
+    /**
+     * The route of the handler, such as `POST /login`: policies without a name are counted for it
+     * alone, and `route()` finds it. @default the whole application
+     */
+    route?: string
+  }
 
 type Keys = RequestKeys<Request>
 const keys: Keys = requestKeys()

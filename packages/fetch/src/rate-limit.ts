@@ -1,23 +1,14 @@
-import { invalid, isOptions, type Limiter } from '@sluice/http'
+import { invalid, type Limiter } from '@sluice/http'
 import {
-  createGuard,
+  answerOf,
+  createFetchGuard,
   type Handler,
   handlerRequest,
   type RequestDecision,
   routeScope,
-  serve,
-  throwingObjects,
 } from '@sluice/http/fetch'
 import { type Place, WebContext } from './context.ts'
-import type { FetchHandler, FetchInfo, RateLimitHandler, RateLimitOptions } from './options.ts'
-
-/** Handlers have routers of their own, so rules match as the laxest router would. */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: true,
-  lenient: true,
-}
+import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
 
 /** The decision on one request, for those who answer it themselves. */
 export interface FetchPassage {
@@ -53,29 +44,15 @@ export interface RateLimit<Info extends object = FetchInfo> {
 export function rateLimit<Info extends object = FetchInfo>(
   options: RateLimitOptions<Info>,
 ): RateLimit<Info> {
-  if (!isOptions(options)) {
-    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
-  }
-  const { addressOf, route, router, ...limits } = options
-  const place: Place<Info> = { addressOf: functionOr(addressOf), ...placeOf(route) }
-  const guard = createGuard<Request, RateLimitHandler<Info>>(limits, {
-    where: 'rateLimit',
-    adapterFields: ['addressOf', 'route', 'router'],
-    routing,
-    ...(router && { router }),
-  })
+  const { guard, addressOf } = createFetchGuard(options, ['route'])
+  const place = { addressOf, ...placeOf(options.route) }
 
   async function decide(request: Request, info: Info): Promise<FetchPassage> {
     const asked = new WebContext(request, info, place)
-    const goesOn = await throwingObjects(() => serve(asked, guard.check)).catch(
-      (error: unknown) => {
-        asked.fail()
-        throw error
-      },
-    )
+    const answer = await asked.decide(guard.check)
     return {
       decision: asked.shown,
-      answer: goesOn ? undefined : (asked.answer ?? leftByClient()),
+      answer,
       finish: (response) => asked.finish(response),
       fail: () => asked.fail(),
     }
@@ -97,11 +74,6 @@ export function rateLimit<Info extends object = FetchInfo>(
   return Object.assign(limit, { decide, limiter: guard.limiter })
 }
 
-/** The answer that nobody reads any more. */
-function leftByClient(): Response {
-  return new Response(null, { status: 499 })
-}
-
 /**
  * Serves a handler under a path; `undefined`: it leaves the request alone.
  * @example
@@ -115,16 +87,8 @@ export function mount(
   return async (request, info) => {
     const asked = new WebContext(request, info, placeOf())
     if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
-    const reply = await throwingObjects(() => handler(handlerRequest(asked, prefix)))
-    if (!reply) return undefined
-    const { status, headers = {}, body = null } = reply
-    return new Response(body, { status, headers })
+    return answerOf(handler, handlerRequest(asked, prefix))
   }
-}
-
-function functionOr<Value>(value: Value): Value {
-  if (value === undefined || typeof value === 'function') return value
-  throw invalid({ option: 'addressOf' }, value, 'a function of the request that finds an address')
 }
 
 function placeOf(route?: string): Omit<Place<object>, 'addressOf'> {

@@ -1,9 +1,9 @@
 import type { MaybePromise } from '@sluice/http'
 import {
+  type FetchOptions,
   type GuardOptions,
   type RequestDecision,
   type RequestKeys,
-  type Router,
   requestKeys,
 } from '@sluice/http/fetch'
 import type { Context, Next } from 'hono'
@@ -22,16 +22,8 @@ export type RateLimitHandler = (
   decision: RequestDecision,
 ) => MaybePromise<Response>
 
-export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> & {
-  /**
-   * Finds the client's address: `(c) => getConnInfo(c).remote.address` with the `getConnInfo` of the
-   * runtime, or behind a proxy the header that the proxy sets.
-   * @default the connection's, with `@hono/node-server` and Deno
-   */
-  addressOf?: (context: Context) => string | undefined
-  /** Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none */
-  router?: Router
-}
+export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> &
+  FetchOptions<[context: Context]>
 
 type Keys = RequestKeys<Context>
 const keys: Keys = requestKeys()

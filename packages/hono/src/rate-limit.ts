@@ -1,23 +1,9 @@
-import { invalid, isOptions, type Limiter, RateLimitError } from '@sluice/http'
-import {
-  createGuard,
-  type Handler,
-  handlerRequest,
-  serve,
-  throwingObjects,
-} from '@sluice/http/fetch'
+import { type Limiter, RateLimitError } from '@sluice/http'
+import { answerOf, createFetchGuard, type Handler, handlerRequest } from '@sluice/http/fetch'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { routePath } from 'hono/route'
 import { HonoContext } from './context.ts'
-import type { RateLimitHandler, RateLimitOptions } from './options.ts'
-
-/** Hono matches paths exactly, but for an app that is not strict; rules match as the laxer one. */
-const routing = {
-  caseSensitive: false,
-  ignoreTrailingSlash: true,
-  ignoreDuplicateSlashes: false,
-  lenient: true,
-}
+import type { RateLimitOptions } from './options.ts'
 
 export interface RateLimit extends MiddlewareHandler {
   /**
@@ -34,23 +20,13 @@ export interface RateLimit extends MiddlewareHandler {
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  if (!isOptions(options)) {
-    throw invalid({ option: 'rateLimit' }, options, 'a plain object of options')
-  }
-  const { addressOf, router, ...limits } = options
-  const guard = createGuard<Context, RateLimitHandler>(limits, {
-    where: 'rateLimit',
-    adapterFields: ['addressOf', 'router'],
-    routing,
-    ...(router && { router }),
-  })
+  const { guard, addressOf } = createFetchGuard(options)
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<Response | undefined> {
     const asked = new HonoContext(context, next, addressOf)
     try {
-      if (!(await throwingObjects(() => serve(asked, guard.check)))) {
-        return asked.answer ?? new Response(null, { status: 499 })
-      }
+      const answer = await asked.decide(guard.check)
+      if (answer) return answer
       await next()
     } catch (error) {
       asked.fail()
@@ -83,9 +59,6 @@ export function mount(handler: Handler<Request>): MiddlewareHandler {
     const asked = new HonoContext(context, next)
     const prefix = routePath(context).replace(/\/?\*$/, '')
     const mounted = { native: context.req.raw, request: asked }
-    const reply = await throwingObjects(() => handler(handlerRequest(mounted, prefix)))
-    if (!reply) return next()
-    const { status, headers = {}, body = null } = reply
-    return new Response(body, { status, headers })
+    return (await answerOf(handler, handlerRequest(mounted, prefix))) ?? next()
   }
 }

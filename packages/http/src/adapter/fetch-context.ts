@@ -1,13 +1,14 @@
 import type { Readable } from 'node:stream'
 import { andThen, type MaybePromise } from '@sluice/core'
-import type { Reject, RequestDecision } from '../guard/passage.ts'
+import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 import type { Scope } from '../routes/scope.ts'
+import type { RequestContext } from './context.ts'
 import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
 import { ProxyWatch } from './proxy-watch.ts'
 import type { HttpRequest, RequestContent } from './request.ts'
 import type { HttpResponse, ResponseBody } from './response.ts'
-import type { AdapterContext } from './serve.ts'
+import { type AdapterContext, serve, throwingObjects } from './serve.ts'
 
 /** The fields of a response of fetch, whose headers may be replaced meanwhile. */
 export class FetchFields implements HttpResponse {
@@ -36,6 +37,9 @@ export class FetchFields implements HttpResponse {
   }
 }
 
+/** nginx's status for a client that left before the answer, which nobody reads. */
+const statusOfLeaving = 499
+
 const proxyWatch = new ProxyWatch({
   trust: 'addressOf',
   trustOne: 'behind a proxy give the option addressOf',
@@ -52,6 +56,11 @@ export interface FetchRequest extends FetchRuntime {
   readonly remoteAddress: () => string | undefined
 }
 
+/** What a guard says to a request of fetch. */
+export type FetchCheck<Native extends object, Handler> = (
+  context: RequestContext<Native>,
+) => MaybePromise<Passage<Handler>>
+
 /**
  * One request of fetch at one limiter. An adapter extends it by what is special about its
  * framework. It is its own `HttpRequest`, which spares an object.
@@ -61,11 +70,10 @@ export abstract class FetchContext<Native extends object, Handler>
 {
   readonly native: Native
   readonly needsAddress = true
-  /** The answer to a request that goes no further; `undefined` while it goes on. */
-  answer: Response | undefined
   readonly #asked: FetchRequest
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
+  #answer: Response | undefined
   #shown: RequestDecision | undefined
 
   constructor(native: Native, asked: FetchRequest) {
@@ -159,7 +167,7 @@ export abstract class FetchContext<Native extends object, Handler>
   send(status: number, { contentType, text }: ResponseBody): void {
     const length = new TextEncoder().encode(text).length
     const fields = { 'Content-Type': contentType, 'Content-Length': String(length) }
-    this.answer = this.respond(status, text, fields)
+    this.#answer = this.respond(status, text, fields)
     this.end.finish(status)
   }
 
@@ -169,8 +177,22 @@ export abstract class FetchContext<Native extends object, Handler>
 
   callHandler(handler: Handler, refusal: Reject<Handler>): unknown {
     return andThen(this.reply(handler, refusal), (response) => {
-      this.answer = this.finish(response)
+      this.#answer = this.finish(response)
     })
+  }
+
+  /**
+   * Decides on the request, and answers it if it goes no further.
+   * @throws what a function of the user throws, always an object
+   */
+  async decide(check: FetchCheck<Native, Handler>): Promise<Response | undefined> {
+    try {
+      if (await throwingObjects(() => serve(this, check))) return undefined
+    } catch (error) {
+      this.fail()
+      throw error
+    }
+    return this.#answer ?? new Response(null, { status: statusOfLeaving })
   }
 
   /** Settles what the request holds, without a response: its handler failed. */

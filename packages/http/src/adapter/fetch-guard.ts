@@ -1,0 +1,76 @@
+import { invalid, isOptions, warnOnce } from '@sluice/core'
+import type { Guard } from '../guard/guard.ts'
+import { createGuard } from '../guard/live-guard.ts'
+import type { GuardOptions } from '../guard/live-options.ts'
+import type { Router } from '../routes/router.ts'
+import type { Handler, HandlerRequest } from './mount.ts'
+import { throwingObjects } from './serve.ts'
+
+/** The options that every adapter of fetch has beside those of the guard. */
+export interface FetchOptions<Asked extends readonly unknown[]> {
+  /**
+   * Finds the client's address, such as in the header that your own proxy sets. A request without
+   * an address goes by `onMissingKey`: with 'ip' it is an error, since it would share a key.
+   * @default the address of the connection
+   */
+  addressOf?: (...asked: Asked) => string | undefined
+  /** Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none */
+  router?: Router
+}
+
+/** What an adapter makes of its options. */
+interface FetchGuard<Native extends object, Handler, Asked extends readonly unknown[]> {
+  readonly guard: Guard<Native, Handler>
+  readonly addressOf: ((...asked: Asked) => string | undefined) | undefined
+}
+
+/** Handlers have routers of their own, so rules match as the laxest router would. */
+const routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  lenient: true,
+}
+
+/**
+ * Makes a guard of the options of `rateLimit`.
+ * @param ownFields further options of the adapter
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createFetchGuard<Native extends object, Handler, Asked extends readonly unknown[]>(
+  options: GuardOptions<Native, Handler> & FetchOptions<Asked>,
+  ownFields: readonly string[] = [],
+): FetchGuard<Native, Handler, Asked> {
+  const where = 'rateLimit'
+  if (!isOptions(options)) throw invalid({ option: where }, options, 'a plain object of options')
+  const { addressOf, router, ...limits } = options
+  for (const field of ownFields) Reflect.deleteProperty(limits, field)
+  if (addressOf !== undefined && typeof addressOf !== 'function') {
+    throw invalid({ option: 'addressOf' }, addressOf, 'a function that finds an address')
+  }
+  if (limits.store === undefined && hasIsolates()) warnOnce(countsForItself)
+  const place = { where, adapterFields: ['addressOf', 'router', ...ownFields], routing }
+  const guard = createGuard<Native, Handler>(limits, { ...place, ...(router && { router }) })
+  return { guard, addressOf }
+}
+
+const countsForItself =
+  'rateLimit counts in memory, and this runtime starts many isolates, of which each counts for itself: ' +
+  'give rateLimit a store that they share'
+
+/** Tells whether the runtime is one that is known to start many isolates. */
+function hasIsolates(): boolean {
+  const agent: unknown = Reflect.get(Object(Reflect.get(globalThis, 'navigator')), 'userAgent')
+  return agent === 'Cloudflare-Workers' || Reflect.has(globalThis, 'EdgeRuntime')
+}
+
+/** Has a mounted handler answer; `undefined`: it leaves the request alone. */
+export async function answerOf<Native>(
+  handler: Handler<Native>,
+  request: HandlerRequest<Native>,
+): Promise<Response | undefined> {
+  const reply = await throwingObjects(() => handler(request))
+  if (!reply) return undefined
+  const { status, headers = {}, body = null } = reply
+  return new Response(body, { status, headers })
+}

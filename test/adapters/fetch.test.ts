@@ -1,0 +1,423 @@
+import { createLimiter, memoryStore, type PolicyOptions } from '@sluice/core'
+import { ip, type RateLimitOptions, rateLimit } from '@sluice/fetch'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { until } from '../support/until.ts'
+
+const one = { limit: 1, window: '1m' } as const
+const info = { remoteAddress: '203.0.113.9' }
+const inFlight = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
+const hello = () => new Response('hello')
+
+const get = (init: RequestInit & { path?: string } = {}): Request =>
+  new Request(`http://a.example${init.path ?? '/'}`, init)
+
+/** What is held of a policy, in flight or used. */
+function counted(more: object = {}, policy: PolicyOptions = inFlight) {
+  const store = memoryStore()
+  const settings = { ...policy, store, key: () => 'ada', ...more } as RateLimitOptions
+  const limiter = createLimiter({ ...policy, store })
+  const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
+  return { limit: rateLimit(settings), held, store }
+}
+
+/** A body in two parts, the second of which comes when it is asked for. */
+function parts(...texts: string[]): ReadableStream {
+  return new ReadableStream({
+    pull(controller) {
+      const text = texts.shift()
+      if (text === undefined) controller.close()
+      else controller.enqueue(new TextEncoder().encode(text))
+    },
+  })
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('a handler of fetch', () => {
+  it('gets the request, its info and the decision', async () => {
+    const handler = vi.fn(hello)
+    const request = get()
+    await rateLimit(one)(handler)(request, info)
+
+    const decision = expect.objectContaining({ allowed: true })
+    expect(handler).toHaveBeenCalledExactlyOnceWith(request, info, decision)
+  })
+
+  it('is told of no decision when it is skipped, and its response has no fields', async () => {
+    const handler = vi.fn(hello)
+    const response = await rateLimit({ ...one, skip: () => true })(handler)(get(), info)
+
+    expect(handler.mock.calls).toEqual([[expect.anything(), info, undefined]])
+    expect([...response.headers.keys()]).toEqual(['content-type'])
+  })
+
+  it('must return a response', async () => {
+    const { limit, held } = counted()
+    const nothing = limit((() => undefined) as never)
+
+    await expect(nothing(get(), info)).rejects.toThrow(/must return a Response.*undefined/)
+    expect(await held()).toBe(0)
+  })
+
+  it('has limits of its own by its route', async () => {
+    const store = memoryStore()
+    const everywhere = rateLimit({ limit: 5, window: '1m', store })
+    const login = rateLimit({ ...one, store, route: 'POST /login' })
+    const post = () => login(hello)(get({ method: 'POST' }), info)
+
+    expect((await post()).headers.get('ratelimit')).toBe('"default-POST-login";r=0;t=60')
+    expect((await post()).status).toBe(429)
+    expect((await everywhere(hello)(get(), info)).headers.get('ratelimit')).toBe(
+      '"default";r=4;t=60',
+    )
+  })
+
+  it.each(['login', 'post /login', 'POST', ''])('refuses %j as a route', (route) => {
+    expect(() => rateLimit({ ...one, route })).toThrow(/^route .*'POST \/login'/)
+  })
+})
+
+describe('the address of a client', () => {
+  const spoofed = get({ headers: { 'x-forwarded-for': '198.51.100.7', forwarded: 'for=1.1.1.1' } })
+
+  it('is never read from a header by itself', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const seen: (string | undefined)[] = []
+    const onDecision = ({ key }: { key?: string | undefined }) => void seen.push(key)
+    await rateLimit({ ...one, onDecision })(hello)(spoofed, info)
+
+    expect(seen).toEqual(['@ip/203.0.113.9'])
+    expect(warn.mock.calls.flat().join()).toMatch(/behind a proxy give the option addressOf/)
+  })
+
+  it('that is missing is an error, and no key that all share', async () => {
+    const limited = rateLimit(one)(hello)
+
+    for (let i = 0; i < 3; i += 1) {
+      await expect(limited(get(), {})).rejects.toMatchObject({
+        code: 'SLUICE_KEY_MISSING',
+        message: expect.stringMatching(/give it as remoteAddress, or by the option addressOf/),
+      })
+    }
+    await expect(rateLimit({ ...one, key: () => undefined })(hello)(get(), {})).rejects.toThrow(
+      /remoteAddress/,
+    )
+  })
+
+  it.each([
+    ['deny', [429, 429]],
+    ['skip', [200, 200]],
+  ] as const)('that is missing goes by onMissingKey: %s', async (onMissingKey, statuses) => {
+    const limited = rateLimit({ ...one, key: ip(), onMissingKey })(hello)
+    const found = [await limited(get(), {}), await limited(get(), {})]
+
+    expect(found.map(({ status }) => status)).toEqual(statuses)
+  })
+
+  it('is found by addressOf, where a proxy is declared', async () => {
+    const addressOf = (request: Request) => request.headers.get('x-real-ip') ?? undefined
+    const limited = rateLimit({ ...one, addressOf })(hello)
+    const from = (address: string) => limited(get({ headers: { 'x-real-ip': address } }), {})
+
+    expect((await from('192.0.2.1')).status).toBe(200)
+    expect((await from('192.0.2.2')).status).toBe(200)
+    expect((await from('192.0.2.1')).status).toBe(429)
+    expect(() => rateLimit({ ...one, addressOf: 'x-real-ip' as never })).toThrow(/^addressOf /)
+  })
+})
+
+describe('a response of fetch', () => {
+  const limited = (response: () => Response, limits: Partial<RateLimitOptions> = {}) =>
+    rateLimit({ limit: 9, window: '1m', ...limits } as RateLimitOptions)(response)
+
+  it('that is sent again and again carries the fields of each request', async () => {
+    const shared = new Response(null, { headers: { 'x-mine': '1' } })
+    const handler = limited(() => shared)
+
+    const first = await handler(get(), info)
+    const second = await handler(get(), info)
+
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('8')
+    expect(second.headers.get('x-ratelimit-remaining')).toBe('7')
+    expect([...shared.headers]).toEqual([['x-mine', '1']])
+  })
+
+  it('with headers that are fixed gets the fields too', async () => {
+    const redirect = await limited(() => Response.redirect('http://a.example/b', 303))(get(), info)
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([303, 'http://a.example/b'])
+    expect(redirect.headers.get('ratelimit')).toBe('"default";r=8;t=60')
+
+    const fetched = await fetch('data:text/plain,hi')
+    const proxied = await limited(() => fetched)(get(), info)
+    expect([await proxied.text(), proxied.headers.get('ratelimit')]).toEqual([
+      'hi',
+      '"default";r=8;t=60',
+    ])
+  })
+
+  it('that is an error of the network stays one, and settles', async () => {
+    const { limit, held } = counted()
+    const response = await limit(() => Response.error())(get(), info)
+
+    expect([response.type, response.status]).toEqual(['error', 0])
+    expect(await held()).toBe(0)
+  })
+
+  it('keeps each cookie, its status text and its body', async () => {
+    const headers: [string, string][] = [
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+    ]
+    const made = () => new Response(parts('a', 'b'), { status: 201, statusText: 'Made', headers })
+    const response = await limited(made)(get(), info)
+
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect([response.status, response.statusText, await response.text()]).toEqual([
+      201,
+      'Made',
+      'ab',
+    ])
+  })
+
+  it('joins its own lists with those of the server that it comes from', async () => {
+    const headers = {
+      RateLimit: '"up";r=3;t=5',
+      'RateLimit-Policy': '"up";q=4;w=5',
+      Vary: 'Origin',
+    }
+    const made = () => new Response('x', { headers })
+    const response = await limited(made, { headers: ['draft-11'] })(get(), info)
+
+    expect(response.headers.get('ratelimit')).toBe('"up";r=3;t=5, "default";r=8;t=60')
+    expect(response.headers.get('vary')).toBe('Origin')
+  })
+
+  it('of a chain tells of all limiters, also when one between makes it anew', async () => {
+    const outer = rateLimit({ name: 'outer', limit: 9, window: '1m', headers: ['draft-11'] })
+    const inner = rateLimit({ name: 'inner', limit: 5, window: '1m', headers: ['draft-11'] })
+    const policies = '"outer";q=9;w=60, "inner";q=5;w=60'
+    const chain = outer(inner(hello))
+    expect((await chain(get(), info)).headers.get('ratelimit-policy')).toBe(policies)
+
+    const anew = outer(async (request) => {
+      await inner(hello)(request, info)
+      return new Response('anew')
+    })
+    expect((await anew(get(), info)).headers.get('ratelimit-policy')).toBe(policies)
+  })
+})
+
+describe('what a request of fetch holds', () => {
+  it('ends with the body of its response, and not before', async () => {
+    const { limit, held } = counted()
+    const response = await limit(() => new Response(parts('a', 'b')))(get(), info)
+    const reader = response.body?.getReader()
+
+    expect(await held()).toBe(1)
+    await reader?.read()
+    expect(await held()).toBe(1)
+    while (!(await reader?.read())?.done);
+    expect(await held()).toBe(0)
+  })
+
+  it.each([
+    ['is cancelled', async (response: Response) => response.body?.cancel()],
+    ['fails', async (response: Response) => void (await response.text().catch(() => undefined))],
+  ])('ends when the body %s', async (how, end) => {
+    const cancelled = vi.fn()
+    const pull = () => {
+      if (how === 'fails') throw new Error('broken')
+    }
+    const { limit, held } = counted()
+    const body = () => new ReadableStream({ pull, cancel: cancelled }, { highWaterMark: 0 })
+    const response = await limit(() => new Response(body()))(get(), info)
+    expect(await held()).toBe(1)
+    await end(response)
+
+    expect(await held()).toBe(0)
+    expect(cancelled).toHaveBeenCalledTimes(how === 'fails' ? 0 : 1)
+  })
+
+  it.each([
+    ['a response without a body', 'GET', () => new Response(null, { status: 204 })],
+    ['the answer to a HEAD', 'HEAD', hello],
+  ])('ends with %s', async (_, method, handler) => {
+    const { limit, held } = counted()
+    await limit(handler)(get({ method }), info)
+
+    expect(await held()).toBe(0)
+  })
+
+  it('ends when the handler fails, whose error goes on', async () => {
+    const { limit, held } = counted()
+    const failing = limit(() => Promise.reject(new Error('broken')))
+
+    await expect(failing(get(), info)).rejects.toThrow('broken')
+    expect(await held()).toBe(0)
+  })
+
+  it.each(['before it is decided', 'while the handler works', 'while the body is sent'])(
+    'ends once when the client leaves %s',
+    async (when) => {
+      const { limit, held, store } = counted()
+      const apply = vi.spyOn(store, 'apply')
+      const client = new AbortController()
+      if (when === 'before it is decided') client.abort()
+      const response = await limit(() => {
+        if (when === 'while the handler works') client.abort()
+        return new Response(parts('a', 'b'))
+      })(get({ signal: client.signal }), info)
+      client.abort()
+
+      expect(await held()).toBe(0)
+      await response.text()
+      expect(apply.mock.calls.filter(([op]) => op === 'release')).toHaveLength(1)
+    },
+  )
+
+  it('is given back by status, once, and kept when the client leaves', async () => {
+    const refundWhen = vi.fn((_: Request, { status }: { status: number }) => status >= 500)
+    const { limit, held } = counted({ refundWhen }, { name: 'api', limit: 2, window: '1m' })
+    const failed = await limit(() => new Response('no', { status: 503 }))(get(), info)
+    expect([refundWhen.mock.calls.length, await held()]).toEqual([0, 1])
+    await failed.text()
+    expect([refundWhen.mock.calls.length, await held()]).toEqual([1, 0])
+
+    const client = new AbortController()
+    const left = await limit(() => new Response('no', { status: 503 }))(
+      get({ signal: client.signal }),
+      info,
+    )
+    client.abort()
+    await left.text()
+    expect([refundWhen.mock.calls.length, await held()]).toEqual([1, 1])
+  })
+
+  it('is waited for by waitUntil, until the store has done its work', async () => {
+    const { limit, store } = counted()
+    let released = (): void => undefined
+    const { apply } = store
+    vi.spyOn(store, 'apply').mockImplementation((op, checks) =>
+      op === 'release'
+        ? new Promise((resolve) => {
+            released = () => resolve(apply(op, checks))
+          })
+        : apply(op, checks),
+    )
+    const work: Promise<unknown>[] = []
+    const waitUntil = (promise: Promise<unknown>) => void work.push(promise)
+    const response = await limit(hello)(get(), { ...info, waitUntil })
+    expect(work).toHaveLength(1)
+    let isDone = false
+    void work[0]?.then(() => {
+      isDone = true
+    })
+    await response.text()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(isDone).toBe(false)
+    released()
+
+    await until('the work is done', () => isDone)
+  })
+
+  it('is nothing to wait for where nothing is held', async () => {
+    const waitUntil = vi.fn()
+    await rateLimit(one)(hello)(get(), { ...info, waitUntil })
+
+    expect(waitUntil).not.toHaveBeenCalled()
+  })
+
+  it('is settled with a delayed request whose client leaves', async () => {
+    const queue = {
+      name: 'q',
+      algorithm: 'leaky-bucket',
+      limit: 1,
+      window: '1h',
+      queue: 5,
+    } as const
+    const limit = rateLimit({ ...queue, key: () => 'ada' })
+    const handler = vi.fn(hello)
+    await limit(handler)(get(), info)
+    const client = new AbortController()
+    const held = limit(handler)(get({ signal: client.signal }), info)
+    setImmediate(() => client.abort())
+
+    expect((await held).status).toBe(499)
+    expect(handler).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('decide()', () => {
+  it('leaves the answer to whoever asks', async () => {
+    const { decide } = rateLimit(one)
+    const first = await decide(get(), info)
+    expect([first.answer, first.decision?.allowed]).toEqual([undefined, true])
+    const sent = first.finish(new Response('mine'))
+    expect([await sent.text(), sent.headers.get('ratelimit')]).toEqual([
+      'mine',
+      '"default";r=0;t=60',
+    ])
+
+    const second = await decide(get(), info)
+    expect([second.answer?.status, second.decision?.allowed]).toEqual([429, false])
+    expect(second.answer?.headers.get('retry-after')).toBe('60')
+  })
+
+  it('settles what is held when it is told how the request ended', async () => {
+    const { limit, held } = counted()
+    const failed = await limit.decide(get(), info)
+    expect(await held()).toBe(1)
+    failed.fail()
+    failed.fail()
+    expect(await held()).toBe(0)
+
+    const finished = await limit.decide(get(), info)
+    await finished.finish(new Response('mine')).text()
+    expect(await held()).toBe(0)
+  })
+
+  it('throws what a function of the options throws', async () => {
+    const key = () => {
+      throw new Error('nobody knows')
+    }
+    await expect(rateLimit({ ...one, key }).decide(get(), info)).rejects.toThrow('nobody knows')
+  })
+
+  it("throws the refusal with handler: 'throw', with its status and fields", async () => {
+    const { decide } = rateLimit({ limit: 0, window: '1m', handler: 'throw' })
+
+    await expect(decide(get(), info)).rejects.toMatchObject({
+      code: 'SLUICE_REFUSED',
+      status: 429,
+      headers: { 'RateLimit-Policy': '"default";q=0;w=60' },
+    })
+  })
+})
+
+describe('the options of rateLimit', () => {
+  it.each([undefined, null, 5, []])('must be an object, and not %j', (options) => {
+    expect(() => rateLimit(options as never)).toThrow(/^rateLimit .*a plain object of options/)
+  })
+
+  it('name what is not known, and what a router is needed for', () => {
+    expect(() => rateLimit({ ...one, adressOf: () => '' } as never)).toThrow(/addressOf/)
+    expect(() => rateLimit({ routes: { '/a': one } })).toThrow(/^routes must be left out/)
+  })
+
+  it('warn once where a runtime of many isolates counts in memory', () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    vi.stubGlobal('EdgeRuntime', 'edge-runtime')
+    try {
+      rateLimit({ ...one, store: memoryStore() })
+      expect(warn).not.toHaveBeenCalled()
+      rateLimit(one)
+      rateLimit(one)
+    } finally {
+      vi.unstubAllGlobals()
+    }
+
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('each counts for itself')]])
+  })
+})

@@ -1,0 +1,193 @@
+import { createLimiter, memoryStore } from '@sluice/core'
+import { mount, type RateLimitOptions, rateLimit, route } from '@sluice/hono'
+import { Hono } from 'hono'
+import { describe, expect, it, vi } from 'vitest'
+
+const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
+const address = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
+
+const ask = async (app: Hono, path = '/', init: RequestInit = {}, env: object = address) =>
+  app.request(path, init, env)
+
+async function statuses(app: Hono, ...paths: string[]): Promise<number[]> {
+  const found: number[] = []
+  for (const path of paths) found.push((await ask(app, path)).status)
+  return found
+}
+
+describe('a limiter of Hono', () => {
+  it('shows its decision as a variable', async () => {
+    const app = new Hono()
+    app.get('/', rateLimit(one), (c) => c.json({ allowed: c.get('rateLimit')?.allowed }))
+    app.get('/skipped', rateLimit({ ...one, skip: () => true }), (c) =>
+      c.json({ allowed: c.get('rateLimit')?.allowed }),
+    )
+
+    expect(await (await ask(app)).json()).toEqual({ allowed: true })
+    expect(await (await ask(app, '/skipped')).json()).toEqual({})
+  })
+
+  it('knows the pattern of the route, also from the front, and in an app within', async () => {
+    const keys: (string | undefined)[] = []
+    const observed = {
+      ...one,
+      limit: 9,
+      key: route(),
+      onDecision: ({ route: found }: { route?: string | undefined }) => void keys.push(found),
+    }
+    const inner = new Hono().get('/items/:id', (c) => c.text(c.req.param('id')))
+    const app = new Hono().use(rateLimit(observed)).route('/shop', inner)
+    await statuses(app, '/shop/items/1', '/shop/items/2', '/nowhere')
+
+    expect(keys).toEqual(['GET /shop/items/:id', 'GET /shop/items/:id', undefined])
+  })
+
+  it('counts apart on each route, with one store', async () => {
+    const store = memoryStore()
+    const app = new Hono()
+    const hello = () => new Response('hello')
+    app.get('/a/:id', rateLimit({ ...one, store }), hello)
+    app.on(['GET', 'POST'], '/b', rateLimit({ ...one, store }), hello)
+    app.use('/c/*', rateLimit({ ...one, store }))
+    app.all('/c/*', hello)
+    const inner = new Hono().get('/d', rateLimit({ ...one, store }), hello)
+    inner.onError((error, c) => c.text(error.message, 500))
+    app.route('/inner', inner)
+
+    expect(await statuses(app, '/a/1', '/a/2', '/b', '/b', '/c/1', '/c/2')).toEqual([
+      200, 429, 200, 429, 200, 429,
+    ])
+    expect(await statuses(app, '/inner/d', '/inner/d')).toEqual([200, 429])
+  })
+
+  it('counts preflights on a route for all methods', async () => {
+    const app = new Hono().all('/graphql', rateLimit(one), (c) => c.text('data'))
+    const preflight = {
+      method: 'OPTIONS',
+      headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },
+    }
+
+    expect((await ask(app, '/graphql', preflight)).status).toBe(200)
+    expect((await ask(app, '/graphql', preflight)).status).toBe(429)
+  })
+
+  it.each<[string, (app: Hono) => void]>([
+    ['a text', (app) => void app.get('/', (c) => c.text('x'))],
+    ['a response of its own', (app) => void app.get('/', () => new Response('x'))],
+    [
+      'a response with fixed headers',
+      (app) => void app.get('/', () => Response.redirect('http://a/')),
+    ],
+    ['an error', (app) => void app.get('/', () => Promise.reject(new Error('broken')))],
+    ['nothing', () => undefined],
+  ])('puts its fields on %s', async (_, answering) => {
+    vi.spyOn(console, 'error').mockReturnValue()
+    const app = new Hono().use(rateLimit(one))
+    answering(app)
+
+    expect((await ask(app)).headers.get('ratelimit')).toBe('"default";r=0;t=60')
+  })
+
+  it('refuses with the headers that stand there already', async () => {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      c.header('x-before', '1')
+      await next()
+    })
+    app.use(rateLimit({ ...one, limit: 0 }))
+    const refused = await ask(app)
+
+    expect([refused.status, refused.headers.get('x-before')]).toEqual([429, '1'])
+    expect(refused.headers.get('content-type')).toBe('application/problem+json')
+  })
+
+  it("hands on a refusal with handler: 'throw', which Hono answers by itself", async () => {
+    const app = new Hono().use(rateLimit({ ...one, limit: 0, handler: 'throw' }))
+    const refused = await ask(app)
+    expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, '"default";r=0'])
+
+    const seen: unknown[] = []
+    app.onError((error, c) => {
+      seen.push(error)
+      return c.text('mine', 420 as never)
+    })
+    const own = await ask(app)
+    expect([own.status, await own.text()]).toEqual([420, 'mine'])
+    expect(seen).toEqual([expect.objectContaining({ code: 'SLUICE_REFUSED', status: 429 })])
+    expect(own.headers.get('ratelimit')).toBe('"default";r=0')
+  })
+
+  it.each<[string, object]>([
+    ['@hono/node-server', address],
+    ['@hono/node-server, beside other bindings', { server: address }],
+    ['Deno', { remoteAddr: { hostname: '203.0.113.9' } }],
+  ])('finds the address of a connection by %s', async (_, env) => {
+    const keys: (string | undefined)[] = []
+    const onDecision = ({ key }: { key?: string | undefined }) => void keys.push(key)
+    const app = new Hono().use(rateLimit({ ...one, onDecision }))
+    await ask(app, '/', {}, env)
+
+    expect(keys).toEqual(['@ip/203.0.113.9'])
+  })
+
+  it('asks addressOf in its place, and has no key where nobody knows an address', async () => {
+    const app = new Hono().use(rateLimit(one))
+    const failed = vi.fn()
+    app.onError((error, c) => {
+      failed(error)
+      return c.text('error', 500)
+    })
+    expect((await ask(app, '/', { headers: { 'x-real-ip': '192.0.2.1' } }, {})).status).toBe(500)
+    expect(failed.mock.calls[0]?.[0]).toMatchObject({ code: 'SLUICE_KEY_MISSING' })
+
+    const addressOf: RateLimitOptions['addressOf'] = (c) => c.req.header('x-real-ip')
+    const declared = new Hono().use(rateLimit({ ...one, addressOf }))
+    const from = (ip: string) => ask(declared, '/', { headers: { 'x-real-ip': ip } }, {})
+    const found = [await from('192.0.2.1'), await from('192.0.2.2'), await from('192.0.2.1')]
+    expect(found.map(({ status }) => status)).toEqual([404, 404, 429])
+  })
+
+  it('holds a lease until the body is over, and has the runtime wait for it', async () => {
+    const policy = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
+    const store = memoryStore()
+    const limiter = createLimiter({ ...policy, store })
+    const held = async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0)
+    const app = new Hono().use(rateLimit({ ...policy, store, key: () => 'ada' }))
+    app.get('/', (c) => {
+      c.header('x-mine', '1')
+      return c.text('hello')
+    })
+    const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
+    const context = { waitUntil, passThroughOnException: vi.fn(), props: {} }
+    const response = await app.request('/', {}, address, context)
+
+    expect([await held(), waitUntil.mock.calls.length]).toEqual([1, 1])
+    expect([await response.text(), response.headers.get('x-mine')]).toEqual(['hello', '1'])
+    await waitUntil.mock.calls[0]?.[0]
+    expect(await held()).toBe(0)
+  })
+
+  it('serves a mounted handler under its path, and leaves the rest alone', async () => {
+    const app = new Hono()
+    const handler = mount(({ path, query }) =>
+      path === '/unknown'
+        ? undefined
+        : { status: 201, headers: { 'x-path': path }, body: query.get('q') ?? '' },
+    )
+    app.use('/limits/*', handler)
+    app.get('/limits/unknown', (c) => c.text('mine'))
+    const found = await ask(app, '/limits/a/b?q=1')
+
+    expect([found.status, found.headers.get('x-path'), await found.text()]).toEqual([
+      201,
+      '/a/b',
+      '1',
+    ])
+    expect((await ask(app, '/limits')).headers.get('x-path')).toBe('/')
+    expect(await (await ask(app, '/limits/unknown')).text()).toBe('mine')
+  })
+
+  it.each([undefined, 5])('refuses %j as options', (options) => {
+    expect(() => rateLimit(options as never)).toThrow(/^rateLimit .*a plain object of options/)
+  })
+})
