@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore, type PolicyOptions } from '@sluice/core'
+import { createLimiter, memoryStore, type PolicyOptions, type Store } from '@sluice/core'
 import { ip, type RateLimitOptions, rateLimit } from '@sluice/fetch'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { until } from '../support/until.ts'
@@ -296,16 +296,19 @@ describe('what a request of fetch holds', () => {
   })
 
   it('is waited for by waitUntil, until the store has done its work', async () => {
-    const { limit, store } = counted()
+    const counts = memoryStore()
     let released = (): void => undefined
-    const { apply } = store
-    vi.spyOn(store, 'apply').mockImplementation((op, checks) =>
-      op === 'release'
-        ? new Promise((resolve) => {
-            released = () => resolve(apply(op, checks))
+    const store: Store = {
+      apply: async (op, checks) => {
+        if (op === 'release') {
+          await new Promise<void>((resolve) => {
+            released = resolve
           })
-        : apply(op, checks),
-    )
+        }
+        return counts.apply(op, checks)
+      },
+    }
+    const limit = rateLimit({ ...inFlight, store, key: () => 'ada' })
     const work: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void work.push(promise)
     const response = await limit(hello)(get(), { ...info, waitUntil })

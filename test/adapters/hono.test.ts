@@ -76,9 +76,15 @@ describe('a limiter of Hono', () => {
     ['a response of its own', (app) => void app.get('/', () => new Response('x'))],
     [
       'a response with fixed headers',
-      (app) => void app.get('/', () => Response.redirect('http://a/')),
+      (app) => void app.get('/', () => Response.redirect('http://a/', 302)),
     ],
-    ['an error', (app) => void app.get('/', () => Promise.reject(new Error('broken')))],
+    [
+      'an error',
+      (app) =>
+        void app.get('/', () => {
+          throw new Error('broken')
+        }),
+    ],
     ['nothing', () => undefined],
   ])('puts its fields on %s', async (_, answering) => {
     vi.spyOn(console, 'error').mockReturnValue()

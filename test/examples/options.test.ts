@@ -6,7 +6,12 @@ import { readText, root } from '../support/workspace.ts'
 /** Where an option may stand, as the page calls it, with the types that say so. */
 const places = {
   policy: ['http#HttpPolicyOptions'],
-  app: ['express#RateLimitOptions', 'fastify#RateLimitPluginOptions'],
+  app: [
+    'express#RateLimitOptions',
+    'fastify#RateLimitPluginOptions',
+    'fetch#RateLimitOptions',
+    'hono#RateLimitOptions',
+  ],
   route: ['http#RouteOverride'],
   limiter: ['core#LimiterOptions'],
 }

@@ -9,7 +9,16 @@ import { packAll, type Tarball } from './tarballs.ts'
  * What a user has beside our packages: the peers, and types for the TypeScript program. Those of Koa are not there: beside Express they find
  * `content-disposition` 2, and do not fit to it.
  */
-const PEERS = ['express', 'fastify', 'ioredis', 'koa', 'redis', '@types/express', '@types/node']
+const PEERS = [
+  'express',
+  'fastify',
+  'hono',
+  'ioredis',
+  'koa',
+  'redis',
+  '@types/express',
+  '@types/node',
+]
 
 /** With it Node cannot `require` an ES module, so that the CommonJS builds are loaded, as in Jest and in older bundlers. */
 const noRequireOfEsm = '--no-experimental-require-module'

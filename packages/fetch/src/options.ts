@@ -7,7 +7,7 @@ import {
   requestKeys,
 } from '@sluice/http/fetch'
 
-/** What the application says of a request. */
+/** The part of a request that the application knows. */
 export interface FetchInfo {
   /** The client's address, as the runtime tells it: no text that a client can send. */
   readonly remoteAddress?: string | undefined

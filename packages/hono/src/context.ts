@@ -90,7 +90,7 @@ function scopeOf({ path, method }: Registered, asked: string): Scope {
   return routeScope(method === 'ALL' ? undefined : asked, path)
 }
 
-/** What servers put into `env`: `@hono/node-server`, beside others or alone, and Deno. */
+/** The connection in `env`, as `@hono/node-server` and Deno put it there. */
 interface Env {
   readonly server?: Env
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }

@@ -44,7 +44,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })
 }
 
-/** How Hono answers an error that nobody handles. */
+/** The answer of Hono to an error that nobody handles. */
 function answering({ message, status }: RateLimitError): { getResponse(): Response } {
   return { getResponse: () => new Response(message, { status }) }
 }

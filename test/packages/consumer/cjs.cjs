@@ -6,6 +6,8 @@ const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
 const headers = require('@sluice/headers')
 const http = require('@sluice/http')
 const { rateLimit: koaRateLimit } = require('@sluice/koa')
+const { rateLimit: fetchRateLimit } = require('@sluice/fetch')
+const { rateLimit: honoRateLimit } = require('@sluice/hono')
 const { collectMetrics } = require('@sluice/metrics')
 const { policyFileProblems } = require('@sluice/policies')
 const openTelemetry = require('@sluice/metrics/opentelemetry')
@@ -15,6 +17,7 @@ const { createQueue, createWorker, memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
 const express = require('express')
 const fastify = require('fastify')
+const { Hono } = require('hono')
 const Koa = require('koa')
 const proveCalls = require('./prove-calls.cjs')
 const proveLimits = require('./prove-limits.cjs')
@@ -43,7 +46,10 @@ async function main() {
 
   assert.equal(metrics.topKeys({ policy: 'default' })?.total, 2)
 
-  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
+  await proveLimits({
+    ...{ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit },
+    ...{ fetchRateLimit, Hono, honoRateLimit },
+  })
   await proveCalls(createOutbound)
   await proveQueue({ createQueue, createWorker, memoryBroker })
   console.log('cjs: ok')

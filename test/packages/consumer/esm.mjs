@@ -3,7 +3,9 @@ import { createFetch, waitFor } from '@sluice/client'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
+import { rateLimit as fetchRateLimit } from '@sluice/fetch'
 import * as headers from '@sluice/headers'
+import { rateLimit as honoRateLimit } from '@sluice/hono'
 import * as http from '@sluice/http'
 import { rateLimit as koaRateLimit } from '@sluice/koa'
 import { collectMetrics } from '@sluice/metrics'
@@ -15,6 +17,7 @@ import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import express from 'express'
 import fastify from 'fastify'
+import { Hono } from 'hono'
 import Koa from 'koa'
 import proveCalls from './prove-calls.cjs'
 import proveLimits from './prove-limits.cjs'
@@ -40,7 +43,10 @@ assert.equal((await limiter.consume('user:42')).allowed, false)
 
 assert.equal(metrics.topKeys({ policy: 'default' })?.total, 2)
 
-await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
+await proveLimits({
+  ...{ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit },
+  ...{ fetchRateLimit, Hono, honoRateLimit },
+})
 await proveCalls(createOutbound)
 await proveQueue({ createQueue, createWorker, memoryBroker })
 console.log('esm: ok')

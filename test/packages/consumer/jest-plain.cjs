@@ -1,12 +1,15 @@
 const { rateLimit } = require('@sluice/express')
 const { default: fastifyPlugin, rateLimitPlugin } = require('@sluice/fastify')
 const { rateLimit: koaRateLimit } = require('@sluice/koa')
+const { rateLimit: fetchRateLimit } = require('@sluice/fetch')
+const { rateLimit: honoRateLimit } = require('@sluice/hono')
 const { createOutbound } = require('@sluice/outbound')
 const { bullmqBroker, createQueue, createWorker, memoryBroker } = require('@sluice/queue')
 const { redisStore } = require('@sluice/redis')
 const express = require('express')
 const fastify = require('fastify')
 const { Redis } = require('ioredis')
+const { Hono } = require('hono')
 const Koa = require('koa')
 const proveCalls = require('./prove-calls.cjs')
 const proveLimits = require('./prove-limits.cjs')
@@ -14,7 +17,10 @@ const proveQueue = require('./prove-queue.cjs')
 
 test('limits requests', async () => {
   expect(fastifyPlugin).toBe(rateLimitPlugin)
-  await proveLimits({ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit })
+  await proveLimits({
+    ...{ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit },
+    ...{ fetchRateLimit, Hono, honoRateLimit },
+  })
 })
 
 test('calls a third party', async () => {

@@ -47,7 +47,7 @@ const proxyWatch = new ProxyWatch({
   trustAll: 'take the address that the outermost of your own proxies has written',
 })
 
-/** A request of fetch, and what its runtime knows of it. */
+/** A request of fetch with its runtime. */
 export interface FetchRequest extends FetchRuntime {
   readonly request: Request
   /** The user's way to find the client's address, if there is one. */
@@ -56,7 +56,7 @@ export interface FetchRequest extends FetchRuntime {
   readonly remoteAddress: () => string | undefined
 }
 
-/** What a guard says to a request of fetch. */
+/** A guard's check of a request of fetch. */
 export type FetchCheck<Native extends object, Handler> = (
   context: RequestContext<Native>,
 ) => MaybePromise<Passage<Handler>>

@@ -18,7 +18,7 @@ export interface FetchOptions<Asked extends readonly unknown[]> {
   router?: Router
 }
 
-/** What an adapter makes of its options. */
+/** A guard, and the option that the guard leaves alone. */
 interface FetchGuard<Native extends object, Handler, Asked extends readonly unknown[]> {
   readonly guard: Guard<Native, Handler>
   readonly addressOf: ((...asked: Asked) => string | undefined) | undefined
