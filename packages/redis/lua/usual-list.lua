@@ -41,7 +41,7 @@ for request_start = 0, #KEYS - width, width do
       for j = request_start + 1, request_start + i - 1 do is_second = is_second or KEYS[j] == key end
     end
     local kind, limit, window, setting = unpack(fields, 4 * i - 3, 4 * i)
-    local amount, detail, denied, write, where, data, ttl, drops
+    local amount, detail, denied, write, where, data, ttl, extra
     if units and units > 0 and not is_second then
       -- DECIDE
     end
@@ -51,13 +51,14 @@ for request_start = 0, #KEYS - width, width do
     end
     local to = 7 * i - 6
     found[to], found[to + 1], found[to + 2], found[to + 3] = amount, detail, write or false, where or false
-    found[to + 4], found[to + 5], found[to + 6] = data or false, ttl or false, drops or false
+    found[to + 4], found[to + 5], found[to + 6] = data or false, ttl or false, extra or false
   end
   if not is_usual then
     -- include usual/unusual
+    decide_request('consume', policies, request_start, costs, request_start)
   else
     for i = 1, width do
-      local denied, amount, detail, write, where, data, ttl, drops = false, unpack(found, 7 * i - 6, 7 * i)
+      local denied, amount, detail, write, where, data, ttl, extra = false, unpack(found, 7 * i - 6, 7 * i)
       local key = KEYS[request_start + i]
       -- include usual/write
       -- include report

@@ -15,18 +15,20 @@
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[6]  '1' if a key occurs more than once, else '0'
--- ARGV[7…] the cost of each key; left out if all are 1
--- One request of cost 1 needs only ARGV[1] to ARGV[5], and with the server's clock ARGV[1] to
--- ARGV[3].
+-- ARGV[7…] the cost of each key; left out if all are 1. A lease that is released or renewed has its
+--          setting here.
+-- One request needs only ARGV[1] to ARGV[5] if its cost is 1 or left out, and with the server's
+-- clock ARGV[1] to ARGV[3].
 -- Returns  with ARGV[6]: { ARGV[4], now, a report for each key, and, if there were any, how many
 --          stored values could not be read }
 --          without ARGV[6]: { the report, now, and, if the state is not usual, how many stored
 --          values could not be read }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
+local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
 -- include shared
 local values, value_index, units = nil, 1, 1
-local amount, detail, denied, write, where, data, ttl, drops
+local amount, detail, denied, write, where, data, ttl, extra
 
 -- A request alone is decided before anything else is defined.
 if not ARGV[6] then
@@ -38,10 +40,10 @@ if not ARGV[6] then
   end
 end
 
-local call_text, width, size, costs = ARGV[4], 1, #KEYS, nil
+local width, size, costs, policy_setting = 1, #KEYS, nil, setting
 if ARGV[7] then
   costs = {}
-  for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) end
+  for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
 end
 
 local fields, reply = nil, { call_text or '', now }
@@ -55,15 +57,26 @@ for number = 1, size do
     values = redis_call('MGET', unpack(KEYS, number, values_end))
   end
   value_index, key = number - values_before, KEYS[number]
-  if costs then units = costs[number] end
-  amount, denied, write, where, ttl, drops = nil, nil, nil, nil, nil, nil
+  if costs then
+    units, setting = costs[number], policy_setting
+    if type(units) == 'string' then
+      setting, units = units, units:find(':', 1, true) and 1
+    end
+  end
+  amount, denied, write, where, ttl, extra = nil, nil, nil, nil, nil, nil
   if units and units > 0 then
     -- DECIDE
   end
   if not amount then
-    local request_start = number - 1
     fields = { 1, limit, window, setting }
     -- include usual/unusual
+    local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
+    if sign then
+      local operation = sign == '+' and 'renew' or 'release'
+      decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
+    else
+      decide_request('consume', policies, number - 1, costs, number - 1)
+    end
   else
     -- include usual/write
     -- include report

@@ -1,5 +1,5 @@
--- Decides a request that has a key in no usual state, with the functions that prelude.lua begins.
--- They are defined when the first such request is met.
+-- Defines how a request is decided that has a key in no usual state, with the functions that
+-- prelude.lua begins. They are defined when the first such request is met.
 if not decide_request then
   -- include names
   -- DEFINE
@@ -17,4 +17,3 @@ if not decide_request then
     policies[i] = policy
   end
 end
-decide_request('consume', policies, request_start, costs, request_start)

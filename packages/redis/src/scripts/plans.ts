@@ -1,7 +1,8 @@
-import type { Check, Policy } from '@sluice/core'
+import type { Ask, Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
 import {
   hasUsualSetting,
+  leaseSetting,
   type StoreSettings,
   type UsualName,
   usualFields,
@@ -9,8 +10,12 @@ import {
   usualOf,
 } from './usual-states.ts'
 
-/** The script and the arguments for all requests that consume by one list of policies. */
+/**
+ * The script and the arguments for all requests that consume by one list of policies, and for those
+ * that give back or renew a lease of the only one.
+ */
 export interface Plan {
+  readonly policies: readonly Policy[]
   readonly script: Script
   /**
    * The fields of the policies that the script reads; with several policies, each follows the
@@ -49,11 +54,10 @@ export class Plans {
     this.#settings = settings
   }
 
-  /**
-   * The plan for the checks of one request that consumes; `undefined` where the general script has
-   * to decide it.
-   */
-  planOf(checks: readonly Check[]): Plan | undefined {
+  /** The plan for a request; `undefined` where the general script has to decide it. */
+  planOf(ask: Ask): Plan | undefined {
+    if (ask.op !== 'consume' && leaseSetting(ask) === undefined) return undefined
+    const { checks } = ask
     let branches = this.#roots
     let branch: Branch | undefined
     for (let i = 0; i < checks.length; i += 1) {
@@ -83,7 +87,7 @@ export class Plans {
       return isAlone || !name ? usualFields(check) : [moduleNumber(name), ...usualFields(check)]
     })
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
-    return { script, fields, loneFields, width }
+    return { policies: checks.map(({ policy }) => policy), script, fields, loneFields, width }
   }
 }
 

@@ -41,6 +41,7 @@ const modules: { readonly [name in UsualName]: Module } = {
     file: 'token-bucket',
     traits: 'has_level = true',
   },
+  concurrency: { ...ofAlgorithm('concurrency'), readsString: false },
   penalty: ofAlgorithm('penalty'),
 }
 

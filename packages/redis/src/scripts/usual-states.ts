@@ -1,4 +1,4 @@
-import type { Check, CountingName } from '@sluice/core'
+import type { Ask, Check, CountingName, StoreOp } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 
 /**
@@ -18,6 +18,7 @@ export const usualNames = [
   'fixed-window',
   'token-bucket',
   'leaky-bucket',
+  'concurrency',
   'penalty',
 ] as const
 
@@ -109,8 +110,9 @@ const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
     files: () => ['token-bucket', 'leaky-bucket'],
     usual: bucketStates('leaky-bucket'),
   },
-  // A lease is one of many members of a set.
-  concurrency: {},
+  concurrency: {
+    usual: { nameOf: () => 'concurrency', setting: () => 0, usualSetting: () => 0 },
+  },
   penalty: {
     usual: {
       // Beside other policies.
@@ -145,6 +147,21 @@ export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
   return [limit, policy.windowMs, luaTwins[policy.algorithm].usual?.setting(check) ?? 0].map(String)
 }
+
+/**
+ * Returns the setting for an ask that gives back or renews one lease; `undefined` for all others.
+ * It names the lease as `lua/algorithms/concurrency.lua` does.
+ */
+export function leaseSetting({ op, checks }: Ask): string | undefined {
+  const [check] = checks
+  const sign = leaseSigns[op]
+  if (!sign || !check?.receipt || checks.length > 1) return undefined
+  const { policy, cost, limit, receipt } = check
+  if (algorithms[policy.algorithm].counts !== 'leases') return undefined
+  return `${sign}${receipt.at}:${Math.min(cost, limit)}`
+}
+
+const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release: '-', renew: '+' }
 
 /** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
