@@ -28,7 +28,7 @@ local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
 -- include shared
 local values, value_index, units = nil, 1, 1
-local amount, detail, denied, write, where, data, ttl, extra
+local amount, detail, denied, write, where, data, ttl, extra, is_new
 
 -- A request alone is decided before anything else is defined.
 if not ARGV[6] then
@@ -63,9 +63,12 @@ for number = 1, size do
       setting, units = units, units:find(':', 1, true) and 1
     end
   end
-  amount, denied, write, where, ttl, extra = nil, nil, nil, nil, nil, nil
+  amount, denied, write, where, ttl, extra, is_new = nil, nil, nil, nil, nil, nil, nil
   if units and units > 0 then
     -- DECIDE
+  end
+  if is_new and amount then
+    if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
   end
   if not amount then
     fields = { 1, limit, window, setting }

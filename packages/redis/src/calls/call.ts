@@ -91,8 +91,8 @@ function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], call: C
 }
 
 /** Appends the arguments of `lua/usual-list.lua`. */
-function pushList(args: string[], { fields, width }: Plan, asks: readonly Ask[], call: Call): void {
-  args.push(...call, String(width), repeatsKeys(asks) ? '1' : '0', ...fields)
+function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
+  args.push(...call, repeatsKeys(asks) ? '1' : '0', ...fields)
   pushCosts(args, asks)
 }
 

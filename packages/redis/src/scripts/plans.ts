@@ -6,7 +6,6 @@ import {
   type StoreSettings,
   type UsualName,
   usualFields,
-  usualNames,
   usualOf,
 } from './usual-states.ts'
 
@@ -17,10 +16,7 @@ import {
 export interface Plan {
   readonly policies: readonly Policy[]
   readonly script: Script
-  /**
-   * The fields of the policies that the script reads; with several policies, each follows the
-   * number of its module.
-   */
+  /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
   /** The same for a request alone of one policy, to be decided by the server's clock. */
   readonly loneFields: readonly string[]
@@ -80,19 +76,13 @@ export class Plans {
     }
     const [only] = modules
     const width = checks.length
-    const isAlone = width === 1 && only !== undefined
-    const script = isAlone ? this.#scripts.usualOne(only) : this.#scripts.usualList()
-    const fields = checks.flatMap((check, index) => {
-      const name = modules[index]
-      return isAlone || !name ? usualFields(check) : [moduleNumber(name), ...usualFields(check)]
-    })
+    const script =
+      width === 1 && only ? this.#scripts.usualOne(only) : this.#scripts.usualList(modules)
+    if (!script) return undefined
+    const fields = checks.flatMap(usualFields)
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
     return { policies: checks.map(({ policy }) => policy), script, fields, loneFields, width }
   }
-}
-
-function moduleNumber(name: UsualName): string {
-  return String(1 + usualNames.indexOf(name))
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {

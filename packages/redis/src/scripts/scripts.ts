@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import { algorithmFiles, type Encoding, type UsualName, usualNames } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -66,15 +66,17 @@ export class Scripts {
   }
 
   /**
-   * Decides calls whose requests consume by one list of several policies. One text serves all
-   * lists.
+   * Decides calls whose requests consume by lists of these several modules; `undefined` if the list
+   * is too long, or the store has too many of them.
    */
-  usualList(): Script {
-    return this.#usualScript('usual-list', usualNames)
+  usualList(names: readonly UsualName[]): Script | undefined {
+    const isKnown = this.#usual.has(names.join())
+    const hasRoom = names.length <= maxWidth && this.#usual.size < maxUsual
+    return isKnown || hasRoom ? this.#usualScript('usual-list', names) : undefined
   }
 
   #usualScript(frame: string, names: readonly UsualName[]): Script {
-    const id = `${frame} ${names.join()}`
+    const id = names.join()
     const known = this.#usual.get(id)
     if (known) return known
     const made = usualScript(
@@ -86,21 +88,32 @@ export class Scripts {
   }
 }
 
+/** A longer list needs more variables than Lua has. */
+const maxWidth = 6
+/** The server keeps scripts until it is restarted. */
+const maxUsual = 20
+
 function usualScript(frame: string, parts: readonly Module[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
   const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
-  return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
-    DEFINE: define,
-    DECIDE: decideByKind(parts),
-  })
+  const text = forEach(readLua(frame), parts.length)
+    .replace('READS_STRINGS', String(readsStrings))
+    .replace(/\bWIDTH\b/g, String(parts.length))
+  const decide = Object.fromEntries(
+    parts.map((part, index) => [`DECIDE_${index + 1}`, moduleText(part)]),
+  )
+  return scriptOf(text, { DEFINE: define, DECIDE: decide.DECIDE_1 ?? '', ...decide })
 }
 
-function decideByKind(parts: readonly Module[]): string {
-  const [only = '', ...others] = parts.map(moduleText)
-  if (others.length === 0) return only
-  return [only, ...others].map((text, at) => `if kind == ${at + 1} then\n${text}\nend`).join('\n')
+/** Repeats what stands between `-- EACH` and `-- END`, with the numbers of policies for N. */
+function forEach(text: string, width: number): string {
+  return text.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
+    Array.from({ length: width }, (_, index) => block.replace(/(\b|_)N\b/g, `$1${index + 1}`)).join(
+      '',
+    ),
+  )
 }
 
 /** Each module is a loop that is gone through once, so that it can be left early. */
@@ -132,7 +145,7 @@ function defineGeneral(files: readonly string[]): string {
  */
 function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
   const text = withIncludes(
-    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
+    withIncludes(frame).replace(/^ *-- ([A-Z_\d]+)$/gm, (line, name) => parts[name] ?? line),
   )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }

@@ -7,22 +7,16 @@ import { algorithms } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/**
- * The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each
- * policy's module by its place here, from 1.
- */
-export const usualNames = [
-  'sliding-log-string',
-  'sliding-log-blocks',
-  'sliding-counter',
-  'fixed-window',
-  'token-bucket',
-  'leaky-bucket',
-  'concurrency',
-  'penalty',
-] as const
-
-export type UsualName = (typeof usualNames)[number]
+/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
+export type UsualName =
+  | 'sliding-log-string'
+  | 'sliding-log-blocks'
+  | 'sliding-counter'
+  | 'fixed-window'
+  | 'token-bucket'
+  | 'leaky-bucket'
+  | 'concurrency'
+  | 'penalty'
 
 /** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
