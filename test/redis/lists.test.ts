@@ -75,6 +75,21 @@ describe('a list of policies', () => {
     expect(invalid.map(({ code }) => code)).toEqual(['SLUICE_STATE_UNREADABLE'])
   })
 
+  it('takes the short way while a policy that counts denials has none to count', async () => {
+    const limiter = patientLimiter({
+      store: redisStore(redis, { heartbeatMs: 0, denialTtlMs: 0 }),
+      policies: [log('few', 3), { ...log('all'), countDenied: true }],
+    })
+    await redis.config('RESETSTAT')
+    for (let unit = 1; unit <= 5; unit += 1) {
+      const { allowed, outcomes } = await limiter.consume('k')
+      expect(allowed).toBe(unit <= 3)
+      expect(outcomes.map(({ remaining }) => remaining)).toEqual([Math.max(0, 3 - unit), 10 - unit])
+      // Only the whole algorithms read keys one by one.
+      if (unit === 3) expect(await redis.info('commandstats')).not.toMatch(/cmdstat_get:/)
+    }
+  })
+
   it('loads a bounded number of scripts, whatever lists a store is asked for', async () => {
     await redis.script('FLUSH')
     const store = redisStore(redis, { heartbeatMs: 0 })

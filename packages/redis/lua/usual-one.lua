@@ -4,7 +4,7 @@
 -- src/scripts/scripts.ts puts the module in the place of `-- DECIDE`, because a function would cost
 -- time in every call. The module reads key, units, limit, window, setting and now. It sets amount
 -- and detail of the report (report.lua), denied, and what usual/write.lua writes. If the state is
--- not usual, it leaves amount nil.
+-- not usual, it leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
 --
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
@@ -33,7 +33,7 @@ local amount, detail, denied, write, where, data, ttl, extra, is_new
 -- A request alone is decided before anything else is defined.
 if not ARGV[6] then
   -- DECIDE
-  if amount then
+  if amount and not (denied and COUNTS_DENIED) then
     -- include usual/write
     -- include report
     return { report, now }
@@ -70,7 +70,7 @@ for number = 1, size do
   if is_new and amount then
     if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
   end
-  if not amount then
+  if not amount or denied and COUNTS_DENIED then
     fields = { 1, limit, window, setting }
     -- include usual/unusual
     local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')

@@ -13,7 +13,6 @@ if not decide_request then
     -- Only some algorithms read these.
     policy.aligned, policy.resolution = setting == 1, setting or 1
     policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
-    policy.count_denied = block_for ~= nil
     policies[i] = policy
   end
 end

@@ -4,7 +4,7 @@ import {
   hasUsualSetting,
   leaseSetting,
   type StoreSettings,
-  type UsualName,
+  type UsualModule,
   usualFields,
   usualOf,
 } from './usual-states.ts'
@@ -68,11 +68,11 @@ export class Plans {
   }
 
   #make(checks: readonly Check[]): Plan | undefined {
-    const modules: UsualName[] = []
+    const modules: UsualModule[] = []
     for (const check of checks) {
-      const name = usualOf(check, this.#settings)
-      if (!name) return undefined
-      modules.push(name)
+      const usual = usualOf(check, this.#settings)
+      if (!usual) return undefined
+      modules.push(usual)
     }
     const [only] = modules
     const width = checks.length

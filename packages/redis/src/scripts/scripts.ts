@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import { algorithmFiles, type Encoding, type UsualName } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -61,45 +61,54 @@ export class Scripts {
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
-  usualOne(name: UsualName): Script {
-    return this.#usualScript('usual-one', [name])
+  usualOne(module: UsualModule): Script {
+    return this.#usualScript('usual-one', [module])
   }
 
   /**
    * Decides calls whose requests consume by lists of these several modules; `undefined` if the list
    * is too long, or the store has too many of them.
    */
-  usualList(names: readonly UsualName[]): Script | undefined {
-    const isKnown = this.#usual.has(names.join())
-    const hasRoom = names.length <= maxWidth && this.#usual.size < maxUsual
-    return isKnown || hasRoom ? this.#usualScript('usual-list', names) : undefined
+  usualList(list: readonly UsualModule[]): Script | undefined {
+    const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
+    return hasRoom || this.#usual.has(idOf(list))
+      ? this.#usualScript('usual-list', list)
+      : undefined
   }
 
-  #usualScript(frame: string, names: readonly UsualName[]): Script {
-    const id = names.join()
+  #usualScript(frame: string, list: readonly UsualModule[]): Script {
+    const id = idOf(list)
     const known = this.#usual.get(id)
     if (known) return known
     const made = usualScript(
       frame,
-      names.map((name) => modules[name]),
+      list.map(({ name, countsDenied }) => ({ ...modules[name], countsDenied })),
     )
     this.#usual.set(id, made)
     return made
   }
 }
 
+function idOf(list: readonly UsualModule[]): string {
+  return list.map(({ name, countsDenied }) => (countsDenied ? `${name} denied` : name)).join()
+}
+
+/** A module in a script. */
+type Part = Module & Pick<UsualModule, 'countsDenied'>
+
 /** A longer list needs more variables than Lua has. */
 const maxWidth = 6
 /** The server keeps scripts until it is restarted. */
 const maxUsual = 20
 
-function usualScript(frame: string, parts: readonly Module[]): Script {
+function usualScript(frame: string, parts: readonly Part[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
   const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
   const text = forEach(readLua(frame), parts.length)
     .replace('READS_STRINGS', String(readsStrings))
+    .replace(/\bCOUNTS_DENIED\b/g, String(parts.some(({ countsDenied }) => countsDenied)))
     .replace(/\bWIDTH\b/g, String(parts.length))
   const decide = Object.fromEntries(
     parts.map((part, index) => [`DECIDE_${index + 1}`, moduleText(part)]),
@@ -123,9 +132,10 @@ function moduleText({ file, readsString }: Module): string {
 }
 
 /** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
-function definePolicies(parts: readonly Module[]): string {
+function definePolicies(parts: readonly Part[]): string {
   const known = parts.map(
-    ({ algorithm, traits = '' }) => `{ algorithm = '${algorithm}', ${traits} }`,
+    ({ algorithm, countsDenied, traits = '' }) =>
+      `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`,
   )
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }

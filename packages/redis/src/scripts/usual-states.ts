@@ -18,6 +18,13 @@ export type UsualName =
   | 'concurrency'
   | 'penalty'
 
+/** The module for one policy of a list. */
+export interface UsualModule {
+  readonly name: UsualName
+  /** True if a request that is denied has to be charged, which only the whole algorithm does. */
+  readonly countsDenied: boolean
+}
+
 /** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
   readonly encoding: Encoding
@@ -129,11 +136,10 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
-export function usualOf(check: Check, settings: StoreSettings): UsualName | undefined {
+export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { algorithm, countDenied } = check.policy
-  // A penalty alone takes nothing from a request that is allowed.
-  if (countDenied && algorithms[algorithm].counts !== 'strikes') return undefined
-  return luaTwins[algorithm].usual?.nameOf(check, settings)
+  const name = luaTwins[algorithm].usual?.nameOf(check, settings)
+  return name && { name, countsDenied: countDenied }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
