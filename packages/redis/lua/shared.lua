@@ -1,6 +1,8 @@
 -- Begins every script: gives short names to functions, and reads the time of the call from
 -- `caller_ms`, milliseconds of the caller's clock; nil or '' for the server's own.
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+-- Leases that the call has taken; the window of the last lease, and the texts of its bounds.
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 
 -- A key outlives its last unit by `ttl_margin` ms at least. The key of a log lives longer, by the
 -- window divided by `ttl_parts`, so that its time to live is set only once in that time. Both are

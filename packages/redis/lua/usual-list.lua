@@ -3,68 +3,92 @@
 -- all of its keys have been decided. If one of them denies, or is in no usual state,
 -- usual/unusual.lua decides the whole request.
 --
+-- src/scripts/scripts.ts repeats what stands between `-- EACH` and `-- END` for each policy, with
+-- its number in the place of N. WIDTH is the number of policies.
+--
 -- KEYS     the key of each policy of each request, one request after the other
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
--- ARGV[3]  the number of policies
--- ARGV[4]  '1' if a key occurs more than once, else '0'
--- ARGV[5…] for each policy: the number of its module, the limit, the window in ms, and the setting;
---          then the cost of each key, left out if all are 1
+-- ARGV[3]  '1' if a key occurs more than once, else '0'
+-- ARGV[4…] for each policy: the limit, the window in ms, and the setting; then the cost of each
+--          key, left out if all are 1
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
 --          could not be read }
 local caller_ms = ARGV[2]
 -- include shared
-local call_text, width, repeats, values, values_before, values_end = ARGV[1], ARGV[3] + 0, ARGV[4] == '1', nil, 0, 0
-local fields, costs = {}, nil
-for i = 1, 4 * width do fields[i] = tonumber(ARGV[4 + i]) or ARGV[4 + i] end
-if ARGV[5 + 4 * width] then
+local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
+-- EACH
+local limit_N, window_N, setting_N = ARGV[3 * N + 1] + 0, ARGV[3 * N + 2] + 0, ARGV[3 * N + 3]
+setting_N = tonumber(setting_N) or setting_N
+-- END
+if ARGV[4 + 3 * WIDTH] then
   costs = {}
-  for i = 1, #KEYS do costs[i] = tonumber(ARGV[4 + 4 * width + i]) end
+  for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * WIDTH + i]) end
 end
 
-local reply, size = { call_text, now }, 2
+local reply, size, values, values_before, values_end = { call_text, now }, 2, nil, 0, 0
 local decide_request, unreadable_values, policies
--- What each policy of a request came to, and what is to be written for it: seven each.
-local found = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-for request_start = 0, #KEYS - width, width do
+for request_start = 0, #KEYS - WIDTH, WIDTH do
   if READS_STRINGS and request_start >= values_end and not repeats then
     -- Arguments have to fit the stack of Lua.
-    values_before, values_end = request_start, request_start + math.max(1, math.floor(256 / width)) * width
+    values_before, values_end = request_start, request_start + (256 - 256 % WIDTH)
     if values_end > #KEYS then values_end = #KEYS end
     values = redis_call('MGET', unpack(KEYS, request_start + 1, values_end))
   end
-  local is_usual = true
-  for i = 1, width do
-    local value_index, key, units, is_second = request_start + i - values_before, KEYS[request_start + i], 1, false
-    if costs then units = costs[request_start + i] end
-    if repeats then
-      for j = request_start + 1, request_start + i - 1 do is_second = is_second or KEYS[j] == key end
+  local is_usual, is_foreign, is_second = false, false, false
+  if repeats then
+    for i = request_start + 2, request_start + WIDTH do
+      for j = request_start + 1, i - 1 do is_second = is_second or KEYS[i] == KEYS[j] end
     end
-    local kind, limit, window, setting = unpack(fields, 4 * i - 3, 4 * i)
-    local amount, detail, denied, write, where, data, ttl, drops
-    if units and units > 0 and not is_second then
-      -- DECIDE
+  end
+  repeat
+    if is_second then break end
+    local key, units, limit, window, setting, value_index
+    local amount, detail, denied, write, where, data, ttl, extra, is_new
+    -- EACH
+    key, limit, window, setting = KEYS[request_start + N], limit_N, window_N, setting_N
+    value_index, units = request_start + N - values_before, 1
+    if costs then units = costs[request_start + N] end
+    amount, denied, write, where, ttl, extra, is_new = nil, nil, nil, nil, nil, nil, nil
+    if units and units > 0 then
+      -- DECIDE_N
     end
-    if denied or not amount then
-      is_usual = false
+    if denied or not amount then break end
+    local key_N, amount_N, detail_N, write_N, where_N, data_N = key, amount, detail, write, where, data
+    local ttl_N, extra_N, is_new_N = ttl, extra, is_new
+    -- END
+    -- EACH
+    if is_new_N and not is_foreign then
+      is_foreign = not redis_call('SET', key_N, data_N, 'NX', 'PX', ttl_N + ttl_margin)
+      if not is_foreign then write_N = nil end
+    end
+    -- END
+    if is_foreign then
+      -- EACH
+      if is_new_N and not write_N then redis_call('DEL', key_N) end
+      -- END
       break
     end
-    local to = 7 * i - 6
-    found[to], found[to + 1], found[to + 2], found[to + 3] = amount, detail, write or false, where or false
-    found[to + 4], found[to + 5], found[to + 6] = data or false, ttl or false, drops or false
-  end
+    denied, is_usual = false, true
+    -- EACH
+    key, amount, detail, write, where, data = key_N, amount_N, detail_N, write_N, where_N, data_N
+    ttl, extra = ttl_N, extra_N
+    -- include usual/write
+    -- include report
+    reply[size + N] = report
+    -- END
+  until true
   if not is_usual then
+    -- Policies stand in `fields` by number, limit, window and setting.
+    local fields = {}
+    -- EACH
+    fields[4 * N - 3], fields[4 * N - 2], fields[4 * N - 1], fields[4 * N] = N, limit_N, window_N, setting_N
+    -- END
+    local width = WIDTH
     -- include usual/unusual
-  else
-    for i = 1, width do
-      local denied, amount, detail, write, where, data, ttl, drops = false, unpack(found, 7 * i - 6, 7 * i)
-      local key = KEYS[request_start + i]
-      -- include usual/write
-      -- include report
-      reply[size + i] = report
-    end
+    decide_request('consume', policies, request_start, costs, request_start)
   end
-  size = size + width
+  size = size + WIDTH
 end
 if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadable_values() end
 return reply

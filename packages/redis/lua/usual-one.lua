@@ -4,7 +4,7 @@
 -- src/scripts/scripts.ts puts the module in the place of `-- DECIDE`, because a function would cost
 -- time in every call. The module reads key, units, limit, window, setting and now. It sets amount
 -- and detail of the report (report.lua), denied, and what usual/write.lua writes. If the state is
--- not usual, it leaves amount nil.
+-- not usual, it leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
 --
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
@@ -15,33 +15,35 @@
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[6]  '1' if a key occurs more than once, else '0'
--- ARGV[7…] the cost of each key; left out if all are 1
--- One request of cost 1 needs only ARGV[1] to ARGV[5], and with the server's clock ARGV[1] to
--- ARGV[3].
+-- ARGV[7…] the cost of each key; left out if all are 1. A lease that is released or renewed has its
+--          setting here.
+-- One request needs only ARGV[1] to ARGV[5] if its cost is 1 or left out, and with the server's
+-- clock ARGV[1] to ARGV[3].
 -- Returns  with ARGV[6]: { ARGV[4], now, a report for each key, and, if there were any, how many
 --          stored values could not be read }
 --          without ARGV[6]: { the report, now, and, if the state is not usual, how many stored
 --          values could not be read }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
+local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
 -- include shared
 local values, value_index, units = nil, 1, 1
-local amount, detail, denied, write, where, data, ttl, drops
+local amount, detail, denied, write, where, data, ttl, extra, is_new
 
 -- A request alone is decided before anything else is defined.
 if not ARGV[6] then
   -- DECIDE
-  if amount then
+  if amount and not (denied and COUNTS_DENIED) then
     -- include usual/write
     -- include report
     return { report, now }
   end
 end
 
-local call_text, width, size, costs = ARGV[4], 1, #KEYS, nil
+local width, size, costs, policy_setting = 1, #KEYS, nil, setting
 if ARGV[7] then
   costs = {}
-  for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) end
+  for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
 end
 
 local fields, reply = nil, { call_text or '', now }
@@ -55,15 +57,29 @@ for number = 1, size do
     values = redis_call('MGET', unpack(KEYS, number, values_end))
   end
   value_index, key = number - values_before, KEYS[number]
-  if costs then units = costs[number] end
-  amount, denied, write, where, ttl, drops = nil, nil, nil, nil, nil, nil
+  if costs then
+    units, setting = costs[number], policy_setting
+    if type(units) == 'string' then
+      setting, units = units, units:find(':', 1, true) and 1
+    end
+  end
+  amount, denied, write, where, ttl, extra, is_new = nil, nil, nil, nil, nil, nil, nil
   if units and units > 0 then
     -- DECIDE
   end
-  if not amount then
-    local request_start = number - 1
+  if is_new and amount then
+    if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
+  end
+  if not amount or denied and COUNTS_DENIED then
     fields = { 1, limit, window, setting }
     -- include usual/unusual
+    local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
+    if sign then
+      local operation = sign == '+' and 'renew' or 'release'
+      decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
+    else
+      decide_request('consume', policies, number - 1, costs, number - 1)
+    end
   else
     -- include usual/write
     -- include report

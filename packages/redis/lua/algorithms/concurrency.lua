@@ -42,7 +42,7 @@ do
 
     function concurrency.load(cell, key, policy)
       cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
-      cell.used, cell.expired, cell.is_foreign = 0, nil, false
+      cell.used, cell.detail, cell.expired, cell.is_foreign = 0, 0, nil, false
       local members = redis.pcall('ZCARD', key)
       if members == 0 then return end
       if type(members) == 'number' then
@@ -84,15 +84,14 @@ do
         redis_call('DEL', cell.key)
         cell.is_foreign = false
       end
-      local number = new_incarnation()
-      -- What could not be added up any more gets no lease.
-      if cell.used + min(units, policy.limit) > MAX_SAFE then
-        cell.incarnation = number
-        return
-      end
-      while redis_call('ZSCORE', cell.key, lease_name(policy, number, units)) do number = new_incarnation() end
+      local number
+      repeat
+        -- include lease-number
+        number, cell.detail = lease_number, lease_detail
+        -- What could not be added up any more gets no lease.
+        if cell.used + min(units, policy.limit) > MAX_SAFE then return end
+      until not redis_call('ZSCORE', cell.key, lease_name(policy, number, units))
       redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
-      cell.incarnation = number
       cell.used = cell.used + min(units, policy.limit)
       write_total(cell, policy)
     end
@@ -120,8 +119,9 @@ do
       cell.used, cell.expired = 0, nil
     end
 
+    -- The units that count, and the part of the number of a new lease that lease-number.lua tells.
     function concurrency.report(cell)
-      return cell.used, 0
+      return cell.used, cell.detail
     end
 
     return concurrency

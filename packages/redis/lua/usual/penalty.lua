@@ -9,5 +9,7 @@ if value then
   if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
   amount, detail = now < since + window and strikes or 0, 0
 else
-  amount, detail = 0, 0
+  -- Nothing is written, which would tell whether the key holds another type.
+  if is_new and redis_call('EXISTS', key) == 1 then break end
+  amount, detail, is_new = 0, 0, false
 end

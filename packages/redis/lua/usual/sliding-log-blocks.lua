@@ -20,7 +20,7 @@ if incarnation > 0 or last_age >= stamp - dead_until then break end
 local head = redis_call('LINDEX', key, '0')
 if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
 if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then
-  head, drops = redis_call('LINDEX', key, '1'), true
+  head, extra = redis_call('LINDEX', key, '1'), true
   if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
   if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then break end
 end

@@ -1,5 +1,5 @@
--- Decides a request that has a key in no usual state, with the functions that prelude.lua begins.
--- They are defined when the first such request is met.
+-- Defines how a request is decided that has a key in no usual state, with the functions that
+-- prelude.lua begins. They are defined when the first such request is met.
 if not decide_request then
   -- include names
   -- DEFINE
@@ -13,8 +13,6 @@ if not decide_request then
     -- Only some algorithms read these.
     policy.aligned, policy.resolution = setting == 1, setting or 1
     policy.block_for, policy.block_factor, policy.block_most = tonumber(block_for), tonumber(factor), tonumber(most)
-    policy.count_denied = block_for ~= nil
     policies[i] = policy
   end
 end
-decide_request('consume', policies, request_start, costs, request_start)

@@ -1,6 +1,7 @@
 import type { Ask } from '@sluice/core'
 import type { Plan } from '../scripts/plans.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
+import { leaseSetting } from '../scripts/usual-states.ts'
 import { GeneralCall } from './general-call.ts'
 
 /** The fields of a call beside its asks. */
@@ -23,8 +24,8 @@ export interface EncodedCall {
   readonly args: string[]
   readonly keyCount: number
   /**
-   * Id that the script echoes; '' for a request alone of one policy and of cost 1, which needs no
-   * echo.
+   * Id that the script echoes; '' for a request alone of one policy and of cost 1, or of one lease,
+   * which needs no echo.
    */
   readonly callId: string
 }
@@ -53,10 +54,13 @@ export class CallEncoder {
     }
     const keyCount = args.length - 2
     args[1] = String(keyCount)
-    const isLone = plan?.width === 1 && asks.length === 1 && asks.every(costsOne)
+    const [only] = asks
+    const lease = only && asks.length === 1 ? leaseSetting(only) : undefined
+    const isLone =
+      plan?.width === 1 && asks.length === 1 && (lease !== undefined || asks.every(costsOne))
     if (!plan) args.push(callId, clock, new GeneralCall(asks).json)
     else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
-    else if (isLone) pushLone(args, plan, [callId, clock])
+    else if (isLone) pushLone(args, plan, { lease, call: [callId, clock] })
     else pushOne(args, plan, asks, [callId, clock])
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
@@ -68,9 +72,16 @@ type Call = readonly [callId: string, clock: string]
  * Appends the arguments of `lua/usual-one.lua` for a request alone. By the server's clock the
  * policy is enough.
  */
-function pushLone(args: string[], { fields, loneFields }: Plan, call: Call): void {
-  if (call[1] !== '') args.push(...fields, ...call)
-  else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
+function pushLone(
+  args: string[],
+  { fields, loneFields }: Plan,
+  { lease, call }: { lease: string | undefined; call: Call },
+): void {
+  if (call[1] !== '' || lease !== undefined) {
+    const [limit = '', windowMs = '', setting = ''] = fields
+    args.push(limit, windowMs, lease ?? setting)
+    if (call[1] !== '') args.push(...call)
+  } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
 /** Appends the arguments of `lua/usual-one.lua`. */
@@ -80,18 +91,22 @@ function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], call: C
 }
 
 /** Appends the arguments of `lua/usual-list.lua`. */
-function pushList(args: string[], { fields, width }: Plan, asks: readonly Ask[], call: Call): void {
-  args.push(...call, String(width), repeatsKeys(asks) ? '1' : '0', ...fields)
+function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
+  args.push(...call, repeatsKeys(asks) ? '1' : '0', ...fields)
   pushCosts(args, asks)
 }
 
-/** The cost of each key, where not all are 1. */
+/** The cost of each key, where not all are 1, or the lease that is given back or renewed. */
 function pushCosts(args: string[], asks: readonly Ask[]): void {
   if (asks.every(costsOne)) return
-  for (const { checks } of asks) for (const { cost } of checks) args.push(String(cost))
+  for (const ask of asks) {
+    const lease = leaseSetting(ask)
+    for (const { cost } of ask.checks) args.push(lease ?? String(cost))
+  }
 }
 
-function costsOne({ checks }: Ask): boolean {
+function costsOne({ op, checks }: Ask): boolean {
+  if (op !== 'consume') return false
   for (let i = 0; i < checks.length; i += 1) if (checks[i]?.cost !== 1) return false
   return true
 }

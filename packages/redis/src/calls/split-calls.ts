@@ -10,37 +10,48 @@ export interface CallPart {
 
 interface OpenPart extends CallPart {
   readonly asks: Ask[]
+  /** True if one of the asks settles something. */
+  settles: boolean
 }
 
 /**
  * Parts the requests of one moment into calls of one plan each. Requests that consume were asked at
  * the same time, so nobody can tell their order; whatever settles something keeps its place among
- * all others.
+ * all others of its policies.
  */
 export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPart[] {
   const parts: OpenPart[] = []
-  /** Index of the first part that further `consume` requests may join. */
-  let open = 0
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
     if (!ask) continue
-    const consumes = ask.op === 'consume'
-    const plan = consumes ? plans.planOf(ask.checks) : undefined
-    const known = consumes ? partOf(parts, open, plan) : undefined
-    if (known) known.asks.push(ask)
-    else if (!consumes && parts.at(-1)?.plan === undefined && parts.length > 0) {
-      parts.at(-1)?.asks.push(ask)
-    } else parts.push({ asks: [ask], plan })
-    if (!consumes) open = parts.length - 1
+    const settles = ask.op !== 'consume'
+    const plan = plans.planOf(ask)
+    const part = partFor(parts, plan, settles)
+    if (!part) parts.push({ asks: [ask], plan, settles })
+    else {
+      part.asks.push(ask)
+      part.settles ||= settles
+    }
   }
   return parts
 }
 
-function partOf(
+/** Returns the part that an ask may join without leaving its place. */
+function partFor(
   parts: readonly OpenPart[],
-  from: number,
   plan: Plan | undefined,
+  settles: boolean,
 ): OpenPart | undefined {
-  for (let i = from; i < parts.length; i += 1) if (parts[i]?.plan === plan) return parts[i]
+  for (let i = parts.length - 1; i >= 0; i -= 1) {
+    const part = parts[i]
+    if (!part || part.plan === plan) return part
+    if ((settles || part.settles) && meets(part.plan, plan)) return undefined
+  }
   return undefined
+}
+
+/** Tells whether two calls may ask for the same keys. */
+function meets(one: Plan | undefined, other: Plan | undefined): boolean {
+  if (!one || !other) return true
+  return one.policies.some(({ id }) => other.policies.some((policy) => policy.id === id))
 }

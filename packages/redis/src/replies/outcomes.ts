@@ -69,7 +69,7 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
   'leaky-bucket': (check, report, decided) =>
     fromBucket(check, report, decided, report.explicitMs ?? heldMs(check, report)),
 
-  concurrency: (check, { amount, incarnation }, decided) => {
+  concurrency: (check, { amount, detail }, decided) => {
     const { policy, cost, limit } = check
     const never = limit === 0 || cost > limit
     const fits = cost === 0 || amount + cost <= limit
@@ -83,7 +83,7 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
       resetMs: undefined,
       retryAfterMs,
       delayMs: 0,
-      receipt: receiptOf(check, decided, incarnation, incarnation),
+      receipt: receiptOf(check, decided, leaseNumber(decided.now, detail), 0),
     }
   },
 
@@ -101,6 +101,11 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
       receipt: undefined,
     }
   },
+}
+
+/** Returns the number of a lease, as `lua/lease-number.lua` makes it. */
+function leaseNumber(now: number, detail: number): number {
+  return (now % 2 ** 42) * 1000 + detail
 }
 
 function fromBucket(

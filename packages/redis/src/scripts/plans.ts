@@ -1,21 +1,22 @@
-import type { Check, Policy } from '@sluice/core'
+import type { Ask, Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
 import {
   hasUsualSetting,
+  leaseSetting,
   type StoreSettings,
-  type UsualName,
+  type UsualModule,
   usualFields,
-  usualNames,
   usualOf,
 } from './usual-states.ts'
 
-/** The script and the arguments for all requests that consume by one list of policies. */
+/**
+ * The script and the arguments for all requests that consume by one list of policies, and for those
+ * that give back or renew a lease of the only one.
+ */
 export interface Plan {
+  readonly policies: readonly Policy[]
   readonly script: Script
-  /**
-   * The fields of the policies that the script reads; with several policies, each follows the
-   * number of its module.
-   */
+  /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
   /** The same for a request alone of one policy, to be decided by the server's clock. */
   readonly loneFields: readonly string[]
@@ -49,11 +50,10 @@ export class Plans {
     this.#settings = settings
   }
 
-  /**
-   * The plan for the checks of one request that consumes; `undefined` where the general script has
-   * to decide it.
-   */
-  planOf(checks: readonly Check[]): Plan | undefined {
+  /** The plan for a request; `undefined` where the general script has to decide it. */
+  planOf(ask: Ask): Plan | undefined {
+    if (ask.op !== 'consume' && leaseSetting(ask) === undefined) return undefined
+    const { checks } = ask
     let branches = this.#roots
     let branch: Branch | undefined
     for (let i = 0; i < checks.length; i += 1) {
@@ -68,27 +68,21 @@ export class Plans {
   }
 
   #make(checks: readonly Check[]): Plan | undefined {
-    const modules: UsualName[] = []
+    const modules: UsualModule[] = []
     for (const check of checks) {
-      const name = usualOf(check, this.#settings)
-      if (!name) return undefined
-      modules.push(name)
+      const usual = usualOf(check, this.#settings)
+      if (!usual) return undefined
+      modules.push(usual)
     }
     const [only] = modules
     const width = checks.length
-    const isAlone = width === 1 && only !== undefined
-    const script = isAlone ? this.#scripts.usualOne(only) : this.#scripts.usualList()
-    const fields = checks.flatMap((check, index) => {
-      const name = modules[index]
-      return isAlone || !name ? usualFields(check) : [moduleNumber(name), ...usualFields(check)]
-    })
+    const script =
+      width === 1 && only ? this.#scripts.usualOne(only) : this.#scripts.usualList(modules)
+    if (!script) return undefined
+    const fields = checks.flatMap(usualFields)
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
-    return { script, fields, loneFields, width }
+    return { policies: checks.map(({ policy }) => policy), script, fields, loneFields, width }
   }
-}
-
-function moduleNumber(name: UsualName): string {
-  return String(1 + usualNames.indexOf(name))
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {

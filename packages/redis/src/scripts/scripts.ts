@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
 import { readLua } from '../read-lua.ts'
-import { algorithmFiles, type Encoding, type UsualName, usualNames } from './usual-states.ts'
+import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -41,6 +41,7 @@ const modules: { readonly [name in UsualName]: Module } = {
     file: 'token-bucket',
     traits: 'has_level = true',
   },
+  concurrency: { ...ofAlgorithm('concurrency'), readsString: false },
   penalty: ofAlgorithm('penalty'),
 }
 
@@ -60,46 +61,68 @@ export class Scripts {
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
-  usualOne(name: UsualName): Script {
-    return this.#usualScript('usual-one', [name])
+  usualOne(module: UsualModule): Script {
+    return this.#usualScript('usual-one', [module])
   }
 
   /**
-   * Decides calls whose requests consume by one list of several policies. One text serves all
-   * lists.
+   * Decides calls whose requests consume by lists of these several modules; `undefined` if the list
+   * is too long, or the store has too many of them.
    */
-  usualList(): Script {
-    return this.#usualScript('usual-list', usualNames)
+  usualList(list: readonly UsualModule[]): Script | undefined {
+    const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
+    return hasRoom || this.#usual.has(idOf(list))
+      ? this.#usualScript('usual-list', list)
+      : undefined
   }
 
-  #usualScript(frame: string, names: readonly UsualName[]): Script {
-    const id = `${frame} ${names.join()}`
+  #usualScript(frame: string, list: readonly UsualModule[]): Script {
+    const id = idOf(list)
     const known = this.#usual.get(id)
     if (known) return known
     const made = usualScript(
       frame,
-      names.map((name) => modules[name]),
+      list.map(({ name, countsDenied }) => ({ ...modules[name], countsDenied })),
     )
     this.#usual.set(id, made)
     return made
   }
 }
 
-function usualScript(frame: string, parts: readonly Module[]): Script {
+function idOf(list: readonly UsualModule[]): string {
+  return list.map(({ name, countsDenied }) => (countsDenied ? `${name} denied` : name)).join()
+}
+
+/** A module in a script. */
+type Part = Module & Pick<UsualModule, 'countsDenied'>
+
+/** A longer list needs more variables than Lua has. */
+const maxWidth = 6
+/** The server keeps scripts until it is restarted. */
+const maxUsual = 20
+
+function usualScript(frame: string, parts: readonly Part[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
   const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
-  return scriptOf(readLua(frame).replace('READS_STRINGS', String(readsStrings)), {
-    DEFINE: define,
-    DECIDE: decideByKind(parts),
-  })
+  const text = forEach(readLua(frame), parts.length)
+    .replace('READS_STRINGS', String(readsStrings))
+    .replace(/\bCOUNTS_DENIED\b/g, String(parts.some(({ countsDenied }) => countsDenied)))
+    .replace(/\bWIDTH\b/g, String(parts.length))
+  const decide = Object.fromEntries(
+    parts.map((part, index) => [`DECIDE_${index + 1}`, moduleText(part)]),
+  )
+  return scriptOf(text, { DEFINE: define, DECIDE: decide.DECIDE_1 ?? '', ...decide })
 }
 
-function decideByKind(parts: readonly Module[]): string {
-  const [only = '', ...others] = parts.map(moduleText)
-  if (others.length === 0) return only
-  return [only, ...others].map((text, at) => `if kind == ${at + 1} then\n${text}\nend`).join('\n')
+/** Repeats what stands between `-- EACH` and `-- END`, with the numbers of policies for N. */
+function forEach(text: string, width: number): string {
+  return text.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
+    Array.from({ length: width }, (_, index) => block.replace(/(\b|_)N\b/g, `$1${index + 1}`)).join(
+      '',
+    ),
+  )
 }
 
 /** Each module is a loop that is gone through once, so that it can be left early. */
@@ -109,9 +132,10 @@ function moduleText({ file, readsString }: Module): string {
 }
 
 /** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
-function definePolicies(parts: readonly Module[]): string {
+function definePolicies(parts: readonly Part[]): string {
   const known = parts.map(
-    ({ algorithm, traits = '' }) => `{ algorithm = '${algorithm}', ${traits} }`,
+    ({ algorithm, countsDenied, traits = '' }) =>
+      `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`,
   )
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }
@@ -131,7 +155,7 @@ function defineGeneral(files: readonly string[]): string {
  */
 function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
   const text = withIncludes(
-    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
+    withIncludes(frame).replace(/^ *-- ([A-Z_\d]+)$/gm, (line, name) => parts[name] ?? line),
   )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }

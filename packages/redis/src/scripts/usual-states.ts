@@ -1,4 +1,4 @@
-import type { Check, CountingName } from '@sluice/core'
+import type { Ask, Check, CountingName, StoreOp } from '@sluice/core'
 import { algorithms } from '@sluice/core/backend'
 
 /**
@@ -7,21 +7,23 @@ import { algorithms } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/**
- * The modules in `lua/usual/`: what decides a key that is in a usual state. A list names each
- * policy's module by its place here, from 1.
- */
-export const usualNames = [
-  'sliding-log-string',
-  'sliding-log-blocks',
-  'sliding-counter',
-  'fixed-window',
-  'token-bucket',
-  'leaky-bucket',
-  'penalty',
-] as const
+/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
+export type UsualName =
+  | 'sliding-log-string'
+  | 'sliding-log-blocks'
+  | 'sliding-counter'
+  | 'fixed-window'
+  | 'token-bucket'
+  | 'leaky-bucket'
+  | 'concurrency'
+  | 'penalty'
 
-export type UsualName = (typeof usualNames)[number]
+/** The module for one policy of a list. */
+export interface UsualModule {
+  readonly name: UsualName
+  /** True if a request that is denied has to be charged, which only the whole algorithm does. */
+  readonly countsDenied: boolean
+}
 
 /** Settings that are the same for all calls of a store. */
 export interface StoreSettings {
@@ -109,8 +111,9 @@ const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
     files: () => ['token-bucket', 'leaky-bucket'],
     usual: bucketStates('leaky-bucket'),
   },
-  // A lease is one of many members of a set.
-  concurrency: {},
+  concurrency: {
+    usual: { nameOf: () => 'concurrency', setting: () => 0, usualSetting: () => 0 },
+  },
   penalty: {
     usual: {
       // Beside other policies.
@@ -133,11 +136,10 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 }
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
-export function usualOf(check: Check, settings: StoreSettings): UsualName | undefined {
+export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { algorithm, countDenied } = check.policy
-  // A penalty alone takes nothing from a request that is allowed.
-  if (countDenied && algorithms[algorithm].counts !== 'strikes') return undefined
-  return luaTwins[algorithm].usual?.nameOf(check, settings)
+  const name = luaTwins[algorithm].usual?.nameOf(check, settings)
+  return name && { name, countsDenied: countDenied }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
@@ -145,6 +147,21 @@ export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
   return [limit, policy.windowMs, luaTwins[policy.algorithm].usual?.setting(check) ?? 0].map(String)
 }
+
+/**
+ * Returns the setting for an ask that gives back or renews one lease; `undefined` for all others.
+ * It names the lease as `lua/algorithms/concurrency.lua` does.
+ */
+export function leaseSetting({ op, checks }: Ask): string | undefined {
+  const [check] = checks
+  const sign = leaseSigns[op]
+  if (!sign || !check?.receipt || checks.length > 1) return undefined
+  const { policy, cost, limit, receipt } = check
+  if (algorithms[policy.algorithm].counts !== 'leases') return undefined
+  return `${sign}${receipt.at}:${Math.min(cost, limit)}`
+}
+
+const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release: '-', renew: '+' }
 
 /** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
