@@ -13,7 +13,7 @@ const alone = [
 ]
 const aloneInProofs = [
   ...alone,
-  'queue/proofs/*.proof.ts',
+  'queue/{proofs,rabbitmq}/*.proof.ts',
   'policies/*.proof.ts',
   'metrics/live.proof.ts',
 ]

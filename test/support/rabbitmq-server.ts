@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from './free-port.ts'
+import { freePortPair } from './free-port.ts'
 import { leash, unrefAll } from './leash.ts'
 import { findOnPath, installPackage } from './system-package.ts'
 
@@ -26,7 +26,7 @@ export interface RabbitmqServer extends AsyncDisposable {
 }
 
 /** An Erlang machine needs seconds to start, and more of them on a busy machine. */
-const startTimeoutMs = 60_000
+const startTimeoutMs = 120_000
 
 /** Where Debian keeps the programs of each version. */
 const versions = '/usr/lib/rabbitmq/lib'
@@ -44,7 +44,9 @@ interface Place {
 export async function startRabbitmq(settings: readonly string[] = []): Promise<RabbitmqServer> {
   const sbin = await findOrInstallRabbitmq()
   const folder = await mkdtemp(join(tmpdir(), 'sluice-rabbitmq-'))
-  const [port, distribution, mapper] = await Promise.all([freePort(), freePort(), freePort()])
+  // No connection of another test takes them while the server is down.
+  const port = await freePortPair()
+  const mapper = await freePortPair()
   const home = join(folder, 'home')
   await Promise.all([home, join(folder, 'data'), join(folder, 'log')].map((path) => mkdir(path)))
   const config = join(folder, 'rabbitmq.conf')
@@ -66,7 +68,7 @@ export async function startRabbitmq(settings: readonly string[] = []): Promise<R
     RABBITMQ_LOGS: '-',
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
     RABBITMQ_GENERATED_CONFIG_DIR: join(folder, 'config'),
-    RABBITMQ_DIST_PORT: `${distribution}`,
+    RABBITMQ_DIST_PORT: `${port + 1}`,
     // Schedulers that spin would take the processor from the tests.
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none',
     ERL_EPMD_PORT: `${mapper}`,

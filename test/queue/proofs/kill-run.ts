@@ -2,18 +2,22 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { bullmqBroker } from '@sluice/queue'
+import type { Broker, NewJob } from '@sluice/queue'
+import { startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { newJob } from '../new-job.ts'
 import { mostWithin } from '../rolling.ts'
 import { endStates } from './end-states.ts'
+import { openBroker } from './open-broker.ts'
 
 export interface KillPlan {
   readonly workers: number
   readonly jobs: number
   /** One worker is killed a second. */
   readonly kills: number
+  /** RabbitMQ delivers the jobs, and is killed this often in between, and started again. Without it BullMQ does. */
+  readonly brokerKills?: number
   /** Runs that may start a second. */
   readonly limit: number
 }
@@ -23,8 +27,14 @@ export interface KillReport {
   readonly starts: number
   /** Starts of a job that had been started before. */
   readonly repeated: number
-  /** Those whose earlier run no worker ended, but for a kill: it is what it was killed in. */
+  /** Those whose earlier run was in a worker that was killed. */
+  readonly byKilledWorkers: number
+  /** Those whose earlier run was on a channel that was lost as the broker was killed. */
+  readonly byKilledBroker: number
+  /** The others. */
   readonly unexplained: number
+  /** Enqueues that were refused, and asked again with the same idempotency key. */
+  readonly refused: number
   readonly mostInOneSecond: number
   /** What `mostInOneSecond` may be: a start can be late by the way of one answer, and a process asks once at a time. */
   readonly bound: number
@@ -36,31 +46,43 @@ const jobMs = 20
 const terms = { maxDepth: 1_000_000, maxDepthPerIdentity: 1_000_000, retentionMs: 3_600_000 }
 
 /** Kills one of several workers every second while they run jobs, and says what became of the jobs. */
-export async function killRun({ workers, jobs, kills, limit }: KillPlan): Promise<KillReport> {
+export async function killRun(plan: KillPlan): Promise<KillReport> {
+  const { workers, jobs, kills, limit, brokerKills = 0 } = plan
   await using redis = await startRedis()
-  const name = 'kills'
-  const broker = bullmqBroker({ connection: redis.url, name })
+  await using rabbitmq = brokerKills > 0 ? await startRabbitmq() : undefined
+  const place = { redis: redis.url, rabbitmq: rabbitmq?.url, name: 'kills' }
+  const { broker, client } = openBroker(place)
   const killed = new Set<number>()
+  const outages: number[] = []
   const children: ChildProcess[] = []
   const startWorker = (): void => {
-    const args = [redis.url, name, limit, concurrency, jobMs].map(String)
+    const args = [JSON.stringify(place), ...[limit, concurrency, jobMs].map(String)]
     children.push(
       fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), args, options),
     )
   }
+  const killWorker = (): void => {
+    const victim = children.shift()
+    if (victim?.pid) killed.add(victim.pid)
+    startWorker()
+    victim?.kill('SIGKILL')
+  }
   try {
     const queued = Array.from({ length: jobs }, (_, page) => newJob({ payload: { page } }))
-    for (const job of queued) await broker.enqueue(job, terms)
+    const feeding = feed(broker, queued, limit)
     for (let i = 0; i < workers; i += 1) startWorker()
     const beganAt = Date.now()
     await until('the workers have begun', async () => (await count(redis, 'started')) > 0)
-    for (let i = 0; i < kills; i += 1) {
+    const betweenOutages = Math.floor((kills + brokerKills) / (brokerKills + 1))
+    for (let i = 1; i <= kills + brokerKills; i += 1) {
       await sleep(1_000)
-      const victim = children.shift()
-      if (victim?.pid) killed.add(victim.pid)
-      startWorker()
-      victim?.kill('SIGKILL')
+      if (rabbitmq && i % betweenOutages === 0 && outages.length < brokerKills) {
+        outages.push(Date.now())
+        await rabbitmq.kill()
+        await rabbitmq.restart()
+      } else killWorker()
     }
+    const refused = await feeding
     const timeoutMs = 60_000 + (jobs / limit) * 2_000
     await until('all jobs have ended', async () => (await broker.depth()).depth === 0, {
       timeoutMs,
@@ -71,7 +93,8 @@ export async function killRun({ workers, jobs, kills, limit }: KillPlan): Promis
     return {
       done: states.filter((state) => state === 'done').length,
       starts: starts.length,
-      ...repeats(starts, killed),
+      ...repeats(starts, killed, outages),
+      refused,
       mostInOneSecond: mostWithin(
         starts.map(({ at }) => at),
         1_000,
@@ -85,7 +108,29 @@ export async function killRun({ workers, jobs, kills, limit }: KillPlan): Promis
       children.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')),
     )
     await broker.close()
+    client.disconnect()
   }
+}
+
+/** Enqueues jobs about as fast as they run, each until it is accepted. Returns how often one was refused. */
+async function feed(broker: Broker, jobs: readonly NewJob[], limit: number): Promise<number> {
+  const waiting = [...jobs]
+  const lanes = 4
+  let refused = 0
+  const lane = async (): Promise<void> => {
+    for (let job = waiting.shift(); job; job = waiting.shift()) {
+      const idempotency = { key: job.id, fingerprint: '' }
+      for (;;) {
+        const answer = await broker.enqueue(job, { ...terms, idempotency }).catch(() => undefined)
+        if (answer?.outcome === 'enqueued' || answer?.outcome === 'known') break
+        refused += 1
+        await sleep(200)
+      }
+      await sleep((lanes * 800) / limit)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return refused
 }
 
 const options = {
@@ -103,22 +148,28 @@ interface Server {
   cli(...args: (string | number)[]): Promise<unknown>
 }
 
-/** Every run of a job but the last one is to be one that a killed worker was in. */
+/** How long (ms) after a start a lost channel may be what its run was repeated for. */
+const lostWithinMs = 5_000
+
+/** Every run of a job but the last one is to be one that a kill explains. */
 function repeats(
   starts: readonly Start[],
   killed: ReadonlySet<number>,
-): Pick<KillReport, 'repeated' | 'unexplained'> {
+  outages: readonly number[],
+): Pick<KillReport, 'repeated' | 'byKilledWorkers' | 'byKilledBroker' | 'unexplained'> {
   const last = new Map<string, Start>()
-  let repeated = 0
-  let unexplained = 0
+  const found = { repeated: 0, byKilledWorkers: 0, byKilledBroker: 0, unexplained: 0 }
   for (const start of starts) {
     const before = last.get(start.id)
     last.set(start.id, start)
     if (!before) continue
-    repeated += 1
-    if (!killed.has(before.pid)) unexplained += 1
+    found.repeated += 1
+    const wasLost = outages.some((at) => at >= before.at && at - before.at < lostWithinMs)
+    if (killed.has(before.pid)) found.byKilledWorkers += 1
+    else if (wasLost) found.byKilledBroker += 1
+    else found.unexplained += 1
   }
-  return { repeated, unexplained }
+  return found
 }
 
 async function count(redis: Server, key: string): Promise<number> {

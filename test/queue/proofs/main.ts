@@ -10,6 +10,12 @@ report(
   killed.done === kills.jobs && killed.unexplained === 0 && killed.mostInOneSecond <= killed.bound,
 )
 
+const brokerKills = { workers: 3, jobs: 10_000, kills: 95, brokerKills: 5, limit: 100 }
+console.log('the same with RabbitMQ, which is killed too:', brokerKills)
+const survived = await killRun(brokerKills)
+console.log(survived)
+report(survived.done === brokerKills.jobs && survived.unexplained === 0)
+
 const outbound = { processes: 4, seconds: 30, limit: 20, windowMs: 1_000, latencyMs: 40 }
 console.log('a third party that is called from several processes:', outbound)
 const called = await outboundRun(outbound)

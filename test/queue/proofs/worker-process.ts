@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bullmqBroker, createWorker } from '@sluice/queue'
-import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import { createWorker } from '@sluice/queue'
+import { openBroker } from './open-broker.ts'
 
-/** A worker in a process of its own, which writes down what it starts and ends. Its arguments: URL, queue, limit, concurrency, ms a job takes. */
-const [url = '', name = '', limit = '', concurrency = '', jobMs = ''] = process.argv.slice(2)
+/** A worker in a process of its own, which writes down what it starts and ends. Its arguments: place of the broker, limit, concurrency, ms a job takes. */
+const [place = '', limit = '', concurrency = '', jobMs = ''] = process.argv.slice(2)
 
-const redis = new Redis(url)
-const broker = bullmqBroker({ connection: url, name })
+const { broker, client: redis, store } = openBroker(JSON.parse(place))
 createWorker({
-  broker,
-  store: redisStore(redis),
+  ...{ broker, store },
   limit: Number(limit),
   window: '1s',
   concurrency: Number(concurrency),

@@ -1,0 +1,30 @@
+import { type Broker, bullmqBroker } from '@sluice/queue'
+import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
+import { type RedisStore, redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+
+/** A queue, and its servers. */
+export interface BrokerPlace {
+  readonly redis: string
+  /** RabbitMQ delivers the jobs; without it BullMQ does. */
+  readonly rabbitmq?: string | undefined
+  readonly name: string
+}
+
+export interface Opened {
+  readonly broker: Broker
+  readonly client: Redis
+  readonly store: RedisStore
+}
+
+/** Opens the broker of a queue, as processes of tests do. Errors of its connections are expected. */
+export function openBroker({ redis, rabbitmq, name }: BrokerPlace): Opened {
+  const client = new Redis(redis, { maxRetriesPerRequest: null })
+  client.on('error', () => undefined)
+  const store = redisStore(client)
+  const shared = { name, onError: () => undefined }
+  const broker = rabbitmq
+    ? rabbitmqBroker({ connection: rabbitmq, store, ...shared })
+    : bullmqBroker({ connection: redis, ...shared })
+  return { broker, client, store }
+}
