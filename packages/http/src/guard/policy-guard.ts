@@ -89,7 +89,7 @@ function firstStage<Native extends object, Handler>(
     : respondHere
 
   let ask: DecideStage<Native, Handler>
-  if (observation.isObserved) ask = decideTimed(observation, setup, respond)
+  if (observation.isObserved) ask = decideTimed(setup, respond)
   else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
   const checks = findChecks(requestChecks, {
     forbid,
