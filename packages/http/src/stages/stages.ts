@@ -1,17 +1,17 @@
 import { andThen, DecisionTiming, isPromise, type Limiter, type MaybePromise } from '@sluice/core'
 import type { Access, AccessLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
+import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { Passage } from '../guard/passage.ts'
+import type { GuardSetup } from '../guard/setup.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
 import { hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
-import type { PolicyCheck } from './bound-policy.ts'
-import type { FoundChecks, RequestChecks } from './checks.ts'
 import type { Decided } from './decided.ts'
-import type { Passage } from './passage.ts'
+import type { FreeRetries } from './free-retries.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
-import type { FreeRetries } from './retries.ts'
-import type { GuardSetup } from './setup.ts'
+import type { FoundChecks, RequestChecks } from './request-checks.ts'
 
 // A guard is a chain of stages, put together once: preflights, skip, lists, shed, checks,
 // decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
