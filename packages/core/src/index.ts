@@ -30,7 +30,7 @@ export {
 } from './memory-store/memory-store.ts'
 export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
 export { notify } from './observers/notify.ts'
-export { type DecisionTiming, notifyDecided } from './observers/notify-decided.ts'
+export { DecisionTiming, notifyDecided } from './observers/notify-decided.ts'
 export {
   checkObserverList,
   type DecisionEvent,

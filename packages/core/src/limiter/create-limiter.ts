@@ -6,7 +6,7 @@ import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { joinObservers } from '../observers/join-observers.ts'
 import { listenToStore } from '../observers/listen-to-store.ts'
 import { notify } from '../observers/notify.ts'
-import { notifyDecided } from '../observers/notify-decided.ts'
+import { DecisionTiming, notifyDecided } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { warnOnce } from '../options/warn.ts'
 import type { AskOp } from '../outage/fallback.ts'
@@ -14,7 +14,6 @@ import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { StoreOp } from '../store.ts'
 import {
   type CostOptions,
@@ -98,16 +97,28 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
-    const startedAt = monotonicMs()
+    const timing = new DecisionTiming()
     const decision = decide(checks)
-    const isImmediate = !isPromise(decision)
-    return andThen(decision, (known) => {
-      const atMs = monotonicMs()
-      const timing = { atMs, durationMs: atMs - startedAt, isImmediate }
-      const told = { decision: known, checks, request: undefined, route: undefined, store, timing }
-      notifyDecided(observers, told)
-      return known
+    if (!isPromise(decision)) return observed(decision, checks, timing)
+    timing.isImmediate = false
+    return decision.then((known) => observed(known, checks, timing))
+  }
+
+  function observed(
+    decision: Decision,
+    checks: readonly Check[],
+    timing: DecisionTiming,
+  ): Decision {
+    timing.end()
+    notifyDecided(observers, {
+      decision,
+      checks,
+      store,
+      timing,
+      request: undefined,
+      route: undefined,
     })
+    return decision
   }
 
   function peekKey(key: KeyOrDigest, costs?: CostOptions): MaybePromise<Decision> {

@@ -1,37 +1,57 @@
 import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
 import { digestOf } from '../digest.ts'
-import { divideChecks } from '../policy/divide-checks.ts'
+import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import type { Policy } from '../policy/policy.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store } from '../store.ts'
 import type { JoinedObservers } from './join-observers.ts'
 import { notify } from './notify.ts'
 import type { DecisionEvent, EventSource } from './observers.ts'
 
-/** A decision to tell observers of. */
-export interface Told<Request> extends EventSource<Request> {
+/** The timing of one decision, from the question on. */
+export class DecisionTiming {
+  /** Time of the decision, and of the question before it is decided: ms of `performance.now()`. */
+  atMs: number = monotonicMs()
+  durationMs = 0
+  /** True if the decision came at once, without a wait for the store. */
+  isImmediate = true
+
+  /** Notes that the decision is there. */
+  end(): void {
+    const nowMs = monotonicMs()
+    this.durationMs = nowMs - this.atMs
+    this.atMs = nowMs
+  }
+}
+
+/** A decision to notify observers of. */
+export interface Decided<Request> extends EventSource<Request> {
   readonly decision: Decision
   /** All that was asked, policies in shadow too. */
   readonly checks: readonly Check[]
   readonly store: Store
-  /** Timing of the decision; `undefined` if no policy was asked. */
+  /** `undefined` if no policy was asked. */
   readonly timing: DecisionTiming | undefined
   /** @default false */
   readonly isQueued?: boolean | undefined
 }
 
-/** Timing of a decision. */
-export interface DecisionTiming {
-  /** Time of the decision: ms of `performance.now()`. */
-  readonly atMs: number
-  readonly durationMs: number
-  /** True if the decision came at once, without a wait for the store. */
-  readonly isImmediate: boolean
+/**
+ * Notifies observers of a decision, and of its policies in shadow as soon as they are known. Call
+ * it only where somebody observes.
+ */
+export function notifyDecided<Request>(
+  { onDecision, onShadow }: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>,
+  decided: Decided<Request>,
+): void {
+  if (onDecision) notify(onDecision, new DecidedEvent(decided))
+  if (onShadow) notifyShadow(onShadow, decided)
 }
 
 /** The digest is computed only where somebody reads it. */
-class DecisionTold<Request> implements DecisionEvent<Request> {
+class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly decision: Decision
   readonly checks: readonly Check[]
   readonly request: Request | undefined
@@ -44,32 +64,35 @@ class DecisionTold<Request> implements DecisionEvent<Request> {
   readonly durationMs: number
   readonly isQueued: boolean
   readonly #store: Store
-  readonly #counted: string | undefined
 
-  constructor(told: Told<Request>, checks: readonly Check[]) {
-    const { decision, timing } = told
-    const binding = checks[bindingIndex(decision.outcomes)]
+  constructor(decided: Decided<Request>) {
+    const { decision, timing, checks } = decided
     this.decision = decision
-    this.checks = checks
-    this.request = told.request
-    this.route = told.route
-    this.method = told.method
+    this.checks = areEnforced(checks) ? checks : divideChecks(checks).enforced
+    this.request = decided.request
+    this.route = decided.route
+    this.method = decided.method
+    const binding = bindingCheck(this)
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
-    this.answeredBy = answeredBy(told)
+    this.answeredBy = answeredBy(decided)
     this.atMs = timing?.atMs
     this.durationMs = timing?.durationMs ?? 0
-    this.isQueued = told.isQueued ?? false
-    this.#store = told.store
-    this.#counted = binding?.key
+    this.isQueued = decided.isQueued ?? false
+    this.#store = decided.store
   }
 
   get digest(): string | undefined {
-    return this.#counted === undefined ? undefined : digestOf(this.#counted, this.#store)
+    const binding = bindingCheck(this)
+    return binding && digestOf(binding.key, this.#store)
   }
 }
 
-function answeredBy<Request>({ decision, store, timing }: Told<Request>): string {
+function bindingCheck({ checks, decision }: Pick<DecisionEvent, 'checks' | 'decision'>) {
+  return checks[bindingIndex(decision.outcomes)]
+}
+
+function answeredBy<Request>({ decision, store, timing }: Decided<Request>): string {
   if (decision.source !== 'store') return decision.source
   if (timing === undefined) return 'guard'
   const isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
@@ -77,20 +100,14 @@ function answeredBy<Request>({ decision, store, timing }: Told<Request>): string
   return store.name ?? 'store'
 }
 
-/**
- * Tells observers of a decision, and of its policies in shadow as soon as they are known. Call it
- * only where somebody observes.
- */
-export function notifyDecided<Request>(
-  { onDecision, onShadow }: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>,
-  told: Told<Request>,
+function notifyShadow<Request>(
+  onShadow: NonNullable<JoinedObservers<Request>['onShadow']>,
+  { decision, checks: asked, request, route, method }: Decided<Request>,
 ): void {
-  const { decision, request, route, method } = told
-  const { enforced, shadows } = divideChecks(told.checks)
-  if (onDecision) notify(onDecision, new DecisionTold(told, enforced))
   const run = decision.shadow
-  if (!onShadow || !run) return
+  if (!run) return
   void andThen(run.decisions, (decisions) => {
+    const { shadows } = divideChecks(asked)
     const checks = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
     if (checks.length === 0) return
     notify(onShadow, { decision, outcomes: run.outcomes, checks, request, route, method })

@@ -1,7 +1,7 @@
 import { andThen, isPromise, type MaybePromise, quote } from '@sluice/core'
 import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
-import { fieldsOnHead } from '../responses/headers.ts'
 import { RateLimitError } from '../responses/rate-limit-error.ts'
+import { fieldsOnHead } from '../responses/response-fields.ts'
 import type { RequestContext } from './context.ts'
 import { type ResponseBody, setFields } from './response.ts'
 

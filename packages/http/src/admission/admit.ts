@@ -9,10 +9,10 @@ import {
 import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
-import type { Decided } from '../guard/decided.ts'
 import type { Answer, Passage } from '../guard/passage.ts'
-import type { Responder } from '../guard/respond.ts'
 import { giveBack } from '../lifecycle/account.ts'
+import type { Decided } from '../stages/decided.ts'
+import type { Responder } from '../stages/responder.ts'
 import type { Admission, Taken } from './port.ts'
 
 /** The parts of a guard that an admission needs. */

@@ -14,11 +14,11 @@ import { RouteGuards } from '../routes/guards.ts'
 import type { Router, Routing } from '../routes/router.ts'
 import { RouteRules } from '../routes/rules.ts'
 import type { Scope } from '../routes/scope.ts'
+import type { Stage } from '../stages/stages.ts'
 import { bringsPolicies } from './bound-policy.ts'
 import type { GuardFields, RouteOverride } from './options.ts'
 import { type Passage, passWithoutFields } from './passage.ts'
 import { createPolicyGuard, type PolicyGuard } from './policy-guard.ts'
-import type { Stage } from './stages.ts'
 
 /** Limiter + key resolution + headers: an HTTP request in, a passage out. */
 export interface Guard<Native extends object, Handler = never> {

@@ -3,13 +3,9 @@ import type { RequestContext } from '../adapter/context.ts'
 import { admitOrRespond, admitUnlimited } from '../admission/admit.ts'
 import { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { LoadShedder } from '../limits/shedder.ts'
-import { RequestChecks } from './checks.ts'
-import { FirstUse } from './first-use.ts'
-import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, passWithoutFields } from './passage.ts'
-import { PreflightWatch } from './preflight-watch.ts'
-import { Responder } from './respond.ts'
-import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
+import { PreflightWatch } from '../stages/preflight-watch.ts'
+import { RequestChecks } from '../stages/request-checks.ts'
+import { Responder } from '../stages/responder.ts'
 import {
   askLists,
   chargeUnasked,
@@ -23,7 +19,11 @@ import {
   type Stage,
   shedSome,
   skipSome,
-} from './stages.ts'
+} from '../stages/stages.ts'
+import { FirstUse } from './first-use.ts'
+import type { PolicyGuardOptions } from './options.ts'
+import { type Passage, passWithoutFields } from './passage.ts'
+import { type GuardSetup, type PolicyGuardPlace, setUpGuard } from './setup.ts'
 
 /** Decides one list of policies for every request that it is given. */
 export interface PolicyGuard<Native extends object, Handler> {
@@ -89,7 +89,7 @@ function firstStage<Native extends object, Handler>(
     : respondHere
 
   let ask: DecideStage<Native, Handler>
-  if (observation.isObserved) ask = decideTimed(observation, setup, respond)
+  if (observation.isObserved) ask = decideTimed(setup, respond)
   else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
   const checks = findChecks(requestChecks, {
     forbid,

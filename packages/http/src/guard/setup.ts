@@ -19,6 +19,8 @@ import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { checkSettlement, type PolicySettlement, settlementOf } from '../lifecycle/settlement.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Scope } from '../routes/scope.ts'
+import { FreeRetries, idempotencyKeyOf } from '../stages/free-retries.ts'
+import { Observation } from '../stages/observation.ts'
 import { type Report, reporter } from '../user-functions.ts'
 import {
   type BoundPolicy,
@@ -27,12 +29,10 @@ import {
   corePolicy,
   shorthandFields,
 } from './bound-policy.ts'
-import { Observation } from './observation.ts'
 import { checkOptions, optionsOf, type Settings, settingsOf } from './option-table.ts'
 import type { PolicyGuardOptions } from './options.ts'
 import { bindPenalty, corePenalty } from './penalty.ts'
 import type { HttpPolicyOptions } from './policy-options.ts'
-import { FreeRetries, idempotencyKeyOf } from './retries.ts'
 
 /** The place of one list of policies, beside the user's options. */
 export interface PolicyGuardPlace<Native extends object> {

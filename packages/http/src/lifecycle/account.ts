@@ -11,7 +11,7 @@ import {
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { BoundPolicy, PolicyCheck } from '../guard/bound-policy.ts'
-import type { Decided } from '../guard/decided.ts'
+import type { Decided } from '../stages/decided.ts'
 import { inOrder, type Report } from '../user-functions.ts'
 import type { Hold } from './hold.ts'
 import type { PolicySettlement } from './settlement.ts'

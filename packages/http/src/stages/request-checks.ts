@@ -1,10 +1,6 @@
 import { andThen, isPromise, type MaybePromise, warnOnce } from '@sluice/core'
 import type { Access } from '../access/lists.ts'
 import type { HttpRequest } from '../adapter/request.ts'
-import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
-import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
-import { type Scope, scopedKey } from '../routes/scope.ts'
-import { inOrder, type PerRequest } from '../user-functions.ts'
 import {
   type BoundPolicy,
   isOnTrial,
@@ -13,9 +9,13 @@ import {
   validCost,
   validEnforcement,
   validLimit,
-} from './bound-policy.ts'
-import { withoutUndueStrikes, withStrikesLater } from './penalty.ts'
-import type { GuardSetup } from './setup.ts'
+} from '../guard/bound-policy.ts'
+import { withoutUndueStrikes, withStrikesLater } from '../guard/penalty.ts'
+import type { GuardSetup } from '../guard/setup.ts'
+import { insteadOfKey, type KeyOrMode } from '../keys/missing-key.ts'
+import { type KeyResolver, resolveKey } from '../keys/resolver.ts'
+import { type Scope, scopedKey } from '../routes/scope.ts'
+import { inOrder, type PerRequest } from '../user-functions.ts'
 
 export interface Asking<Native> {
   readonly native: Native

@@ -1,12 +1,16 @@
 import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { ResponseField } from '../adapter/response.ts'
+import { isOnTrial, type PolicyCheck } from '../guard/bound-policy.ts'
+import type { PolicyGuardOptions } from '../guard/options.ts'
+import { type Passage, passWithoutFields, type RequestDecision } from '../guard/passage.ts'
+import { strikeDue } from '../guard/penalty.ts'
+import type { GuardSetup } from '../guard/setup.ts'
 import { giveBack, mayRefund, RequestAccount } from '../lifecycle/account.ts'
-import { ChargeableDecision } from '../lifecycle/decision.ts'
+import { ChargeableDecision } from '../lifecycle/chargeable-decision.ts'
 import type { DelayQueue } from '../lifecycle/delay-queue.ts'
 import { allHolds, type Hold } from '../lifecycle/hold.ts'
 import { LeaseRenewer } from '../lifecycle/lease-renewer.ts'
-import { type FieldOptions, type ResponseFields, retryAfter } from '../responses/headers.ts'
 import {
   blocked,
   forbidden,
@@ -15,13 +19,9 @@ import {
   refusalStatus,
   turnedAway,
 } from '../responses/refusal.ts'
-import { isOnTrial, type PolicyCheck } from './bound-policy.ts'
+import { type FieldOptions, type ResponseFields, retryAfter } from '../responses/response-fields.ts'
 import type { Decided } from './decided.ts'
 import type { Observation } from './observation.ts'
-import type { PolicyGuardOptions } from './options.ts'
-import { type Passage, passWithoutFields, type RequestDecision } from './passage.ts'
-import { strikeDue } from './penalty.ts'
-import type { GuardSetup } from './setup.ts'
 
 /** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
 export class Responder<Native extends object, Handler> {

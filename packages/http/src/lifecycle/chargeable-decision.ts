@@ -7,9 +7,9 @@ import {
   type Policy,
 } from '@sluice/core'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
-import type { Decided } from '../guard/decided.ts'
 import type { RequestDecision } from '../guard/passage.ts'
-import { fieldsKey, type ResponseFields, responseFields } from '../responses/headers.ts'
+import { fieldsKey, type ResponseFields, responseFields } from '../responses/response-fields.ts'
+import type { Decided } from '../stages/decided.ts'
 import { type AccountSetup, RequestAccount } from './account.ts'
 
 /**

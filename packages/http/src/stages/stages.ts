@@ -1,18 +1,17 @@
-import { andThen, isPromise, type Limiter, type MaybePromise } from '@sluice/core'
+import { andThen, DecisionTiming, isPromise, type Limiter, type MaybePromise } from '@sluice/core'
 import type { Access, AccessLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
+import type { PolicyCheck } from '../guard/bound-policy.ts'
+import type { Passage } from '../guard/passage.ts'
+import type { GuardSetup } from '../guard/setup.ts'
 import { deniedWithoutKey } from '../keys/missing-key.ts'
 import { hasUnits } from '../lifecycle/account.ts'
 import type { LoadShedder } from '../limits/shedder.ts'
 import type { Report } from '../user-functions.ts'
-import type { PolicyCheck } from './bound-policy.ts'
-import type { FoundChecks, RequestChecks } from './checks.ts'
 import type { Decided } from './decided.ts'
-import type { Observation } from './observation.ts'
-import type { Passage } from './passage.ts'
+import type { FreeRetries } from './free-retries.ts'
 import { isPreflight, type PreflightWatch } from './preflight-watch.ts'
-import type { FreeRetries } from './retries.ts'
-import type { GuardSetup } from './setup.ts'
+import type { FoundChecks, RequestChecks } from './request-checks.ts'
 
 // A guard is a chain of stages, put together once: preflights, skip, lists, shed, checks,
 // decide, respond. Each one answers a request, or hands it to the next. A stage that no option asks
@@ -148,26 +147,37 @@ export function decideOnce<Native extends object, Handler>(
   return (context, checks) => andThen(freeRetries.decide(context, checks), respond)
 }
 
-/** Asks as another stage does, and notes how long that takes. */
+/** Asks as another stage does, and notes how long that takes: for observers. */
 export function decideTimed<Native extends object, Handler>(
-  observation: Observation<Native>,
   { limiter, freeRetries }: Pick<GuardSetup<Native>, 'limiter' | 'freeRetries'>,
   respond: RespondStage<Native, Handler>,
 ): DecideStage<Native, Handler> {
-  function asked(
+  function ask(
     context: RequestContext<Native>,
     checks: readonly PolicyCheck<Native>[],
   ): MaybePromise<Decided<Native>> {
     if (freeRetries) return freeRetries.decide(context, checks)
     const decision = limiter.decide(checks, context.native)
-    return andThen(decision, (known) => ({ context, decision: known, checks }))
+    return isPromise(decision)
+      ? decision.then((known) => ({ context, decision: known, checks }))
+      : { context, decision, checks }
   }
 
-  return (context, checks) =>
-    andThen(
-      observation.timed(() => asked(context, checks)),
-      respond,
-    )
+  function respondTimed(
+    { context, decision, checks, mayGiveBack }: Decided<Native>,
+    timing: DecisionTiming,
+  ): MaybePromise<Passage<Handler>> {
+    timing.end()
+    return respond({ context, decision, checks, mayGiveBack, timing })
+  }
+
+  return (context, checks) => {
+    const timing = new DecisionTiming()
+    const decided = ask(context, checks)
+    if (!isPromise(decided)) return respondTimed(decided, timing)
+    timing.isImmediate = false
+    return decided.then((known) => respondTimed(known, timing))
+  }
 }
 
 interface Unasked<Native extends object> {

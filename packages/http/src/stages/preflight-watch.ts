@@ -2,8 +2,8 @@ import type { MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import type { HttpResponse } from '../adapter/response.ts'
+import { type Passage, passWithoutFields } from '../guard/passage.ts'
 import type { Hold } from '../lifecycle/hold.ts'
-import { type Passage, passWithoutFields } from './passage.ts'
 
 /** A browser asks whether it may ask; a refusal would be a network error to it. */
 export function isPreflight(request: HttpRequest): boolean {

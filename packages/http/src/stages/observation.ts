@@ -1,14 +1,12 @@
 import {
-  andThen,
-  isPromise,
   type JoinedObservers,
   type Limiter,
-  type MaybePromise,
   notify,
   notifyDecided,
   type SkipEvent,
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
+import type { HttpRequest } from '../adapter/request.ts'
 import { routeScope } from '../routes/scope.ts'
 import type { Decided } from './decided.ts'
 
@@ -28,32 +26,17 @@ export class Observation<Native extends object> {
     this.isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
   }
 
-  /** Decides, and notes how long that takes. */
-  timed(decide: () => MaybePromise<Decided<Native>>): MaybePromise<Decided<Native>> {
-    const startedAt = performance.now()
-    const decided = decide()
-    const isImmediate = !isPromise(decided)
-    return andThen(decided, (known) => {
-      const atMs = performance.now()
-      const { context, decision, checks, mayGiveBack } = known
-      const timing = { atMs, durationMs: atMs - startedAt, isImmediate }
-      return { context, decision, checks, mayGiveBack, timing }
-    })
-  }
-
   /** Tells of a decision: once for each request. */
   notifyDecision({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
     if (!this.isObserved) return
-    const { store } = this.#limiter
-    // Named one by one: to copy them by spreading takes microseconds.
-    const { request, route, method } = sourceOf(context)
+    const { native, request } = context
     notifyDecided(this.#observers, {
-      request,
-      route,
-      method,
+      request: native,
+      route: routeOf(request),
+      method: request.method,
       decision,
       checks,
-      store,
+      store: this.#limiter.store,
       timing,
       isQueued,
     })
@@ -64,7 +47,9 @@ export class Observation<Native extends object> {
     const { onSkip } = this.#observers
     if (!onSkip) return pass
     return (context) => {
-      notify(onSkip, { ...sourceOf(context), reason })
+      const { native, request } = context
+      const { method } = request
+      notify(onSkip, { request: native, route: routeOf(request), method, reason })
       return pass(context)
     }
   }
@@ -75,8 +60,7 @@ const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )
 
-function sourceOf<Native extends object>({ native, request }: RequestContext<Native>) {
-  const { method, rule, route } = request
-  const told = toldMethods.has(method) ? method : 'OTHER'
-  return { request: native, route: route === undefined ? rule : routeScope(told, route), method }
+function routeOf({ method, rule, route }: HttpRequest): string | undefined {
+  if (route === undefined) return rule
+  return routeScope(toldMethods.has(method) ? method : 'OTHER', route)
 }
