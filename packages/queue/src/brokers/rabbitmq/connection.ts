@@ -91,7 +91,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
     'the queue exists with other arguments: delete it, or set another name or prefix',
   ],
   [
-    /NOT_ALLOWED|vhost .*not found|access to vhost/i,
+    /NOT_ALLOWED|access to vhost|Expected ConnectionOpenOk/,
     'the user has no rights in the virtual host, or there is none of this name',
   ],
   [
