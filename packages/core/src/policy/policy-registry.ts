@@ -68,6 +68,11 @@ export class Registrations implements PolicySetVersion {
     return this.#isInForce
   }
 
+  /** The policies of the set, each quota once. */
+  get policies(): readonly Policy[] {
+    return [...new Map(this.#made.map(({ policy }) => [policy.id, policy])).values()]
+  }
+
   /** Makes limiters whose policies belong to this set. `make` must be synchronous. */
   collect<T>(make: () => T): T {
     const before = collecting.now

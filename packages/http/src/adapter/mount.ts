@@ -10,6 +10,13 @@ export interface HandlerRequest<Native = unknown> extends HttpRequest {
   readonly native: Native
   /** The query of the URL. */
   readonly query: URLSearchParams
+  /** The path as it was sent, with the path under which the handler is mounted. */
+  readonly originalPath: string
+  /**
+   * The address of the other end of the connection, whatever headers say; `undefined` for one that
+   * has no address, such as a Unix socket.
+   */
+  readonly peer: string | undefined
 }
 
 export interface HandlerResponse {
@@ -33,11 +40,18 @@ interface Mounted<Native> {
   readonly request: HttpRequest
 }
 
+/** The part that is read of the request of a framework. */
+interface NativeRequest {
+  readonly url: string
+  readonly originalUrl: string
+  readonly socket: { readonly remoteAddress?: string | undefined }
+}
+
 /**
  * Makes the request that a handler is given.
  * @param prefix the path under which the handler is mounted, where the view has the whole path
  */
-export function handlerRequest<Native extends { readonly url: string }>(
+export function handlerRequest<Native extends NativeRequest>(
   { native, request }: Mounted<Native>,
   prefix = '',
 ): HandlerRequest<Native> {
@@ -46,6 +60,10 @@ export function handlerRequest<Native extends { readonly url: string }>(
     method: request.method,
     path: request.path.slice(prefix.length) || '/',
     query: new URLSearchParams(native.url.split('?').slice(1).join('?')),
+    originalPath: native.originalUrl.split('?', 1)[0] ?? '',
+    get peer() {
+      return native.socket.remoteAddress
+    },
     get route() {
       return request.route
     },
@@ -55,4 +73,20 @@ export function handlerRequest<Native extends { readonly url: string }>(
     header: (name) => request.header(name),
     ...(request.content && { content: request.content }),
   }
+}
+
+/**
+ * Redirects from `/limits` to `/limits/`, so that the relative URLs of a page are right. The
+ * address is relative too, so that it is right behind a proxy.
+ * @returns `undefined` for all other requests
+ */
+export function slashRedirect({
+  path,
+  originalPath,
+  query,
+}: HandlerRequest): HandlerResponse | undefined {
+  if (path !== '/' || originalPath.endsWith('/')) return undefined
+  const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
+  const search = query.size === 0 ? '' : `?${query}`
+  return { status: 308, headers: { Location: `./${last}/${search}` } }
 }

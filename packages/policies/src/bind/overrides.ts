@@ -2,6 +2,7 @@ import { andThen, isPromise, type MaybePromise, unlimited } from '@sluice/core'
 import {
   type HttpRequest,
   type KeyResolver,
+  keyOfIdentity,
   type LimitSource,
   type LimitValue,
   resolveKey,
@@ -92,7 +93,7 @@ interface ReadPart<Native> {
 function readPart<Native>(resolver: KeyResolver<Native>, value: string): ReadPart<Native> {
   const star = value.indexOf('*')
   if (star === -1) {
-    const exact = keyOf(resolver, value)
+    const exact = keyOfIdentity(resolver, value)
     const part = { resolver, matches: (key: string) => key === exact }
     return { part, value, prefixLength: undefined }
   }
@@ -114,13 +115,6 @@ function matchesTexts(key: string, texts: readonly string[]): boolean {
     at = found + text.length
   }
   return at <= end
-}
-
-/** The key of an identity, in the form that its resolver yields. */
-function keyOf<Native>(resolver: KeyResolver<Native>, value: string): string {
-  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') return resolver.keyOf(value)
-  // A key from a function of the user: its leading @ is doubled.
-  return value.startsWith('@') ? `@${value}` : value
 }
 
 /** Returns the prefix of a resolver's keys: `@tenant/`. */
