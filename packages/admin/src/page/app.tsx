@@ -2,15 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { ApiError, wordsOf } from './api/client.ts'
 import { useLink, usePolled } from './api/poll.ts'
 import type { Live, Session } from './api/types.ts'
-import {
-  linkTo,
-  themes,
-  useNow,
-  usePlace,
-  useTheme,
-  type View,
-  views,
-} from './app-state.ts'
+import { linkTo, themes, useNow, usePlace, useTheme, type View, views } from './app-state.ts'
 import { distance } from './format.ts'
 import { Blank, Notice } from './parts/basics.tsx'
 import { Icon } from './parts/icons.tsx'
@@ -47,14 +39,11 @@ export function App() {
   }, [place.view])
   return (
     <div class="frame">
-      <a class="skip" href="#content" onClick={(event) => {
-        event.preventDefault()
-        main.current?.focus()
-      }}>
+      <button type="button" class="skip button" onClick={() => main.current?.focus()}>
         Skip to content
-      </a>
+      </button>
       <Side view={place.view} session={session.data} />
-      <main id="content" class="content" ref={main} tabIndex={-1}>
+      <main class="content" ref={main} tabIndex={-1}>
         <Offline at={session.at} />
         <Refused error={session.error} hasSession={session.data !== undefined} />
         {session.data && <Body view={place.view} detail={place.detail} session={session.data} />}
@@ -170,5 +159,9 @@ function Refused({ error, hasSession }: { error: unknown; hasSession: boolean })
     return <Blank title="You may not see this page">{wordsOf(error)}</Blank>
   }
   if (hasSession) return null
-  return error === undefined ? <Blank title="Loading …" /> : <Blank title="The page cannot be shown">{wordsOf(error)}</Blank>
+  return error === undefined ? (
+    <Blank title="Loading …" />
+  ) : (
+    <Blank title="The page cannot be shown">{wordsOf(error)}</Blank>
+  )
 }

@@ -1,6 +1,7 @@
 const whole = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const daytime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hour12: false })
 
 /** Writes a number in full: `12,345`. */
 export function count(value: number): string {
@@ -33,15 +34,16 @@ export function duration(ms: number): string {
   return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : Number(value.toPrecision(2))} ${unit}`
 }
 
-/** Writes a time of answering, of which microseconds count: `0.25 ms`. */
+/** Writes a time of answering, of which microseconds count: `0.25 ms`, `6 µs`. */
 export function latency(ms: number): string {
+  if (ms > 0 && ms < 0.1) return `${Number((ms * 1_000).toPrecision(2))} µs`
   return ms < 1_000 ? `${Number(ms.toPrecision(2))} ms` : duration(ms)
 }
 
 /** Writes the distance of a time from now: `2 min ago`, `in 3 h`. */
 export function distance(at: number, now: number): string {
   const ms = Math.abs(now - at)
-  if (ms < 1_500) return 'now'
+  if (ms < 1_500) return 'just now'
   const [unit, size] = units.find(([, each]) => ms >= each) ?? ['s', 1_000]
   const text = `${Math.floor(ms / size)} ${unit}`
   return at > now ? `in ${text}` : `${text} ago`
@@ -50,6 +52,11 @@ export function distance(at: number, now: number): string {
 /** Writes a time in full, in the time zone of the reader. */
 export function moment(at: number): string {
   return clock.format(at)
+}
+
+/** Writes the time of the day: `14:03:20`. */
+export function clockTime(at: number): string {
+  return daytime.format(at)
 }
 
 /** Writes a value of a policy: objects as JSON, nothing as a dash. */

@@ -1,10 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type {
-  actionAnswer,
-  lookupAnswer,
-  topAnswer,
-  unlockAnswer,
-} from '../../api/schemas/keys.ts'
+import type { actionAnswer, lookupAnswer, topAnswer, unlockAnswer } from '../../api/schemas/keys.ts'
 import type {
   changeAnswer,
   diffAnswer,

@@ -64,9 +64,7 @@ export function ActionDialog(props: ActionDialogProps) {
               class={`button ${action.look ?? 'main'}`}
               title={action.title}
               disabled={isBusy || blocked || given === ''}
-              onClick={
-                index === actions.length - 1 ? undefined : () => void run(action)
-              }
+              onClick={index === actions.length - 1 ? undefined : () => void run(action)}
             >
               {action.label}
             </button>

@@ -94,21 +94,23 @@ export function Loaded<T>({ polled: { data, error }, what, children }: LoadedPro
 interface MeterProps {
   /** The share of 1 that is full. */
   readonly share: number
-  readonly label: string
+  /** Left out where the number stands beside it. */
+  readonly label?: string
   readonly tone?: Tone
 }
 
+/** A bar that is full where the share is 1. */
 export function Meter({ share, label, tone = toneOf(share) }: MeterProps) {
   const width = Math.max(0, Math.min(1, share)) * 100
+  const spoken = {
+    role: 'meter',
+    'aria-label': label,
+    'aria-valuemin': 0,
+    'aria-valuemax': 100,
+    'aria-valuenow': Math.round(width),
+  } as const
   return (
-    <div
-      class="meter"
-      role="meter"
-      aria-label={label}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      aria-valuenow={Math.round(width)}
-    >
+    <div class="meter" {...(label === undefined ? { 'aria-hidden': true } : spoken)}>
       <div class={`fill ${tone}`} style={{ width: `${width}%` }} />
     </div>
   )

@@ -78,8 +78,7 @@ export function Differences({ differences }: { differences: readonly Difference[
     <ul class="diff">
       {differences.map(({ path, from, to, newCount }) => (
         <li key={path}>
-          <span class="mono path">{path}</span>{' '}
-          {newCount && <Badge tone="near">counts anew</Badge>}
+          <span class="mono path">{path}</span> {newCount && <Badge tone="near">counts anew</Badge>}
           <div class="mono sides">
             <del>
               <span class="unseen">from </span>
@@ -143,11 +142,12 @@ function TouchedOf({ of }: { of: TouchedPolicy }) {
                 <span class="muted">{brief(perWindow)} per window</span>
               </span>
             ))}
-            {keys.length > shownKeys && <span class="muted"> and {keys.length - shownKeys} more</span>}
+            {keys.length > shownKeys && (
+              <span class="muted"> and {keys.length - shownKeys} more</span>
+            )}
           </li>
         ))}
       </ul>
     </div>
   )
 }
-

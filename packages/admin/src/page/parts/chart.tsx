@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import UPlot from 'uplot'
-import { brief } from '../format.ts'
+import { brief, clockTime } from '../format.ts'
 
 /** One line of a chart; `tone` is the name of a colour in CSS. */
 export interface Line {
@@ -21,7 +21,7 @@ interface ChartProps {
 /** Lines over time. */
 export function Chart({ label, times, lines, height = 200 }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
-  const plot = useRef<UPlot>()
+  const plot = useRef<UPlot | undefined>(undefined)
   const data: UPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])]
   const latest = useRef(data)
   latest.current = data
@@ -69,7 +69,15 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], height: number)
     padding: [8, 8, 0, 0],
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 26, space: 70 },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 28,
+        gap: 8,
+        space: 80,
+        incrs: [5, 10, 15, 30, 60, 120, 300],
+        values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000)),
+      },
       { ...axis, size: 44, space: 34, values: (_, ticks) => ticks.map(brief) },
     ],
     series: [

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedInputEvent } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon } from './icons.tsx'
 
@@ -8,7 +8,7 @@ interface FieldProps {
   readonly onValue: (value: string) => void
   readonly fault?: string | undefined
   readonly hint?: string | undefined
-  readonly type?: 'text' | 'search' | 'number' | 'datetime-local'
+  readonly type?: 'text' | 'datetime-local'
   readonly placeholder?: string
   readonly required?: boolean
   readonly focus?: boolean
@@ -23,24 +23,28 @@ export function Field(props: FieldProps) {
     if (focus) input.current?.focus()
   }, [])
   const note = fault ?? hint
+  const attributes = {
+    ref: input,
+    id,
+    class: 'input',
+    value,
+    placeholder,
+    required,
+    autocomplete: 'off',
+    spellcheck: false,
+    'aria-invalid': fault !== undefined,
+    'aria-describedby': note === undefined ? undefined : `${id}-note`,
+    onInput: ({ currentTarget }: TargetedInputEvent<HTMLInputElement>) =>
+      onValue(currentTarget.value),
+  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input
-        ref={input}
-        id={id}
-        class="input"
-        type={type}
-        inputMode={type === 'number' ? 'numeric' : undefined}
-        value={value}
-        placeholder={placeholder}
-        required={required}
-        autocomplete="off"
-        spellcheck={false}
-        aria-invalid={fault !== undefined}
-        aria-describedby={note === undefined ? undefined : `${id}-note`}
-        onInput={({ currentTarget }) => onValue(currentTarget.value)}
-      />
+      {type === 'text' ? (
+        <input type="text" {...attributes} />
+      ) : (
+        <input type={type} {...attributes} />
+      )}
       {note !== undefined && (
         <p id={`${id}-note`} class={fault === undefined ? 'hint' : 'fault'}>
           {note}

@@ -4,8 +4,8 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 export interface Column<T> {
   readonly title: string
   readonly cell: (item: T) => ComponentChildren
-  /** `num`: to the right; `cut`: takes the room that is left; `wide`: left out on narrow screens. */
-  readonly look?: 'num' | 'cut' | 'wide' | 'num wide' | 'cut wide'
+  /** `num`: to the right; `cut`: takes the room that is left; `wide`: not on narrow screens, and `slim-cut`: cut there. */
+  readonly look?: 'num' | 'cut' | 'wide' | 'num wide' | 'cut wide' | 'slim-cut'
 }
 
 interface TableProps<T> {
@@ -24,24 +24,38 @@ const spare = 12
 
 /** A table that draws the rows that are seen, and no others: a list may have thousands. */
 export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
-  const box = useRef<HTMLDivElement>(null)
+  const box = useRef<HTMLElement>(null)
   const isLong = items.length > shortList
   const [view, setView] = useState({ top: 0, height: 760 })
+  const [doesScroll, setScrolls] = useState(false)
   useLayoutEffect(() => {
     const element = box.current
-    if (!element || !isLong) return
-    const update = () => setView({ top: element.scrollTop, height: element.clientHeight })
-    update()
+    if (!element) return
+    const update = () => {
+      const { scrollTop, clientHeight, scrollHeight, clientWidth, scrollWidth } = element
+      if (isLong) setView({ top: scrollTop, height: clientHeight })
+      setScrolls(scrollHeight > clientHeight || scrollWidth > clientWidth)
+    }
+    const resize = new ResizeObserver(update)
+    resize.observe(element)
     element.addEventListener('scroll', update, { passive: true })
-    return () => element.removeEventListener('scroll', update)
+    return () => {
+      resize.disconnect()
+      element.removeEventListener('scroll', update)
+    }
   }, [isLong])
   const first = isLong ? Math.max(0, Math.floor(view.top / rowPx) - spare) : 0
   const last = isLong
     ? Math.min(items.length, Math.ceil((view.top + view.height) / rowPx) + spare)
     : items.length
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <div ref={box} class={isLong ? 'scroll tall' : 'scroll'} tabIndex={0} role="region" aria-label={label}>
+    <section
+      ref={box}
+      class={isLong ? 'scroll tall' : 'scroll'}
+      // The keyboard must reach it to scroll it.
+      tabIndex={doesScroll ? 0 : undefined}
+      aria-label={label}
+    >
       <table class="table" aria-rowcount={items.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
@@ -72,7 +86,7 @@ export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
           <Gap rows={items.length - last} columns={columns.length} />
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }
 
@@ -80,7 +94,7 @@ export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
 function Gap({ rows, columns }: { rows: number; columns: number }) {
   if (rows === 0) return null
   return (
-    <tr class="gap" aria-hidden="true">
+    <tr class="gap">
       <td colSpan={columns} style={{ height: `${rows * rowPx}px` }} />
     </tr>
   )

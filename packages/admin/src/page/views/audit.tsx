@@ -31,12 +31,19 @@ export function Audit() {
         aside={<span class="muted small">{count(shown.length)} actions</span>}
       >
         <div class="bar">
-          <Field label="Filter" type="search" value={filter} onValue={setFilter} placeholder="An actor, a policy, a reason" />
+          <Field
+            label="Filter"
+            value={filter}
+            onValue={setFilter}
+            placeholder="An actor, a policy, a reason"
+          />
         </div>
         <Loaded polled={audit} what="The audit trail">
           {() =>
             shown.length === 0 ? (
-              <Blank title={records.length === 0 ? 'Nobody has done anything yet' : 'No action matches'} />
+              <Blank
+                title={records.length === 0 ? 'Nobody has done anything yet' : 'No action matches'}
+              />
             ) : (
               <Table
                 label="Audit trail"
@@ -68,10 +75,14 @@ function columnsAt(now: number): readonly Column<AuditRecord>[] {
       title: 'When',
       cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span>,
     },
-    { title: 'Who', cell: ({ actor }) => actor },
+    { title: 'Who', look: 'slim-cut', cell: ({ actor }) => actor },
     { title: 'Action', cell: ({ action }) => <span class="mono">{action}</span> },
     { title: 'Target', look: 'wide', cell: ({ target }) => <Target target={target} /> },
-    { title: 'Reason', look: 'cut wide', cell: ({ reason }) => <span title={reason}>{reason}</span> },
+    {
+      title: 'Reason',
+      look: 'cut wide',
+      cell: ({ reason }) => <span title={reason}>{reason}</span>,
+    },
     {
       title: 'Result',
       look: 'num',

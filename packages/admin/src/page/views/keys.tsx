@@ -5,7 +5,7 @@ import { linkTo } from '../app-state.ts'
 import { count, duration, percent } from '../format.ts'
 import { Badge, Blank, Meter, Notice, Panel } from '../parts/basics.tsx'
 import { Field } from '../parts/forms.tsx'
-import { KeyDialog, type KeyActionName } from './keys/key-dialogs.tsx'
+import { type KeyActionName, KeyDialog } from './keys/key-dialogs.tsx'
 import { keyOf, namedKeyOf } from './keys/typed-key.ts'
 import { UnlockEverybody } from './keys/unlock-everybody.tsx'
 
@@ -31,7 +31,10 @@ export function Keys({ session, detail }: KeysProps) {
     if (text === '') return setFound({})
     setFound((before) => ({ ...before, isAsking: true }))
     try {
-      const lookup = await call<Lookup>('keys/lookup', { method: 'POST', body: { key: keyOf(text) } })
+      const lookup = await call<Lookup>('keys/lookup', {
+        method: 'POST',
+        body: { key: keyOf(text) },
+      })
       if (mine === turn.current) setFound({ lookup })
     } catch (error) {
       if (mine === turn.current) setFound({ error })
@@ -61,19 +64,18 @@ export function Keys({ session, detail }: KeysProps) {
       <div class="stack">
         <Panel title="Find an identity">
           <form
-            role="search"
             class="search"
             onSubmit={(event) => {
               event.preventDefault()
               // The address must not go on naming another key than the one that is shown.
-              if (detail !== '' && typed.trim() !== detail) history.replaceState(null, '', linkTo('keys'))
+              if (detail !== '' && typed.trim() !== detail)
+                history.replaceState(null, '', linkTo('keys'))
               void look(typed.trim())
             }}
           >
             <div class="grow">
               <Field
                 label="Key"
-                type="search"
                 value={typed}
                 onValue={setTyped}
                 focus
@@ -224,7 +226,11 @@ function State({ of }: { of: KeyPolicy }) {
   )
 }
 
-function stateWords(allowed: boolean, retryAfterMs: number | undefined, resetMs: number | undefined) {
+function stateWords(
+  allowed: boolean,
+  retryAfterMs: number | undefined,
+  resetMs: number | undefined,
+) {
   if (!allowed) {
     return retryAfterMs === undefined
       ? 'waiting cannot help'

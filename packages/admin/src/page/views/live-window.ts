@@ -16,13 +16,16 @@ export interface Point {
   readonly nearMisses: number
 }
 
-/** Decisions by one answerer, in the span. */
-export interface Answerer {
-  readonly name: string
-  readonly count: number
-  /** In ms; `undefined`: there were none. */
+/** Times of decisions, in ms; `undefined`: there were none. */
+interface Quantiles {
   readonly p50Ms: number | undefined
   readonly p99Ms: number | undefined
+}
+
+/** Decisions by one answerer, in the span. */
+export interface Answerer extends Quantiles {
+  readonly name: string
+  readonly count: number
 }
 
 export interface PolicyRates {
@@ -35,7 +38,7 @@ export interface PolicyRates {
 }
 
 /** The counts of the newest span of one process: a minute, or as long as the page knows of. */
-export interface LiveWindow {
+export interface LiveWindow extends Quantiles {
   readonly spanMs: number
   /** True until a second answer is there: the counts are those since the start of the process. */
   readonly isSinceStart: boolean
@@ -87,6 +90,7 @@ export class LiveHistory {
     const of = (field: keyof Live['requests']) =>
       live.requests[field] - (base?.requests[field] ?? 0)
     const policies = live.policies.map((policy) => ratesOf(policy, base))
+    const timed = live.latency.map((each) => bucketsOf(each, base))
     return {
       spanMs: base && first ? at - first.at : Math.max(1, live.at - live.since),
       isSinceStart: base === undefined,
@@ -96,10 +100,11 @@ export class LiveHistory {
       nearMisses: sum(policies.map(({ nearMisses }) => nearMisses)),
       failed: of('failed_open') + of('failed_closed'),
       policies,
-      answerers: live.latency
-        .map((each) => answererOf(each, base))
+      answerers: timed
+        .map(({ name, buckets }) => ({ name, count: countOf(buckets), ...quantilesOf(buckets) }))
         .filter(({ count }) => count > 0)
         .sort((one, other) => other.count - one.count),
+      ...quantilesOf(joined(timed.map(({ buckets }) => buckets))),
       points: this.#points,
     }
   }
@@ -135,8 +140,9 @@ function pointOf(before: Snapshot, after: Snapshot): Point {
 
 function ratesOf(policy: Live['policies'][number], base: Live | undefined): PolicyRates {
   const before = base?.policies.find((each) => each.policy === policy.policy)
-  const of = (field: 'allowed' | 'denied' | 'shadowAllowed' | 'shadowDenied' | 'nearMisses' | 'fallback') =>
-    policy[field] - (before?.[field] ?? 0)
+  const of = (
+    field: 'allowed' | 'denied' | 'shadowAllowed' | 'shadowDenied' | 'nearMisses' | 'fallback',
+  ) => policy[field] - (before?.[field] ?? 0)
   return {
     policy: policy.policy,
     checks: of('allowed') + of('denied') + of('shadowAllowed') + of('shadowDenied'),
@@ -147,18 +153,26 @@ function ratesOf(policy: Live['policies'][number], base: Live | undefined): Poli
   }
 }
 
-function answererOf(answerer: Live['latency'][number], base: Live | undefined): Answerer {
-  const before = base?.latency.find((each) => each.answeredBy === answerer.answeredBy)
-  const buckets = answerer.buckets.map(({ le, count }, index) => ({
+/** Returns the buckets of one answerer, in the span. */
+function bucketsOf({ answeredBy, buckets }: Live['latency'][number], base: Live | undefined) {
+  const before = base?.latency.find((each) => each.answeredBy === answeredBy)
+  const grown = buckets.map(({ le, count }, index): Bucket => {
+    return { le, count: count - (before?.buckets[index]?.count ?? 0) }
+  })
+  return { name: answeredBy, buckets: grown }
+}
+
+/** Joins histograms, whose buckets have the same bounds. */
+function joined(histograms: readonly (readonly Bucket[])[]): readonly Bucket[] {
+  const [first = []] = histograms
+  return first.map(({ le }, index) => ({
     le,
-    count: count - (before?.buckets[index]?.count ?? 0),
+    count: sum(histograms.map((buckets) => buckets[index]?.count ?? 0)),
   }))
-  return {
-    name: answerer.answeredBy,
-    count: answerer.count - (before?.count ?? 0),
-    p50Ms: quantileMs(buckets, 0.5),
-    p99Ms: quantileMs(buckets, 0.99),
-  }
+}
+
+function quantilesOf(buckets: readonly Bucket[]): Quantiles {
+  return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) }
 }
 
 interface Bucket {
@@ -168,7 +182,7 @@ interface Bucket {
 
 /** Estimates a quantile within its bucket, as Prometheus does. */
 export function quantileMs(buckets: readonly Bucket[], share: number): number | undefined {
-  const total = sum(buckets.map(({ count }) => count))
+  const total = countOf(buckets)
   if (total === 0) return undefined
   let below = 0
   let from = 0
@@ -181,6 +195,10 @@ export function quantileMs(buckets: readonly Bucket[], share: number): number | 
     from = le ?? from
   }
   return from * 1_000
+}
+
+function countOf(buckets: readonly Bucket[]): number {
+  return sum(buckets.map(({ count }) => count))
 }
 
 function sum(values: readonly number[]): number {

@@ -3,7 +3,7 @@ import { type Polled, usePolled } from '../api/poll.ts'
 import type { Fleet, Live, Policies, Session, Top } from '../api/types.ts'
 import { linkTo } from '../app-state.ts'
 import { brief, count, duration, latency, percent } from '../format.ts'
-import { Badge, Blank, Loaded, Meter, Panel, type Tone } from '../parts/basics.tsx'
+import { Badge, Blank, Loaded, Panel, type Tone } from '../parts/basics.tsx'
 import { Chart, type Line } from '../parts/chart.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { type Answerer, LiveHistory, type LiveWindow, type PolicyRates } from './live-window.ts'
@@ -52,8 +52,7 @@ export function Overview({ session, live, window }: OverviewProps) {
         ) : (
           <Panel title="Live counts">
             <Blank title="Nothing is counted">
-              Give createAdmin the metrics of collectMetrics, and rateLimit the same as an
-              observer.
+              Give createAdmin the metrics of collectMetrics, and rateLimit the same as an observer.
             </Blank>
           </Panel>
         )}
@@ -69,16 +68,16 @@ export function Overview({ session, live, window }: OverviewProps) {
 
 function Numbers({ window }: { window: LiveWindow }) {
   const seconds = Math.max(1, window.spanMs / 1_000)
-  const { requests, denied, shadowDenied, nearMisses, points } = window
-  const slowest = window.answerers.reduce<number | undefined>(
-    (most, { p99Ms }) => (p99Ms === undefined ? most : Math.max(most ?? 0, p99Ms)),
-    undefined,
-  )
+  const { requests, denied, shadowDenied, nearMisses, points, p50Ms, p99Ms } = window
   const share = requests === 0 ? 0 : denied / requests
   return (
     <>
       <div class="tiles">
-        <Tile label="Requests" value={`${brief(requests / seconds)}/s`} note={`${count(requests)} in all`} />
+        <Tile
+          label="Requests"
+          value={`${brief(requests / seconds)}/s`}
+          note={`${count(requests)} in all`}
+        />
         <Tile
           label="Denied"
           value={percent(share)}
@@ -98,9 +97,9 @@ function Numbers({ window }: { window: LiveWindow }) {
           note="and let through"
         />
         <Tile
-          label="Slowest p99"
-          value={slowest === undefined ? '–' : latency(slowest)}
-          note="of a decision"
+          label="Decision, p99"
+          value={p99Ms === undefined ? '–' : latency(p99Ms)}
+          note={p50Ms === undefined ? 'no decision' : `p50 ${latency(p50Ms)}`}
         />
       </div>
       <div class="grid">
@@ -141,7 +140,7 @@ function Traffic({ points }: { points: LiveWindow['points'] }) {
   const words = legend.map(({ label, now }) => `${label} ${now}`).join(', ')
   return (
     <Panel
-      title="Requests per second"
+      title="Traffic"
       of={7}
       aside={
         <ul class="legend">
@@ -218,21 +217,18 @@ const answererNames: Readonly<Record<string, string>> = {
 function Latency({ answerers }: { answerers: readonly Answerer[] }) {
   const all = answerers.reduce((sum, each) => sum + each.count, 0)
   const columns: readonly Column<Answerer>[] = [
-    { title: 'Answered by', cell: ({ name }) => answererNames[name] ?? name },
+    { title: 'Answered by', look: 'cut', cell: ({ name }) => answererNames[name] ?? name },
+    { title: 'Share', look: 'num', cell: ({ count }) => percent(count / all) },
     {
-      title: 'Share',
-      look: 'cut',
-      cell: ({ name, count }) => (
-        <Meter
-          share={count / all}
-          tone={name === 'fallback' ? 'near' : 'accent'}
-          label={`Share of decisions answered by ${name}`}
-        />
-      ),
+      title: 'p50',
+      look: 'num',
+      cell: ({ p50Ms }) => (p50Ms === undefined ? '–' : latency(p50Ms)),
     },
-    { title: '', look: 'num', cell: ({ count }) => percent(count / all) },
-    { title: 'p50', look: 'num', cell: ({ p50Ms }) => (p50Ms === undefined ? '–' : latency(p50Ms)) },
-    { title: 'p99', look: 'num', cell: ({ p99Ms }) => (p99Ms === undefined ? '–' : latency(p99Ms)) },
+    {
+      title: 'p99',
+      look: 'num',
+      cell: ({ p99Ms }) => (p99Ms === undefined ? '–' : latency(p99Ms)),
+    },
   ]
   return (
     <Panel title="Latency by who answered" of={4} flush>
@@ -280,7 +276,12 @@ function Limited() {
         {({ lists }) => {
           const keys = lists
             .flatMap(({ policy, keys }) =>
-              keys.map((key) => ({ ...key, name: key.name, policy, id: `${policy} ${key.digest}` })),
+              keys.map((key) => ({
+                ...key,
+                name: key.name,
+                policy,
+                id: `${policy} ${key.digest}`,
+              })),
             )
             .sort((one, other) => other.count - one.count)
             .slice(0, 6)
@@ -304,16 +305,15 @@ type Instance = Fleet['instances'][number]
 const instanceColumns: readonly Column<Instance>[] = [
   {
     title: 'Process',
-    look: 'cut',
     cell: ({ id, isThis }) => (
       <>
-        <span class="mono">{id.slice(0, 8)}</span>{' '}
-        {isThis && <Badge tone="accent">this one</Badge>}
+        <span class="mono">{id.slice(0, 8)}</span> {isThis && <Badge tone="accent">this one</Badge>}
       </>
     ),
   },
   {
     title: 'Version',
+    look: 'cut',
     cell: ({ version, refused }) => (
       <>
         <span class="mono">{version}</span>{' '}
@@ -334,7 +334,7 @@ function FleetPanel({ fleet, live }: { fleet: Polled<Fleet>; live: Live | undefi
       aside={
         fleet.data && (
           <Badge tone={versions.length > 1 ? 'near' : 'ok'}>
-            {versions[0]?.instances ?? all} of {all} run one version
+            {versions[0]?.instances ?? all} of {all} on one version
           </Badge>
         )
       }

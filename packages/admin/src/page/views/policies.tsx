@@ -1,8 +1,16 @@
 import { useState } from 'preact/hooks'
 import { call, wordsOf } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
-import type { Entry, Export, History, Override, Policy, Session, VersionRecord } from '../api/types.ts'
-import type { Policies as PoliciesAnswer } from '../api/types.ts'
+import type {
+  Entry,
+  Export,
+  History,
+  Override,
+  Policies as PoliciesAnswer,
+  Policy,
+  Session,
+  VersionRecord,
+} from '../api/types.ts'
 import { useNow } from '../app-state.ts'
 import { distance, moment, plain } from '../format.ts'
 import { Badge, Blank, Loaded, Notice, Panel } from '../parts/basics.tsx'
@@ -16,7 +24,7 @@ import {
   RollbackDialog,
 } from './policies/dialogs.tsx'
 import { PolicyEditor } from './policies/policy-editor.tsx'
-import { limitText, windowText } from './policies/policy-values.ts'
+import { keyText, limitParts, limitText, windowText } from './policies/policy-values.ts'
 import { StateNotices } from './state-notices.tsx'
 
 /** The dialog that is open. */
@@ -42,7 +50,6 @@ export function Policies({ session }: { session: Session }) {
       <div class="head">
         <h1>Policies</h1>
         <div class="row">
-          {data && <Badge tone="accent">version {data.version}</Badge>}
           {session.may.includes('policies') && <ExportButton />}
           {mayChange && data && (
             <button type="button" class="button danger" onClick={() => setOpen({ what: 'kill' })}>
@@ -54,14 +61,10 @@ export function Policies({ session }: { session: Session }) {
       <div class="stack">
         <StateNotices policies={data} />
         <Loaded polled={policies} what="The policies">
-          {({ policies, overrides, entries }) => (
+          {({ version, policies, overrides, entries }) => (
             <>
               <Hidden entries={entries} mayChange={mayChange} onOpen={setOpen} />
-              <Panel
-                title="In force"
-                flush
-                aside={<span class="muted small">{policies.length} policies</span>}
-              >
+              <Panel title="In force" flush aside={<Badge tone="accent">version {version}</Badge>}>
                 <Table
                   label="Policies in force"
                   items={policies}
@@ -85,7 +88,9 @@ export function Policies({ session }: { session: Session }) {
           onClose={close}
         />
       )}
-      {open?.what === 'remove' && <RemoveDialog entry={open.entry} ifMatch={etag} onClose={close} />}
+      {open?.what === 'remove' && (
+        <RemoveDialog entry={open.entry} ifMatch={etag} onClose={close} />
+      )}
       {open?.what === 'rollback' && (
         <RollbackDialog record={open.record} ifMatch={etag} onClose={close} />
       )}
@@ -105,20 +110,32 @@ function policyColumns(
   onOpen: OnOpen,
 ): readonly Column<Policy>[] {
   return [
-    { title: 'Policy', cell: ({ name }) => name },
+    {
+      title: 'Policy',
+      cell: ({ name, mode }) => (
+        <>
+          {name}{' '}
+          {mode === 'shadow' && (
+            <span class="slim">
+              <Badge tone="shadow">shadow</Badge>
+            </span>
+          )}
+        </>
+      ),
+    },
     {
       title: 'Applies to',
       look: 'cut wide',
       cell: ({ routes }) => <span title={routes.join(', ')}>{routesText(routes)}</span>,
     },
-    { title: 'Counts by', look: 'wide', cell: ({ key }) => plain(key ?? 'ip') },
+    { title: 'Counts by', look: 'wide', cell: ({ key }) => keyText(key) },
     { title: 'Algorithm', look: 'wide', cell: ({ algorithm }) => algorithm },
     {
       title: 'Limit',
       look: 'num',
       cell: ({ limit, burst, window }) => (
         <>
-          <b>{limitText(limit)}</b>
+          <LimitOf limit={limit} />
           {burst !== undefined && <span class="muted"> +{burst}</span>}
           {window !== undefined && <span class="muted"> / {windowText(window)}</span>}
         </>
@@ -126,9 +143,10 @@ function policyColumns(
     },
     {
       title: 'Mode',
+      look: 'wide',
       cell: ({ name, mode, share }) => (
         <>
-          <Badge tone={mode === 'shadow' ? 'shadow' : 'ok'}>{mode}</Badge>{' '}
+          <Badge tone={mode === 'shadow' ? 'shadow' : 'none'}>{mode}</Badge>{' '}
           {share !== undefined && share < 1 && <Badge>{Math.round(share * 100)}%</Badge>}{' '}
           {entries.some(({ policy, field }) => policy === name && field !== 'override') && (
             <Badge tone="accent">changed</Badge>
@@ -143,7 +161,7 @@ function policyColumns(
         mayChange && (
           <button
             type="button"
-            class="button little"
+            class="button little plain"
             aria-label={`Change ${policy.name}`}
             onClick={() => onOpen({ what: 'edit', policy })}
           >
@@ -152,6 +170,17 @@ function policyColumns(
         ),
     },
   ]
+}
+
+/** Tiers take more room than a narrow screen has. */
+function LimitOf({ limit }: { limit: unknown }) {
+  const { amounts, source } = limitParts(limit)
+  return (
+    <b>
+      <span class={source === '' ? '' : 'wide'}>{amounts} </span>
+      {source}
+    </b>
+  )
 }
 
 function routesText(routes: readonly string[]): string {
@@ -215,7 +244,7 @@ function Overrides({ overrides, mayChange, onOpen }: OverridesProps) {
       cell: ({ limit, mode }) => (
         <>
           {limit !== undefined && <b>{limitText(limit)}</b>}{' '}
-          {mode && <Badge tone={mode === 'shadow' ? 'shadow' : 'ok'}>{mode}</Badge>}
+          {mode && <Badge tone={mode === 'shadow' ? 'shadow' : 'none'}>{mode}</Badge>}
         </>
       ),
     },
@@ -234,7 +263,7 @@ function Overrides({ overrides, mayChange, onOpen }: OverridesProps) {
         origin === 'change' && (
           <button
             type="button"
-            class="button little"
+            class="button little plain"
             onClick={() => onOpen({ what: 'remove', entry: { policy, field: 'override', key } })}
           >
             Remove
@@ -277,10 +306,22 @@ function HistoryPanel({ mayChange, onOpen }: ListProps) {
         </>
       ),
     },
-    { title: 'Kind', look: 'wide', cell: ({ kind }) => <Badge tone={kindTones[kind]}>{kind}</Badge> },
+    {
+      title: 'Kind',
+      look: 'wide',
+      cell: ({ kind }) => <Badge tone={kindTones[kind]}>{kind}</Badge>,
+    },
     { title: 'Author', look: 'wide', cell: ({ author }) => author },
-    { title: 'Reason', look: 'cut', cell: ({ reason }) => <span title={reason}>{reason}</span> },
-    { title: 'When', look: 'num wide', cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span> },
+    {
+      title: 'Reason',
+      look: 'cut wide',
+      cell: ({ reason }) => <span title={reason}>{reason}</span>,
+    },
+    {
+      title: 'When',
+      look: 'num wide',
+      cell: ({ at }) => <span title={moment(at)}>{distance(at, now)}</span>,
+    },
     {
       title: '',
       look: 'num',
@@ -288,7 +329,7 @@ function HistoryPanel({ mayChange, onOpen }: ListProps) {
         <>
           <button
             type="button"
-            class="button little"
+            class="button little plain"
             aria-label={`Differences of ${record.id}`}
             onClick={() => {
               const before = versions[versions.indexOf(record) + 1]
@@ -300,7 +341,7 @@ function HistoryPanel({ mayChange, onOpen }: ListProps) {
           {mayChange && !record.inForce && (
             <button
               type="button"
-              class="button little"
+              class="button little plain"
               aria-label={`Roll back to ${record.id}`}
               onClick={() => onOpen({ what: 'rollback', record })}
             >

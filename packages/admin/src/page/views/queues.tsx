@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api/client.ts'
 import { usePolled } from '../api/poll.ts'
-import type { Dead, DeadAction, Queues as QueuesAnswer, QueueState, Session } from '../api/types.ts'
+import type { Dead, DeadAction, QueueState, Queues as QueuesAnswer, Session } from '../api/types.ts'
 import { useNow } from '../app-state.ts'
 import { brief, count, distance, duration, moment } from '../format.ts'
 import { ActionDialog } from '../parts/action-dialog.tsx'
@@ -24,11 +24,7 @@ export function Queues({ session }: { session: Session }) {
                 <Blank title="There are no queues">Give createAdmin the queues of this API.</Blank>
               </Panel>
             ) : (
-              <>
-                {queues.map((queue) => (
-                  <QueuePanel key={queue.name} queue={queue} session={session} />
-                ))}
-              </>
+              queues.map((queue) => <QueuePanel key={queue.name} queue={queue} session={session} />)
             )
           }
         </Loaded>
@@ -87,7 +83,9 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [open, setOpen] = useState<{ action: DeadActionName; ids: readonly string[] }>()
   const path = `queues/${encodeURIComponent(queue)}/dead`
-  const dead = usePolled<Dead>(`${path}?${new URLSearchParams({ offset: String(offset), limit: String(pageSize) })}`)
+  const dead = usePolled<Dead>(
+    `${path}?${new URLSearchParams({ offset: String(offset), limit: String(pageSize) })}`,
+  )
   const now = useNow()
   const jobs = dead.data?.jobs ?? []
   const selected = jobs.filter(({ id }) => chosen.includes(id)).map(({ id }) => id)
@@ -113,7 +111,12 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
           ))}
         {total > pageSize && (
           <>
-            <button type="button" class="button little" disabled={offset === 0} onClick={() => setOffset(offset - pageSize)}>
+            <button
+              type="button"
+              class="button little"
+              disabled={offset === 0}
+              onClick={() => setOffset(offset - pageSize)}
+            >
               Newer
             </button>
             <button
@@ -137,13 +140,7 @@ function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; m
           />
         )}
       </Loaded>
-      {open && (
-        <DeadDialog
-          {...open}
-          path={path}
-          onClose={() => setOpen(undefined)}
-        />
-      )}
+      {open && <DeadDialog {...open} path={path} onClose={() => setOpen(undefined)} />}
     </>
   )
 }
@@ -158,12 +155,17 @@ function jobColumns(
     {
       title: 'Job',
       cell: ({ id }) => (
-        <label class="mono pick">
+        <span class="mono pick">
           {mayAct && (
-            <input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} />
+            <input
+              type="checkbox"
+              aria-label={`Choose job ${id}`}
+              checked={chosen.includes(id)}
+              onChange={() => toggle(id)}
+            />
           )}
           {id.slice(0, 8)}
-        </label>
+        </span>
       ),
     },
     {
@@ -205,14 +207,21 @@ function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
           look: isRetry ? 'main' : 'danger',
           run: async (reason) => {
             const body = { ids, reason }
-            const { done, missing } = await call<DeadAction>(`${path}/${action}`, { method: 'POST', body })
+            const { done, missing } = await call<DeadAction>(`${path}/${action}`, {
+              method: 'POST',
+              body,
+            })
             const gone = missing.length > 0 ? ` ${count(missing.length)} were gone already.` : ''
             tell(`${count(done.length)} ${isRetry ? 'run again' : 'are deleted'}.${gone}`)
           },
         },
       ]}
     >
-      <p>{isRetry ? 'The jobs are run again, from their first attempt on.' : 'The jobs are forgotten for good.'}</p>
+      <p>
+        {isRetry
+          ? 'The jobs are run again, from their first attempt on.'
+          : 'The jobs are forgotten for good.'}
+      </p>
     </ActionDialog>
   )
 }

@@ -36,7 +36,8 @@ export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
             {policies.kill === 'off'
               ? 'Every request passes, uncounted.'
               : 'All policies are counted, and refuse nothing.'}
-            {policies.killedBy === 'environment' && ' The environment variable of this process throws it.'}
+            {policies.killedBy === 'environment' &&
+              ' The environment variable of this process throws it.'}
           </p>
         </Notice>
       )}
@@ -51,8 +52,8 @@ export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
       {refused.length > 0 && !policies?.refused && (
         <Notice tone="deny">
           <p>
-            {count(refused.length)} of {count(fleet?.instances.length ?? 0)} processes refuse version{' '}
-            {refused[0]?.refused?.version}: {refused[0]?.refused?.message}
+            {count(refused.length)} of {count(fleet?.instances.length ?? 0)} processes refuse
+            version {refused[0]?.refused?.version}: {refused[0]?.refused?.message}
           </p>
         </Notice>
       )}

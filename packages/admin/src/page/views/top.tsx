@@ -48,7 +48,9 @@ export function Top({ session }: { session: Session }) {
         </div>
         {!session.features.metrics ? (
           <Panel title="Busiest keys">
-            <Blank title="Nothing is counted">Give createAdmin the metrics of collectMetrics.</Blank>
+            <Blank title="Nothing is counted">
+              Give createAdmin the metrics of collectMetrics.
+            </Blank>
           </Panel>
         ) : (
           <Loaded polled={top} what="The top keys">
@@ -94,9 +96,8 @@ function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
       look: 'wide',
       cell: (key) => (
         <Meter
-          share={total === 0 ? 0 : key.count / total}
+          share={key.count / (keys[0]?.count ?? 1)}
           tone={by === 'denied' ? 'deny' : 'accent'}
-          label={`Share of ${key.name ?? key.digest}`}
         />
       ),
     },
@@ -125,7 +126,12 @@ function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
         </>
       }
     >
-      <Table label={`Busiest keys of ${policy}`} items={keys} idOf={({ digest }) => digest} columns={columns} />
+      <Table
+        label={`Busiest keys of ${policy}`}
+        items={keys}
+        idOf={({ digest }) => digest}
+        columns={columns}
+      />
     </Panel>
   )
 }

@@ -32,7 +32,12 @@ export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyAc
       return <LimitDialog {...props} />
     case 'unblock':
       return (
-        <Simple {...props} path="keys/unblock" title={`Unblock ${props.label}`} done="is not blocked any more">
+        <Simple
+          {...props}
+          path="keys/unblock"
+          title={`Unblock ${props.label}`}
+          done="is not blocked any more"
+        >
           Its block is lifted, and its strikes are forgotten. What it has taken still counts.
         </Simple>
       )
@@ -41,7 +46,12 @@ export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyAc
   }
 }
 
-function send(props: KeyDialogProps, path: string, body: object, words: (answer: KeyAction) => string) {
+function send(
+  props: KeyDialogProps,
+  path: string,
+  body: object,
+  words: (answer: KeyAction) => string,
+) {
   return async (reason: string) => {
     const all = { key: props.keyReference, ...body, reason }
     const answer = await call<KeyAction>(path, { method: 'POST', body: all })
@@ -136,7 +146,12 @@ function RefundDialog(props: KeyDialogProps) {
       actions={[{ label: 'Refund', run }]}
     >
       <div class="fields">
-        <Select label="Policy" value={policy} options={policyOptions(props.lookup)} onValue={setPolicy} />
+        <Select
+          label="Policy"
+          value={policy}
+          options={policyOptions(props.lookup)}
+          onValue={setPolicy}
+        />
         <Field
           label="Units"
           value={units}
@@ -165,7 +180,13 @@ function LimitDialog(props: KeyDialogProps) {
   const isFuture = ends > Date.now()
   const { namedKey, label, onDone } = props
   const run = async (reason: string) => {
-    const body = { key: namedKey, policy, limit: value, until: new Date(ends).toISOString(), reason }
+    const body = {
+      key: namedKey,
+      policy,
+      limit: value,
+      until: new Date(ends).toISOString(),
+      reason,
+    }
     await call('keys/limit', { method: 'POST', body })
     tell(`${label} has another limit of ${policy}, in force within a second.`)
     onDone()
@@ -179,7 +200,12 @@ function LimitDialog(props: KeyDialogProps) {
     >
       <p>An override for this identity, which ends by itself.</p>
       <div class="fields">
-        <Select label="Policy" value={policy} options={policyOptions(props.lookup)} onValue={setPolicy} />
+        <Select
+          label="Policy"
+          value={policy}
+          options={policyOptions(props.lookup)}
+          onValue={setPolicy}
+        />
         <Field
           label="Limit"
           value={limit}

@@ -7,7 +7,7 @@ import { Badge } from '../../parts/basics.tsx'
 import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
 import { Choice, Field } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { entriesOf, type EntryToSet, faultsOf, formOf, windowText } from './policy-values.ts'
+import { type EntryToSet, entriesOf, faultsOf, formOf, windowText } from './policy-values.ts'
 
 interface PolicyEditorProps {
   readonly policy: Policy
@@ -52,7 +52,7 @@ export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditor
                 label: 'Try in shadow',
                 look: 'shadow',
                 title: 'The new values are counted and reported, and refuse nothing.',
-                run: (reason) =>
+                run: (reason: string) =>
                   send(inShadow(policy.name, set), reason, `${policy.name} is tried in shadow.`),
               } as const,
             ]

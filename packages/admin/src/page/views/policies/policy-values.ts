@@ -1,4 +1,5 @@
 import type { Policy } from '../../api/types.ts'
+import { count, plain } from '../../format.ts'
 
 /** The texts of the form for one policy. */
 export interface PolicyForm {
@@ -38,8 +39,11 @@ export function faultsOf(form: PolicyForm): FormFaults {
     ...(limitOf(form.limit) === undefined && {
       limit: `A whole number from 0 on, 'unlimited', or an object as in the file`,
     }),
-    ...(form.burst !== '' && !/^[1-9]\d*$/.test(form.burst) && { burst: 'A whole number from 1 on' }),
-    ...((form.share === '' || !(share >= 0 && share <= 100)) && { share: 'A number from 0 to 100' }),
+    ...(form.burst !== '' &&
+      !/^[1-9]\d*$/.test(form.burst) && { burst: 'A whole number from 1 on' }),
+    ...((form.share === '' || !(share >= 0 && share <= 100)) && {
+      share: 'A number from 0 to 100',
+    }),
     ...(!(until > Date.now()) && { until: 'A time in the future' }),
   }
 }
@@ -72,20 +76,36 @@ export function limitOf(text: string): unknown {
   }
 }
 
-/** Writes a limit for a table: `600`, `by plan`, `schedule`. */
-export function limitText(limit: unknown): string {
-  if (typeof limit === 'number') return limit.toLocaleString('en')
-  if (typeof limit !== 'object' || limit === null) return String(limit ?? '–')
+/** Parts of a limit for a table: `600`; `600 / 6,000` and `by plan`. */
+export function limitParts(limit: unknown): { readonly amounts: string; readonly source: string } {
+  if (typeof limit === 'number') return { amounts: count(limit), source: '' }
+  if (typeof limit !== 'object' || limit === null) return { amounts: plain(limit), source: '' }
   const by: unknown = Reflect.get(limit, 'by')
   const tiers: unknown = Reflect.get(limit, 'tiers')
-  if (typeof tiers === 'object' && tiers !== null) {
-    return `${Object.values(tiers).map(limitText).join(' / ')} by ${String(by)}`
-  }
-  return by === undefined ? Object.keys(limit).join(', ') : `by ${String(by)}`
+  const amounts =
+    typeof tiers === 'object' && tiers !== null
+      ? Object.values(tiers).map(limitText).join(' / ')
+      : ''
+  return { amounts, source: by === undefined ? Object.keys(limit).join(', ') : `by ${String(by)}` }
+}
+
+/** Writes a limit in one line: `600`, `600 / 6,000 by plan`, `schedule`. */
+export function limitText(limit: unknown): string {
+  const { amounts, source } = limitParts(limit)
+  return `${amounts} ${source}`.trim()
 }
 
 /** Writes a window as the file has it: `1m`; a number is in ms. */
 export function windowText(window: string | number | undefined): string {
   if (window === undefined) return ''
   return typeof window === 'number' ? `${window} ms` : window
+}
+
+/** Writes a key of a file: `tenant + ip`, `user or ip`. */
+export function keyText(key: unknown): string {
+  if (typeof key !== 'object' || key === null) return String(key ?? 'ip')
+  const all: unknown = Reflect.get(key, 'all')
+  if (Array.isArray(all)) return all.map(keyText).join(' + ')
+  const firstOf: unknown = Reflect.get(key, 'firstOf')
+  return Array.isArray(firstOf) ? firstOf.map(keyText).join(' or ') : JSON.stringify(key)
 }
