@@ -102,6 +102,8 @@ export type {
   Ask,
   Cancellation,
   FleetReport,
+  ForgetOptions,
+  Forgotten,
   Outcome,
   Store,
   StoreCall,

@@ -1,6 +1,7 @@
 export type { CountedKey, NamedIdentity } from './bind/counted-keys.ts'
 export type { Fault } from './file/explain.ts'
-export type { OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
+export { type PlacedPolicy, placedPolicies } from './file/named-policies.ts'
+export type { KeyEntry, OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
 export { type Problem, policyFileProblems } from './file/read-file.ts'
 export { publishedSchema } from './file/schema/published-schema.ts'
 export type {

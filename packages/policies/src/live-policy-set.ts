@@ -1,4 +1,4 @@
-import { invalid, type Limiter, SluiceError } from '@sluice/core'
+import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
 import type { LiveGuard, LivePolicies } from '@sluice/http'
 import { stringify } from 'yaml'
 import { type CountedKey, countsOf, keyNamesOf, type NamedIdentity } from './bind/counted-keys.ts'
@@ -79,6 +79,11 @@ export class LivePolicySet implements LivePolicies {
     this.#sources.versions.attach(guard)
   }
 
+  /** The id of this process among those of `status().fleet`. */
+  get id(): string {
+    return this.#sources.id
+  }
+
   /** The version in force in this process. */
   get version(): string {
     return this.#sources.versions.now.id
@@ -92,6 +97,11 @@ export class LivePolicySet implements LivePolicies {
   /** False without a store that keeps versions: then nothing can be changed at run time. */
   get canChange(): boolean {
     return this.#sources.document !== undefined
+  }
+
+  /** Each quota that is in force, once; with penalties. */
+  get policies(): readonly Policy[] {
+    return this.#sources.versions.now.registrations.policies
   }
 
   /** The limiters that these policies are in force in, one for each guard. */

@@ -145,14 +145,6 @@ export const endpoints = {
     body: keys.unblockRequest,
     answer: keys.actionAnswer,
   },
-  refund: {
-    method: 'POST',
-    path: 'keys/refund',
-    role: 'keys',
-    summary: 'Gives units of one policy back to an identity',
-    body: keys.refundRequest,
-    answer: keys.actionAnswer,
-  },
   temporaryLimit: {
     method: 'POST',
     path: 'keys/limit',

@@ -4,6 +4,7 @@ import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyFile, RouteEntry } from '../file/policy-file.ts'
 import type { VersionSwitch } from '../versions/version-switch.ts'
 import { NamedParts } from './keys.ts'
+import { overrideFor } from './overrides.ts'
 
 /** An identity: values by the names of keys, or a digest. */
 export type NamedIdentity =
@@ -16,6 +17,10 @@ export interface CountedKey {
   /** The key under which the policy counts it, or blocks it. */
   readonly key: string
   readonly digest?: string
+  /** The limit of the policy, or that of an override; `Infinity` for none. */
+  readonly limit: number
+  /** The mode of an override, which counts before that of the policy. */
+  readonly shadow?: boolean | undefined
   /** A limiter of these policies. */
   readonly limiter: Limiter
 }
@@ -49,15 +54,28 @@ export function countsOf(
   const keyed = keyedPolicies(now.file, now.registrations.policies)
   if ('digest' in identity) {
     const { digest } = identity
-    return keyed.map(({ policy }) => ({ policy, key: nobody, digest, limiter: first.limiter }))
+    const { limiter } = first
+    return keyed.map(({ policy }) => ({
+      policy,
+      key: nobody,
+      digest,
+      limit: policy.limit,
+      limiter,
+    }))
   }
   const { key } = identity
   checkNames(key, guards)
+  const { overrides = [] } = now.file
   return keyed.flatMap(({ policy, entry }) => {
     // Applications on one store may name other keys: one of them knows those of the identity.
     for (const { code, limiter } of guards) {
-      const found = keyFor(entry, key, new NamedParts(code))
-      if (found !== undefined) return [{ policy, key: found, limiter }]
+      const parts = new NamedParts(code)
+      const found = keyFor(entry, key, parts)
+      if (found === undefined) continue
+      const own = overrides.filter((override) => override.policy === policy.name)
+      const override = overrideFor(own, key, parts)
+      const limit = override?.limit ?? policy.limit
+      return [{ policy, key: found, limit, shadow: override?.shadow, limiter }]
     }
     return []
   })

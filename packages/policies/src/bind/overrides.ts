@@ -39,12 +39,7 @@ export function overridden<Native>(
   entries: readonly OverrideEntry[],
   parts: NamedParts<Native>,
 ): LimitSource<Native> {
-  const overrides = entries
-    .map((entry) => readOverride(entry, parts))
-    .sort(
-      (one, other) =>
-        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
-    )
+  const overrides = inOrder(entries, parts)
   const limits = overrides.map(({ limit }) => limit).filter((limit) => typeof limit === 'number')
   return {
     kind: 'overrides',
@@ -64,6 +59,42 @@ export function overridden<Native>(
       })
     },
   }
+}
+
+/** The overrides in the order in which they are asked. */
+function inOrder<Native>(
+  entries: readonly OverrideEntry[],
+  parts: NamedParts<Native>,
+): readonly Override<Native>[] {
+  return entries
+    .map((entry) => readOverride(entry, parts))
+    .sort(
+      (one, other) =>
+        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
+    )
+}
+
+/** Finds the override of an identity of which only these values are known. */
+export function overrideFor<Native>(
+  entries: readonly OverrideEntry[],
+  key: OverrideEntry['key'],
+  named: NamedParts<Native>,
+): { readonly limit: number | undefined; readonly shadow: boolean | undefined } | undefined {
+  const keys = new Map(
+    Object.entries(key).map(([name, value]) => {
+      const resolver = named.key(name)
+      return [resolver, keyOfIdentity(resolver, String(value))]
+    }),
+  )
+  const found = inOrder(entries, named).find(({ parts }) =>
+    parts.every(({ resolver, matches }) => {
+      const known = keys.get(resolver)
+      return known !== undefined && matches(known)
+    }),
+  )
+  if (!found) return undefined
+  const { limit, shadow } = found
+  return { limit: limit === unlimited ? Number.POSITIVE_INFINITY : limit, shadow }
 }
 
 function readOverride<Native>(

@@ -65,13 +65,6 @@ export const blockRequest = closed({
   dryRun,
 })
 export const unblockRequest = closed({ key: keyReference, reason, dryRun })
-export const refundRequest = closed({
-  key: keyReference,
-  policy: policyName,
-  units: Type.Integer({ minimum: 1, description: 'Units to give back.' }),
-  reason,
-  dryRun,
-})
 export const temporaryLimitRequest = closed({
   key: namedKey,
   policy: policyName,
@@ -88,7 +81,6 @@ export const actionAnswer = open({
     open({
       policy: policyName,
       found: Type.Boolean(),
-      units: optional(count('Units that were given back.')),
       until: optional(instant),
     }),
   ),

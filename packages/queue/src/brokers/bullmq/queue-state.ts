@@ -170,14 +170,14 @@ export class QueueState {
     return (await client.hget(this.#jobKey({ id }), 'sluice:began')) !== null
   }
 
-  /** Prepares a dead letter to run again. Resolves to false if it is none. */
-  async reopen(job: StoredJob): Promise<boolean> {
+  /** Prepares a dead letter to run again, or forgets it. Resolves to false if it is none. */
+  async changeDead(job: StoredJob, script: 'reopen' | 'forget'): Promise<boolean> {
     const { places, identities } = this.#keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
     const { failed = '' } = this.#queue.keys
     const keys = [this.#jobKey(job), failed, this.#flagKey(job.id), ...this.#keptKeys('failed')]
     const reply = await this.#scripts.run(
-      'reopen',
+      script,
       [places, identities, this.#recordKey(job), ...keys],
       [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
     )

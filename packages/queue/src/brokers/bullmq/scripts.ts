@@ -11,6 +11,7 @@ const keyCounts = {
   overdue: 1,
   release: 7,
   reopen: 8,
+  forget: 8,
   find: 2,
   sweep: 3,
   undo: 5,
