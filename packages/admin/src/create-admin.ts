@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { invalid, knownFields, memoryStore } from '@sluice/core'
 import {
   type Handler,
-  type HandlerRequest,
   type HandlerResponse,
   plainProblem,
   problemMediaType,
@@ -18,6 +17,7 @@ import { ApiError, refusalOf } from './api/api-error.ts'
 import type { Admin } from './api/context.ts'
 import { viewsOf } from './api/views.ts'
 import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
+import { pageAnswer } from './page-files.ts'
 
 export interface AdminOptions<Native = unknown> {
   /** The policies that can be changed: what `openPolicies` makes. @default none */
@@ -76,14 +76,17 @@ export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Ha
       const who = await granted(authorize, request)
       if (!who) throw new ApiError(403, refusedBecause(authorize))
       const [, path] = apiPath.exec(request.path) ?? []
-      if (path === undefined)
+      if (path === undefined) {
+        const file = pageAnswer(request)
+        if (file) return file
         throw new ApiError(404, 'There is nothing here; the API is under api/v1/.')
+      }
       const foreign = crossSiteProblem(request)
       if (foreign !== undefined) throw new ApiError(403, foreign)
       return shown(await answer(admin, path, { request, who }))
     } catch (error) {
       const refusal = refusalOf(error)
-      if (refusal) return shown(problemOf(refusal, request))
+      if (refusal) return shown(problemOf(refusal))
       throw error
     }
   }
@@ -138,15 +141,12 @@ function refusedBecause(authorize: unknown): string {
     : 'You are not authorised.'
 }
 
-function problemOf(
-  { status, message, code, headers }: ApiError,
-  { method }: HandlerRequest,
-): HandlerResponse {
+function problemOf({ status, message, code, headers }: ApiError): HandlerResponse {
   const body = JSON.stringify({ ...plainProblem(status), detail: message, ...(code && { code }) })
   return {
     status,
     headers: { ...headers, 'Content-Type': problemMediaType, 'Cache-Control': 'no-store' },
-    body: method === 'HEAD' ? '' : body,
+    body,
   }
 }
 

@@ -7,6 +7,7 @@ import { ApiError } from './api-error.ts'
 import { audit } from './audit.ts'
 import type { Admin, Answering } from './context.ts'
 import { type Endpoint, type EndpointName, endpoints } from './endpoints.ts'
+import * as keyLimits from './key-limits.ts'
 import * as keys from './keys.ts'
 import * as views from './live.ts'
 import * as policies from './policies.ts'
@@ -31,7 +32,8 @@ const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
   reset: keys.reset,
   block: keys.block,
   unblock: keys.unblock,
-  temporaryLimit: keys.temporaryLimit,
+  refund: keyLimits.refund,
+  temporaryLimit: keyLimits.temporaryLimit,
   unlock: keys.unlock,
   queues: queues.queues,
   deadLetters: queues.deadLetters,
@@ -100,16 +102,15 @@ function responseOf(
 ): HandlerResponse {
   const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'private, no-cache' }
   const text = JSON.stringify(answer)
-  const body = request.method === 'HEAD' ? {} : { body: text }
   if (method === 'POST') {
-    return { status: 200, headers: { ...headers, 'Cache-Control': 'no-store' }, ...body }
+    return { status: 200, headers: { ...headers, 'Cache-Control': 'no-store' }, body: text }
   }
   const ETag = etagOf(answer)
   const known = (request.header('if-none-match') ?? '').split(',').map((each) => each.trim())
   if (known.some((each) => each.replace(/^W\//, '') === ETag || each === '*')) {
     return { status: 304, headers: { ETag, 'Cache-Control': headers['Cache-Control'] } }
   }
-  return { status: 200, headers: { ...headers, ETag }, ...body }
+  return { status: 200, headers: { ...headers, ETag }, body: text }
 }
 
 /** It begins with the version, where there is one, for `If-Match`. */

@@ -145,6 +145,15 @@ export const endpoints = {
     body: keys.unblockRequest,
     answer: keys.actionAnswer,
   },
+  refund: {
+    method: 'POST',
+    path: 'keys/refund',
+    role: 'keys',
+    summary:
+      'Gives units of one policy back: the limit of the identity is raised by them for one window',
+    body: keys.refundRequest,
+    answer: keys.actionAnswer,
+  },
   temporaryLimit: {
     method: 'POST',
     path: 'keys/limit',

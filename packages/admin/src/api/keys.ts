@@ -5,11 +5,11 @@ import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from './api-error.ts'
 import type { Admin, Answering, Call } from './context.ts'
 import { type KeyReference, kindOf, readKey } from './key-reference.ts'
-import { changed, policiesOf } from './policies.ts'
+import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
 /** An identity under the policies that count it. */
-interface Identity {
+export interface Identity {
   readonly digest: string
   readonly kind: string
   readonly counted: readonly CountedKey[]
@@ -68,26 +68,6 @@ export const unblock: Answering<unknown, Static<typeof schemas.unblockRequest>> 
     act: (counted) => counted.limiter.resetChecks([checkOf(counted, 1)]),
   })
 
-export const temporaryLimit: Answering<
-  unknown,
-  Static<typeof schemas.temporaryLimitRequest>
-> = async (call) => {
-  const { key, policy, limit, until, reason } = call.body
-  const { file } = policiesOf(call.admin)
-  const isPattern = Object.values(key).some((value) => String(value).includes('*'))
-  if (isPattern)
-    throw new ApiError(
-      400,
-      'key must be one identity: a pattern is an override, which needs the role policies.',
-    )
-  if (Date.parse(until) <= Date.now()) throw new ApiError(400, 'until must be in the future.')
-  const before = file.overrides?.find(
-    (override) => override.policy === policy && sameKey(override.key, key),
-  )
-  const value = { ...(before?.mode && { mode: before.mode }), key, limit }
-  return changed(call, { set: [{ policy, field: 'override', value, until, reason }] })
-}
-
 export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = async ({
   admin,
   who,
@@ -135,7 +115,8 @@ async function acted(
       const found = dryRun ? wouldFind(outcomes[index]) : await fromStore(() => act(each))
       policies.push({ policy: each.policy.name, found, ...(until && { until: until() }) })
     }
-    return { digest, found: policies.some(({ found }) => found), dryRun, policies }
+    const found = until !== undefined || policies.some((each) => each.found)
+    return { digest, found, dryRun, policies }
   }
   if (dryRun) return run()
   const policies = counted.map(({ policy }) => policy.name)
@@ -157,7 +138,7 @@ async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
 }
 
 /** @throws ApiError when no policy counts such a key, or the store knows no digests */
-async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
+export async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
   const live = policiesOf(admin)
   const named = readKey(reference, live.keyNames)
   const counted = await fromStore(() => live.countsOf(named))
@@ -176,7 +157,9 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
 }
 
 /** Reads the state of an identity under each policy, one by one: no request asks for all of them. */
-async function peek(counted: readonly CountedKey[]): Promise<readonly (Outcome | undefined)[]> {
+export async function peek(
+  counted: readonly CountedKey[],
+): Promise<readonly (Outcome | undefined)[]> {
   return fromStore(() =>
     Promise.all(
       counted.map(async (each) => {
@@ -231,7 +214,7 @@ function nameOf({ metrics, policies }: Admin, digest: string): string | undefine
   return undefined
 }
 
-function isUsed(outcome: Outcome | undefined): boolean {
+export function isUsed(outcome: Outcome | undefined): boolean {
   if (!outcome) return false
   const { allowed, limit, remaining } = outcome
   return !allowed || (remaining !== undefined && remaining < limit)
@@ -239,14 +222,4 @@ function isUsed(outcome: Outcome | undefined): boolean {
 
 function isBlocked(outcome: Outcome | undefined): boolean {
   return outcome?.allowed === false
-}
-
-function sameKey(one: object, other: object): boolean {
-  const textOf = (key: object): string =>
-    JSON.stringify(
-      Object.entries(key)
-        .map(([name, value]) => [name, String(value)])
-        .sort(),
-    )
-  return textOf(one) === textOf(other)
 }

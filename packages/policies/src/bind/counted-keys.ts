@@ -19,6 +19,8 @@ export interface CountedKey {
   readonly digest?: string
   /** The limit of the policy, or that of an override; `Infinity` for none. */
   readonly limit: number
+  /** False if requests find the limit: then `limit` is the one without a tier or a schedule. */
+  readonly limitIsKnown: boolean
   /** The mode of an override, which counts before that of the policy. */
   readonly shadow?: boolean | undefined
   /** A limiter of these policies. */
@@ -29,6 +31,7 @@ export interface CountedKey {
 interface Keyed {
   readonly policy: Policy
   readonly entry: KeyEntry
+  readonly hasFixedLimit: boolean
 }
 
 /** The key of a check of a digest: nobody has it. */
@@ -54,19 +57,15 @@ export function countsOf(
   const keyed = keyedPolicies(now.file, now.registrations.policies)
   if ('digest' in identity) {
     const { digest } = identity
-    const { limiter } = first
-    return keyed.map(({ policy }) => ({
-      policy,
-      key: nobody,
-      digest,
-      limit: policy.limit,
-      limiter,
-    }))
+    return keyed.map(({ policy }) => {
+      const { limit } = policy
+      return { policy, key: nobody, digest, limit, limitIsKnown: false, limiter: first.limiter }
+    })
   }
   const { key } = identity
   checkNames(key, guards)
   const { overrides = [] } = now.file
-  return keyed.flatMap(({ policy, entry }) => {
+  return keyed.flatMap(({ policy, entry, hasFixedLimit }) => {
     // Applications on one store may name other keys: one of them knows those of the identity.
     for (const { code, limiter } of guards) {
       const parts = new NamedParts(code)
@@ -75,7 +74,8 @@ export function countsOf(
       const own = overrides.filter((override) => override.policy === policy.name)
       const override = overrideFor(own, key, parts)
       const limit = override?.limit ?? policy.limit
-      return [{ policy, key: found, limit, shadow: override?.shadow, limiter }]
+      const limitIsKnown = override?.limit !== undefined || hasFixedLimit
+      return [{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter }]
     }
     return []
   })
@@ -109,18 +109,19 @@ function keyFor(
 
 /** All policies of a version that can be asked about a key by itself. */
 function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly Keyed[] {
-  const entries = new Map<string, KeyEntry>(
-    placedPolicies(file).map(({ policy, path }) => [
-      policy.name,
-      policy.key ?? routeOf(file, path)?.key ?? file.key ?? 'ip',
-    ]),
+  const entries = new Map<string, Omit<Keyed, 'policy'>>(
+    placedPolicies(file).map(({ policy, path }) => {
+      const entry = policy.key ?? routeOf(file, path)?.key ?? file.key ?? 'ip'
+      return [policy.name, { entry, hasFixedLimit: typeof policy.limit !== 'object' }]
+    }),
   )
   for (const { settings, otherwise } of penaltyPlaces(file)) {
-    entries.set(settings.name ?? 'penalty', settings.key ?? otherwise)
+    const entry = settings.key ?? otherwise
+    entries.set(settings.name ?? 'penalty', { entry, hasFixedLimit: true })
   }
   return policies.flatMap((policy) => {
-    const entry = entries.get(policy.name)
-    return entry === undefined ? [] : [{ policy, entry }]
+    const found = entries.get(policy.name)
+    return found === undefined ? [] : [{ policy, ...found }]
   })
 }
 

@@ -65,6 +65,16 @@ export const blockRequest = closed({
   dryRun,
 })
 export const unblockRequest = closed({ key: keyReference, reason, dryRun })
+export const refundRequest = closed({
+  key: keyReference,
+  policy: policyName,
+  units: Type.Integer({
+    minimum: 1,
+    description: 'Units to give back: as many as were taken at most.',
+  }),
+  reason,
+  dryRun,
+})
 export const temporaryLimitRequest = closed({
   key: namedKey,
   policy: policyName,
@@ -75,12 +85,15 @@ export const temporaryLimitRequest = closed({
 })
 export const actionAnswer = open({
   digest,
-  found: Type.Boolean({ description: 'True if there was anything to change.' }),
+  found: Type.Boolean({
+    description: 'True if there was anything to change. Of a block: always true.',
+  }),
   dryRun: isDryRun,
   policies: Type.Array(
     open({
       policy: policyName,
-      found: Type.Boolean(),
+      found: Type.Boolean({ description: 'Of a block: true if it took the place of another one.' }),
+      units: optional(count('Units that were given back.')),
       until: optional(instant),
     }),
   ),
