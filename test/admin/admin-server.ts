@@ -2,8 +2,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore, type Store } from '@sluice/core'
-import { mount as expressMount, rateLimit, tenant, user } from '@sluice/express'
+import { mount as expressMount, rateLimit } from '@sluice/express'
 import { mount as fastifyMount, rateLimitPlugin } from '@sluice/fastify'
+import { tenant, user } from '@sluice/http'
 import { mount as koaMount, rateLimit as koaRateLimit } from '@sluice/koa'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
 import type { Policies } from '@sluice/policies'
@@ -53,7 +54,7 @@ export interface AdminUnderTest {
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
 }
 
-interface CallOptions {
+export interface CallOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The body as it is sent. @default that of `body`, as JSON */
@@ -138,17 +139,14 @@ export function checkAnswer(method: string, path: string, status: number, value:
   expect(validate.errors ?? [], `${method} ${path}: ${JSON.stringify(value)}`).toEqual([])
 }
 
-const identities = {
-  user: (headers: Readonly<Record<string, unknown>>) =>
-    String(headers['x-user'] ?? '') || undefined,
-  tenant: (headers: Readonly<Record<string, unknown>>) =>
-    String(headers['x-tenant'] ?? '') || undefined,
+/** The part that the requests of all frameworks share. */
+interface WithHeaders {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-type HeadersOf = { readonly headers: Readonly<Record<string, unknown>> }
 const keys = {
-  user: user((request: HeadersOf) => identities.user(request.headers)),
-  tenant: tenant((request: HeadersOf) => identities.tenant(request.headers)),
+  user: user(({ headers }: WithHeaders) => headers['x-user']?.toString()),
+  tenant: tenant(({ headers }: WithHeaders) => headers['x-tenant']?.toString()),
 }
 
 const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
