@@ -6,6 +6,7 @@ export { type Problem, policyFileProblems } from './file/read-file.ts'
 export { publishedSchema } from './file/schema/published-schema.ts'
 export type {
   LivePolicySet as Policies,
+  PolicyState,
   PolicyStatus,
   Preview,
   StatusEntry,

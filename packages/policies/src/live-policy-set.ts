@@ -42,8 +42,8 @@ export type StatusEntry = Entry & {
   readonly hides?: unknown
 }
 
-/** The policies in force, here and in the fleet. */
-export interface PolicyStatus {
+/** The policies in force in a process. */
+export interface PolicyState {
   /** The version of this process: hash of the file, and number of the changes. */
   readonly version: string
   /** Number of the newest changes. */
@@ -54,6 +54,10 @@ export interface PolicyStatus {
   readonly entries: readonly StatusEntry[]
   /** The version that this process could not build. */
   readonly refused: Refused | undefined
+}
+
+/** The policies in force, here and in the fleet. */
+export interface PolicyStatus extends PolicyState {
   /** Every process, and the version that it runs; empty while the store cannot be asked. */
   readonly fleet: readonly Member[]
 }
@@ -123,12 +127,11 @@ export class LivePolicySet implements LivePolicies {
     return countsOf(identity, this.#sources.versions)
   }
 
-  /** Tells what is in force, here and in the fleet. */
-  async status(): Promise<PolicyStatus> {
-    const { shared, versions, document } = this.#sources
+  /** What is in force in this process, without asking the store. */
+  get state(): PolicyState {
+    const { shared, versions } = this.#sources
     const { number, entries } = shared.layer
     const { kill } = versions.now
-    const fleet = await document?.members().catch(() => [])
     const active = entries.filter((entry) => isActive(entry, Date.now()))
     const killedBy = this.#sources.killedByEnvironment ? 'environment' : 'change'
     return {
@@ -138,8 +141,13 @@ export class LivePolicySet implements LivePolicies {
       killedBy: kill === 'none' ? undefined : killedBy,
       entries: active.map((entry) => this.#shown(entry)),
       refused: versions.refused,
-      fleet: fleet ?? [],
     }
+  }
+
+  /** Tells what is in force, here and in the fleet. */
+  async status(): Promise<PolicyStatus> {
+    const fleet = await this.#sources.document?.members().catch(() => [])
+    return { ...this.state, fleet: fleet ?? [] }
   }
 
   /**

@@ -38,7 +38,7 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   const { digest, counted } = await identityOf(admin, body.key)
   const found = counted.find(({ policy }) => policy.name === name)
   if (!found) throw new ApiError(400, `No policy of this name counts the key: ${name}.`)
-  await checkRefundable(admin, found, key)
+  checkRefundable(admin, found, key)
   const [outcome] = await peek([found])
   const used = outcome?.remaining === undefined ? 0 : outcome.limit - outcome.remaining
   const units = Math.min(body.units, used)
@@ -54,11 +54,11 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   return { digest, found: isFound, dryRun, policies }
 }
 
-async function checkRefundable(
+function checkRefundable(
   admin: Admin,
   { policy, limit, limitIsKnown }: CountedKey,
   key: Key,
-): Promise<void> {
+): void {
   const { name, algorithm } = policy
   if (algorithm === 'penalty' || algorithm === 'concurrency') {
     throw new ApiError(400, `${name} counts no units that could be given back.`)
@@ -69,8 +69,7 @@ async function checkRefundable(
       `The limit of ${name} is not one number for this key: set a temporary limit.`,
     )
   }
-  const status = await admin.views.status()
-  const isTaken = status?.entries.some(
+  const isTaken = policiesOf(admin).state.entries.some(
     (entry) => entry.field === 'override' && entry.policy === name && sameKey(entry.value.key, key),
   )
   if (isTaken) {

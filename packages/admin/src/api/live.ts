@@ -59,10 +59,9 @@ export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }
 }
 
 export const fleet: Answering = async ({ admin }) => {
-  const status = await admin.views.status()
-  const { version } = policiesOf(admin)
-  const members = status?.fleet ?? []
-  const self = { id: admin.instance, version, refused: status?.refused }
+  const { version, refused } = policiesOf(admin).state
+  const members = await admin.views.members()
+  const self = { id: admin.instance, version, refused }
   const instances = members.length > 0 ? members : [self]
   const versions = new Map<string, number>()
   for (const each of instances) versions.set(each.version, (versions.get(each.version) ?? 0) + 1)

@@ -6,9 +6,9 @@ import type { Admin, Answering, Call } from './context.ts'
 import { hiddenIn, overridesOf, policyViews, shownEntries } from './policy-views.ts'
 import type * as schemas from './schemas/policies.ts'
 
-export const policies: Answering = async ({ admin, who }) => {
+export const policies: Answering = ({ admin, who }) => {
   const live = policiesOf(admin)
-  const { version, number, kill, killedBy, refused, entries } = await statusOf(admin)
+  const { version, number, kill, killedBy, refused, entries } = live.state
   return {
     ...{ version, number, kill, killedBy, refused },
     policies: policyViews(live.file),
@@ -17,9 +17,9 @@ export const policies: Answering = async ({ admin, who }) => {
   }
 }
 
-export const overrides: Answering = async ({ admin, who }) => {
+export const overrides: Answering = ({ admin, who }) => {
   const live = policiesOf(admin)
-  const { version, number, entries } = await statusOf(admin)
+  const { version, number, entries } = live.state
   return { version, number, overrides: overridesOf(live.file, entries, who) }
 }
 
@@ -88,12 +88,20 @@ export async function changed(
   const affected = affectedBy(admin, { before, after: preview.file, edit })
   if (!dryRun) {
     await fromStore(() => live.change(edit, { author: who.actor, reason, number }))
-    admin.views.status.forget()
+    const target = { version: live.version }
+    const action = `policies.${kindOf(edit)}`
+    await admin.audit.told({ actor: who.actor, action, phase: 'done', reason, target })
+    admin.views.members.forget()
     admin.views.history.forget()
   }
   const { version } = preview
   const differences = hiddenIn(preview.differences, who)
   return { version, number: numberOf(version), dryRun, differences, affected }
+}
+
+function kindOf({ rollback, kill }: PolicyEdit): string {
+  if (rollback !== undefined) return 'rollback'
+  return kill === undefined ? 'change' : 'kill'
 }
 
 /** The number of the changes, with which a version ends. */
@@ -108,10 +116,4 @@ export function policiesOf({ policies }: Admin): NonNullable<Admin['policies']> 
     404,
     'There are no policies that can change: createAdmin({ policies: await openPolicies({ … }) }).',
   )
-}
-
-async function statusOf({ views }: Admin) {
-  const status = await views.status()
-  if (status) return status
-  throw new ApiError(404, 'There are no policies.')
 }

@@ -11,7 +11,7 @@ export interface View<T> {
 }
 
 export interface Views {
-  readonly status: View<PolicyStatus | undefined>
+  readonly members: View<PolicyStatus['fleet']>
   readonly history: View<readonly VersionRecord[]>
   readonly audit: View<readonly AuditRecord[]>
   readonly depths: View<readonly QueueDepth[]>
@@ -36,7 +36,7 @@ interface Sources {
 
 export function viewsOf({ policies, audit, queues }: Sources): Views {
   return {
-    status: shared(ttlMs, async () => policies && (await fromStore(() => policies.status()))),
+    members: shared(ttlMs, async () => (await policies?.status())?.fleet ?? []),
     history: shared(ttlMs, async () =>
       policies?.canChange ? fromStore(() => policies.history()) : [],
     ),
