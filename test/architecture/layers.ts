@@ -18,6 +18,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   outbound: ['core', 'headers'],
   metrics: ['core', 'http'],
   policies: ['core', 'http'],
+  admin: ['core', 'http', 'metrics', 'policies', 'queue'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -12,6 +12,7 @@ const withCrumbs: Readonly<Record<string, string>> = {
 /** Files that have to stand alone, by the ends of their paths, and why. */
 const ownFiles: readonly (readonly [end: string, reason: string])[] = [
   ['/src/read-lua.ts', 'the build writes the texts of the scripts in its place'],
+  ['/src/read-page.ts', 'the build writes the files of the page in its place'],
 ]
 
 const linesOf = (file: string): number => readText(file).trimEnd().split('\n').length

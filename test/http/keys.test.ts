@@ -205,7 +205,13 @@ describe('keyOf()', () => {
       () => all(all(account, route()), ip()).keyOf(['a', 'r'], '::1'),
       '@all/24:@all/7:@user/a8:@route/r9:@ip/::/64',
     ],
-    [() => all(() => 'x', firstOf(account)).keyOf('@x', '@user/a'), '@all/3:@@x7:@user/a'],
+    [() => all(() => 'x', firstOf(account)).keyOf('@x', 'a'), '@all/3:@@x7:@user/a'],
+    [() => firstOf(account, ip()).keyOf('a'), '@user/a'],
+    [() => firstOf(account, ip()).keyOf(undefined, '203.0.113.9'), '@ip/203.0.113.9'],
+    [
+      () => all(firstOf(account, ip()), () => 'x').keyOf([undefined, '::1'], 'x'),
+      '@all/9:@ip/::/641:x',
+    ],
   ])('%s', (find, key) => {
     expect(find()).toBe(key)
   })

@@ -62,7 +62,7 @@ it('promtool accepts the page', async () => {
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })
   const request = { method: 'GET', path: '/', route: undefined, ip: undefined, native: {} }
-  const query = new URLSearchParams()
-  const page = await metricsPage(metrics)({ ...request, query, header: () => undefined })
+  const rest = { query: new URLSearchParams(), originalPath: '/', peer: undefined }
+  const page = await metricsPage(metrics)({ ...request, ...rest, header: () => undefined })
   expect(run(['check', 'metrics'], String(page?.body))).toBe('')
 })

@@ -62,7 +62,7 @@ describe('the page', () => {
   it('answers GET and HEAD at its mount alone', async () => {
     const page = metricsPage(collectMetrics())
     const request = { route: undefined, ip: undefined, header: () => undefined, native: {} }
-    const asked = { ...request, query: new URLSearchParams() }
+    const asked = { ...request, query: new URLSearchParams(), originalPath: '/', peer: undefined }
     expect(await page({ ...asked, method: 'POST', path: '/' })).toMatchObject({ status: 405 })
     expect(await page({ ...asked, method: 'GET', path: '/more' })).toBeUndefined()
     expect(await page({ ...asked, method: 'HEAD', path: '/' })).toMatchObject({

@@ -21,6 +21,8 @@ export async function scraped(metrics: Metrics, accept = 'text/plain'): Promise<
     header: () => accept,
     native: {},
     query: new URLSearchParams(),
+    originalPath: '/',
+    peer: undefined,
   })
   return String(response?.body)
 }

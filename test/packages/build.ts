@@ -18,6 +18,12 @@ const shared = [
   'test/packages/published-manifest.ts',
 ].map(readText)
 
+/** Folders whose texts the build puts into the scripts, with the function that reads them from the sources. */
+const inlined: ReadonlyMap<string, { reader: string; end: string }> = new Map([
+  ['lua', { reader: 'readLua', end: '.lua' }],
+  ['page', { reader: 'readPage', end: '' }],
+])
+
 const waiting = packages()
 await Promise.all([buildWaiting(), buildWaiting()])
 
@@ -31,7 +37,7 @@ function filesAt(path: string): string[] {
 }
 
 async function build({ folder, manifest }: Workspace): Promise<void> {
-  const sources = ['src', 'lua'].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
+  const sources = ['src', ...inlined.keys()].flatMap((part) => filesUnder(`${folder}/${part}`, ''))
   const beside = ['README.md', 'LICENSE', 'package.json'].map((file) => `${folder}/${file}`)
   const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
   const data = shipped.flatMap((part) => filesAt(`${folder}/${part}`))
@@ -51,7 +57,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
   for (const part of ['src', 'README.md', 'LICENSE', ...shipped]) {
     await cp(join(root, folder, part), join(work, part), { recursive: true })
   }
-  await inlineLua(folder, work)
+  for (const part of inlined.keys()) await inlineTexts(folder, part, work)
   const { compilerOptions } = JSON.parse(readText(`${folder}/tsconfig.json`))
   await writeJson(join(work, 'tsconfig.json'), {
     extends: '../../../../tsconfig.json',
@@ -78,19 +84,24 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
   console.log(`built ${manifest.name}`)
 }
 
-/** Puts the Lua texts in the place of what reads them from files: a bundle has no files beside it. */
-async function inlineLua(folder: string, work: string): Promise<void> {
-  const files = filesUnder(`${folder}/lua`, '.lua')
+/** Puts texts in the place of what reads them from files: a bundle has no files beside it. */
+async function inlineTexts(folder: string, part: string, work: string): Promise<void> {
+  const { reader, end } = inlined.get(part) ?? { reader: '', end: '' }
+  const files = filesUnder(`${folder}/${part}`, end)
   if (files.length === 0) return
-  const nameOf = (file: string): string => file.slice(`${folder}/lua/`.length, -'.lua'.length)
+  const nameOf = (file: string): string => file.slice(`${folder}/${part}/`.length).replace(end, '')
   const texts = Object.fromEntries(files.map((file) => [nameOf(file), readText(file)]))
-  const reader = join(work, 'src/read-lua.ts')
-  if (!existsSync(reader)) throw new Error(`${folder} has Lua files, and no src/read-lua.ts`)
+  const source = join(work, `src/${kebab(reader)}.ts`)
+  if (!existsSync(source)) throw new Error(`${folder} has ${part}, and no src/${kebab(reader)}.ts`)
   await writeFile(
-    reader,
+    source,
     `const texts: { readonly [name: string]: string } = ${JSON.stringify(texts, null, 2)}\n` +
-      'export function readLua(name: string): string {\n  return texts[name] ?? ""\n}\n',
+      `export function ${reader}(name: string): string {\n  return texts[name] ?? ""\n}\n`,
   )
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 /**

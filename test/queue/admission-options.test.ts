@@ -113,6 +113,8 @@ describe('the options of a status monitor', () => {
         header: () => undefined,
         native: undefined,
         query: new URLSearchParams(),
+        originalPath: '/',
+        peer: undefined,
       })
       return answer?.status
     }

@@ -105,6 +105,23 @@ export function describeEnds(driver: BrokerDriver): void {
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
     })
 
+    it('forgets a dead letter, and its idempotency key, and nothing else', async () => {
+      const terms = { ...roomy, idempotency: key }
+      const job = await bench.enqueued(newJob(), terms)
+      expect(await bench.broker.forget(job.id)).toBe(false)
+      bench.settling({ outcome: 'dead', error: 'no' }, done)
+      await bench.reaches(job.id, 'failed')
+      const answers = await Promise.all([1, 2].map(() => bench.broker.forget(job.id)))
+      expect(answers.sort()).toEqual([false, true])
+      expect(await bench.broker.status(job.id)).toBeUndefined()
+      expect(await bench.broker.deadLetters({ offset: 0, limit: 10 })).toEqual([])
+      expect((await bench.broker.depth()).dead).toBe(0)
+      const next = await bench.enqueued(newJob(), terms)
+      await bench.reaches(next.id, 'done')
+      expect(await bench.broker.forget(next.id)).toBe(false)
+      expect(await bench.broker.forget('nobody')).toBe(false)
+    })
+
     it('tells of a job that was cancelled as long as it keeps outcomes', async () => {
       const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 1_000 })
       expect(await bench.broker.cancel(id)).toBe('cancelled')

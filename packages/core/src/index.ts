@@ -98,6 +98,8 @@ export type {
   Ask,
   Cancellation,
   FleetReport,
+  ForgetOptions,
+  Forgotten,
   Outcome,
   Store,
   StoreCall,

@@ -102,6 +102,21 @@ export interface FleetReport {
   readonly ttlMs: number
 }
 
+/** Where to go on, and whether anything is to be changed. */
+export interface ForgetOptions {
+  /** The cursor of the last answer. @default the beginning */
+  readonly cursor?: string | undefined
+  /** Only counts the keys. @default false */
+  readonly dryRun?: boolean | undefined
+}
+
+/** A part of the keys of a policy that is forgotten. */
+export interface Forgotten {
+  readonly keys: number
+  /** Left out when all keys have been looked at. */
+  readonly cursor?: string | undefined
+}
+
 /**
  * All that a backend must do. One call carries one request's checks, and decides them in one atomic
  * step.
@@ -169,6 +184,11 @@ export interface Store {
    * its digest, or `undefined` if it holds nothing of it. Left out by a store that cannot tell.
    */
   keyFor?(digest: string): MaybePromise<Pick<Check, 'key' | 'digest'> | undefined>
+  /**
+   * Forgets what all keys have taken of a policy, a bounded number of keys at a time. Left out by a
+   * store that cannot list its keys.
+   */
+  forgetPolicy?(policy: Policy, options: ForgetOptions): MaybePromise<Forgotten>
   /** Tells of each call to where the counts are, for a store that makes calls. */
   observeCalls?(observer: (call: StoreCall) => void): void
   /**

@@ -202,6 +202,9 @@ export const rateLimitPlugin: FastifyPluginAsync<RateLimitPluginOptions> = fasti
  */
 export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
   return async function sluiceHandler(fastify) {
+    // A handler reads the body itself, within its own bounds.
+    fastify.removeAllContentTypeParsers()
+    fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
     for (const url of ['/', '/*']) {
       fastify.all(url, async (native, reply) => {
         const context = new FastifyContext(native, reply, '')

@@ -3,7 +3,6 @@ import {
   answerOf,
   createFetchGuard,
   type Handler,
-  handlerRequest,
   type RequestDecision,
   routeScope,
 } from '@sluice/http/fetch'
@@ -87,7 +86,7 @@ export function mount(
   return async (request, info) => {
     const asked = new WebContext(request, info, placeOf())
     if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
-    return answerOf(handler, handlerRequest(asked, prefix))
+    return answerOf(handler, request, { context: asked, prefix })
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Limiter, RateLimitError } from '@sluice/http'
-import { answerOf, createFetchGuard, type Handler, handlerRequest } from '@sluice/http/fetch'
+import { answerOf, createFetchGuard, type Handler } from '@sluice/http/fetch'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { routePath } from 'hono/route'
 import { HonoContext } from './context.ts'
@@ -58,7 +58,6 @@ export function mount(handler: Handler<Request>): MiddlewareHandler {
   return async function sluiceHandler(context, next) {
     const asked = new HonoContext(context, next)
     const prefix = routePath(context).replace(/\/?\*$/, '')
-    const mounted = { native: context.req.raw, request: asked }
-    return (await answerOf(handler, handlerRequest(mounted, prefix))) ?? next()
+    return (await answerOf(handler, context.req.raw, { context: asked, prefix })) ?? next()
   }
 }

@@ -35,8 +35,14 @@ export {
 export type { Dialect } from '@sluice/headers'
 export type { AccessListOptions } from './access/lists.ts'
 export type { RequestContext } from './adapter/context.ts'
-export type { Handler, HandlerRequest, HandlerResponse } from './adapter/mount.ts'
+export {
+  type Handler,
+  type HandlerRequest,
+  type HandlerResponse,
+  slashRedirect,
+} from './adapter/mount.ts'
 export type { HttpRequest, RequestContent } from './adapter/request.ts'
+export { type RequestBody, readBody } from './adapter/request-body.ts'
 export type {
   HttpResponse,
   ResponseBody,
@@ -87,6 +93,7 @@ export {
   defineKey,
   type IdentityResolver,
   type KeyResolver,
+  keyOfIdentity,
   type ResolvedKey,
   resolveKey,
 } from './keys/resolver.ts'

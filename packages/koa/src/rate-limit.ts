@@ -64,6 +64,7 @@ export function mount(handler: Handler<Context>, prefix = ''): Middleware {
     context.status = reply.status
     for (const [name, value] of Object.entries(reply.headers ?? {})) context.set(name, value)
     const { body } = reply
-    context.body = body === undefined || typeof body === 'string' ? body : Buffer.from(body)
+    // For no body at all Koa would change the status to 204.
+    context.body = typeof body === 'object' ? Buffer.from(body) : (body ?? '')
   }
 }

@@ -81,6 +81,8 @@ export interface Metrics {
   topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
   /** All metrics as they stand. Queues are asked how full they are. */
   read(): Promise<readonly Family[]>
+  /** All metrics as they stand, without asking queues: their gauges are those of the last `read`. */
+  snapshot(): readonly Family[]
   /** Has each further value of a histogram told to somebody who keeps a histogram too. */
   tap(name: InstrumentName, tap: Tap): void
   onDecision(event: DecisionEvent): void
@@ -147,6 +149,13 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     } else requests.add(route, method, shadowResult(shadows))
   }
 
+  function snapshot(): readonly Family[] {
+    stores.read()
+    policies.readDescriptions()
+    policies.readShares()
+    return table.read()
+  }
+
   return {
     onDecision(event) {
       countRequest(event)
@@ -175,12 +184,11 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     tap: (name, tap) => table.of(name).tap(tap),
 
     async read() {
-      stores.read()
-      policies.readDescriptions()
-      policies.readShares()
       await work.read()
-      return table.read()
+      return snapshot()
     },
+
+    snapshot,
 
     topKeys(asked) {
       knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])

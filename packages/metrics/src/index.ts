@@ -23,5 +23,5 @@ export {
 } from './instruments.ts'
 export { metricsPage } from './metrics-page.ts'
 export type { Family, Sample, Tap } from './series.ts'
-export type { TopKeysBy, TopKeysWindow } from './top-keys.ts'
+export { type TopKeysBy, type TopKeysWindow, topKeysWindows } from './top-keys.ts'
 export type { WatchedOutbound, WatchedQueue, WorkEvent } from './work.ts'

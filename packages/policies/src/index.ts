@@ -1,15 +1,19 @@
+export type { CountedKey, NamedIdentity } from './bind/counted-keys.ts'
 export type { Fault } from './file/explain.ts'
-export type { OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
+export { type PlacedPolicy, placedPolicies } from './file/named-policies.ts'
+export type { KeyEntry, OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
 export { type Problem, policyFileProblems } from './file/read-file.ts'
 export { publishedSchema } from './file/schema/published-schema.ts'
 export type {
-  ChangeOptions,
   LivePolicySet as Policies,
+  PolicyState,
   PolicyStatus,
+  Preview,
   StatusEntry,
 } from './live-policy-set.ts'
 export { type OpenPoliciesOptions, openPolicies } from './open-policies.ts'
 export type { Difference } from './versions/diff.ts'
+export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 export type { Entry, EntryTarget, Kill } from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'
 export type { Refused } from './versions/version-switch.ts'

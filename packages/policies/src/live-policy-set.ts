@@ -1,43 +1,40 @@
-import { invalid, isOptions, knownFields, oneOf, SluiceError } from '@sluice/core'
+import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
 import type { LiveGuard, LivePolicies } from '@sluice/http'
 import { stringify } from 'yaml'
+import { type CountedKey, countsOf, keyNamesOf, type NamedIdentity } from './bind/counted-keys.ts'
 import type { PolicyFile } from './file/policy-file.ts'
 import { ruleFaults } from './file/rules.ts'
 import type { PolicySources } from './policy-sources.ts'
 import { type Difference, differences } from './versions/diff.ts'
 import {
-  checkEntry,
+  type ChangeOptions,
+  checkNote,
+  conflict,
+  edited,
+  kindOf,
+  type PolicyEdit,
+} from './versions/edit.ts'
+import {
   type Entry,
   type EntryTarget,
   effective,
   isActive,
   type KeptEntry,
   type Kill,
-  kills,
   type Layer,
-  targetOf,
   valueInFile,
 } from './versions/layer.ts'
 import {
-  type ChangeNote,
   fileOf,
   type LayerDocument,
   type Member,
   type VersionRecord,
 } from './versions/shared-layer.ts'
+import type { Version } from './versions/version.ts'
 import type { Refused } from './versions/version-switch.ts'
 
 /** Attempts to write one change that nobody contradicts. */
 const maxAttempts = 3
-
-/** A change: who makes it, and why. */
-export interface ChangeOptions extends ChangeNote {
-  /**
-   * The number of the changes that this one is based on, as `status()` said it: another change in
-   * between is a conflict. @default the one that this process knows
-   */
-  readonly number?: number
-}
 
 /** An entry, and what it hides. */
 export type StatusEntry = Entry & {
@@ -45,8 +42,8 @@ export type StatusEntry = Entry & {
   readonly hides?: unknown
 }
 
-/** The policies in force, here and in the fleet. */
-export interface PolicyStatus {
+/** The policies in force in a process. */
+export interface PolicyState {
   /** The version of this process: hash of the file, and number of the changes. */
   readonly version: string
   /** Number of the newest changes. */
@@ -57,8 +54,21 @@ export interface PolicyStatus {
   readonly entries: readonly StatusEntry[]
   /** The version that this process could not build. */
   readonly refused: Refused | undefined
+}
+
+/** The policies in force, here and in the fleet. */
+export interface PolicyStatus extends PolicyState {
   /** Every process, and the version that it runs; empty while the store cannot be asked. */
   readonly fleet: readonly Member[]
+}
+
+/** The outcome of a change that was not made. */
+export interface Preview {
+  /** The version that it would make. */
+  readonly version: string
+  /** The policies that would be in force. */
+  readonly file: PolicyFile
+  readonly differences: readonly Difference[]
 }
 
 /** Policies that change while the application runs: a file, and changes over it. */
@@ -73,17 +83,55 @@ export class LivePolicySet implements LivePolicies {
     this.#sources.versions.attach(guard)
   }
 
+  /** The id of this process among those of `status().fleet`. */
+  get id(): string {
+    return this.#sources.id
+  }
+
   /** The version in force in this process. */
   get version(): string {
     return this.#sources.versions.now.id
   }
 
-  /** Tells what is in force, here and in the fleet. */
-  async status(): Promise<PolicyStatus> {
-    const { shared, versions, document } = this.#sources
+  /** The policies in force in this process: the file, with the changes over it. */
+  get file(): PolicyFile {
+    return this.#sources.versions.now.file
+  }
+
+  /** False without a store that keeps versions: then nothing can be changed at run time. */
+  get canChange(): boolean {
+    return this.#sources.document !== undefined
+  }
+
+  /** Each quota that is in force, once; with penalties. */
+  get policies(): readonly Policy[] {
+    return this.#sources.versions.now.registrations.policies
+  }
+
+  /** The limiters that these policies are in force in, one for each guard. */
+  get limiters(): readonly Limiter[] {
+    return this.#sources.versions.guards.map(({ limiter }) => limiter)
+  }
+
+  /** The names of the keys that an identity can be given by. */
+  get keyNames(): readonly string[] {
+    return keyNamesOf(this.#sources.versions.guards)
+  }
+
+  /**
+   * Finds the policies in force that count an identity, each with the key that it has for it.
+   * @param identity values by the names of keys, such as { user: 'ada' }, or the digest of a key
+   * @throws SluiceError when a name is unknown, or a value is no identity
+   */
+  countsOf(identity: NamedIdentity): readonly CountedKey[] {
+    return countsOf(identity, this.#sources.versions)
+  }
+
+  /** What is in force in this process, without asking the store. */
+  get state(): PolicyState {
+    const { shared, versions } = this.#sources
     const { number, entries } = shared.layer
     const { kill } = versions.now
-    const fleet = await document?.members().catch(() => [])
     const active = entries.filter((entry) => isActive(entry, Date.now()))
     const killedBy = this.#sources.killedByEnvironment ? 'environment' : 'change'
     return {
@@ -93,8 +141,13 @@ export class LivePolicySet implements LivePolicies {
       killedBy: kill === 'none' ? undefined : killedBy,
       entries: active.map((entry) => this.#shown(entry)),
       refused: versions.refused,
-      fleet: fleet ?? [],
     }
+  }
+
+  /** Tells what is in force, here and in the fleet. */
+  async status(): Promise<PolicyStatus> {
+    const fleet = await this.#sources.document?.members().catch(() => [])
+    return { ...this.state, fleet: fleet ?? [] }
   }
 
   /**
@@ -105,43 +158,56 @@ export class LivePolicySet implements LivePolicies {
    * somebody else has changed the policies first
    */
   async set(entries: Entry | readonly Entry[], options: ChangeOptions): Promise<string> {
-    const { file } = this.#sources
-    const added = [entries].flat().map((entry): KeptEntry => {
-      checkEntry(entry, file)
-      const over = valueInFile(entry, file)
-      return over === undefined ? entry : { ...entry, over }
-    })
-    const targets = new Set(added.map(targetOf))
-    return this.#change('change', options, ({ entries, ...layer }) => ({
-      ...layer,
-      entries: [...added, ...entries.filter((each) => !targets.has(targetOf(each)))],
-    }))
+    return this.change({ set: [entries].flat() }, options)
   }
 
   /** Removes an entry: the value of the file is in force again. */
   async remove(entry: EntryTarget, options: ChangeOptions): Promise<string> {
-    const target = targetOf(entry)
-    const { entries } = this.#sources.shared.layer
-    if (!entries.some((each) => targetOf(each) === target)) {
-      const name = `${entry.policy} ${entry.field}`
-      throw invalid({ option: 'entry' }, name, 'an entry that status() lists')
-    }
-    return this.#change('change', options, ({ entries, ...layer }) => ({
-      ...layer,
-      entries: entries.filter((each) => targetOf(each) !== target),
-    }))
+    return this.change({ remove: [entry] }, options)
   }
 
   /** Puts everything into shadow, switches everything off, or on again with 'none'. */
   async kill(kill: Kill, options: ChangeOptions): Promise<string> {
-    oneOf(kill, { option: 'kill' }, kills)
-    return this.#change('kill', options, (layer) => ({ ...layer, kill }))
+    return this.change({ kill }, options)
   }
 
   /** Puts the changes of an earlier version in force again, over the file as it is now. */
   async rollback(version: string, options: ChangeOptions): Promise<string> {
-    const { layer } = await this.#record(version)
-    return this.#change('rollback', options, () => layer)
+    return this.change({ rollback: version }, options)
+  }
+
+  /** Makes several changes in one version: entries to set, entries to remove, and the kill switch. */
+  async change(edit: PolicyEdit, options: ChangeOptions): Promise<string> {
+    const document = this.#document()
+    checkNote(options)
+    const { author, reason } = options
+    const { layer, version } = await this.#planned(edit, options.number)
+    const record = this.#sources.recordOf(version, kindOf(edit), { layer, author, reason })
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      const after = await document.write(this.#sources.shared, layer, record)
+      if (after) {
+        this.#sources.take(after)
+        return version.id
+      }
+      await this.#sources.askStore()
+      // With the same number, a process has recorded its file, or the store has lost its data.
+      if (this.#sources.shared.layer.number + 1 !== layer.number) break
+    }
+    throw conflict()
+  }
+
+  /**
+   * Tells what a change would come to, and changes nothing.
+   * @throws or rejects with a SluiceError as the change would
+   */
+  async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
+    this.#document()
+    const { now } = this.#sources.versions
+    const { version } = await this.#planned(edit, number)
+    const { id, file, kill } = version
+    const killed = { path: 'kill', from: now.kill, to: kill, newCount: false }
+    const found = differences(now.file, file)
+    return { version: id, file, differences: kill === now.kill ? found : [...found, killed] }
   }
 
   /** The versions that the store keeps, the newest first: the last 100. */
@@ -191,39 +257,29 @@ export class LivePolicySet implements LivePolicies {
     )
   }
 
-  async #change(
-    kind: VersionRecord['kind'],
-    options: ChangeOptions,
-    edit: (layer: Layer) => Layer,
-  ): Promise<string> {
-    const document = this.#document()
-    checkNote(options)
-    let before = this.#sources.shared
-    const { number } = before.layer
-    if (options.number !== undefined && options.number !== number) throw conflict()
-    const edited = edit(before.layer)
-    const now = Date.now()
-    const entries = edited.entries.filter((entry) => isActive(entry, now))
-    const layer: Layer = { ...edited, number: number + 1, entries }
+  /** Makes the version of an edit, and puts nothing in force. */
+  async #planned(edit: PolicyEdit, number: number | undefined): Promise<Planned> {
+    const known = this.#sources.shared.layer.number
+    // Another process may have made the version that the caller has seen.
+    if (number !== undefined && number > known) await this.#sources.askStore()
+    const before = this.#sources.shared.layer
+    if (number !== undefined && number !== before.number) throw conflict()
+    const base = edit.rollback === undefined ? before : (await this.#record(edit.rollback)).layer
+    const wanted = edited(edit, base, this.#sources.file)
+    const nowMs = Date.now()
+    const entries = wanted.entries.filter((entry) => isActive(entry, nowMs))
+    const layer: Layer = { ...wanted, number: before.number + 1, entries }
     const version = this.#sources.versionWith(layer)
     const [fault] = ruleFaults(version.file)
     if (fault) throw new SluiceError('SLUICE_OPTION_INVALID', fault.message)
     this.#sources.versions.check(version)
-    const { author, reason } = options
-    const record = this.#sources.recordOf(version, kind, { layer, author, reason })
-    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const after = await document.write(before, layer, record)
-      if (after) {
-        this.#sources.take(after)
-        return version.id
-      }
-      await this.#sources.askStore()
-      before = this.#sources.shared
-      // With the same number, a process has recorded its file, or the store has lost its data.
-      if (before.layer.number !== number) break
-    }
-    throw conflict()
+    return { layer, version }
   }
+}
+
+interface Planned {
+  readonly layer: Layer
+  readonly version: Version
 }
 
 /**
@@ -235,20 +291,4 @@ function combined(records: readonly VersionRecord[], version: string): VersionRe
   const ofFile = records.find(({ id }) => fileOf(id) === hash)
   const ofLayer = records.find(({ number }) => version === `${hash}.${number}`)
   return ofFile && ofLayer && { ...ofLayer, id: version, file: ofFile.file }
-}
-
-function checkNote(options: ChangeOptions): void {
-  knownFields(options, 'change', ['author', 'reason', 'number'])
-  for (const field of ['author', 'reason'] as const) {
-    const value: unknown = isOptions(options) ? options[field] : undefined
-    if (typeof value === 'string' && value !== '') continue
-    throw invalid({ option: field }, value, 'text that is not empty, for the history')
-  }
-}
-
-function conflict(): SluiceError {
-  return new SluiceError(
-    'SLUICE_POLICY_CHANGED',
-    'somebody else has changed the policies first: look at status() and history(), and change them again',
-  )
 }

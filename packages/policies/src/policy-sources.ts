@@ -48,9 +48,9 @@ export class PolicySources {
   readonly versions: VersionSwitch
   /** The shared layer; `undefined` without a store that keeps documents. */
   readonly document: LayerDocument | undefined
-  readonly #options: SourceOptions
   /** Tells this process from others. */
-  readonly #id = randomUUID()
+  readonly id: string = randomUUID()
+  readonly #options: SourceOptions
   #file: ReadFile = { text: '', hash: '', value: {} }
   #shared: SharedLayer = nothingShared
   /** Time at which the next entry or override ends by itself. */
@@ -106,7 +106,7 @@ export class PolicySources {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await this.document?.leave(this.#id).catch(() => undefined)
+    await this.document?.leave(this.id).catch(() => undefined)
   }
 
   /** The version that this process' file makes with a layer. */
@@ -218,7 +218,7 @@ export class PolicySources {
       this.#receive(found)
       return
     }
-    const note = { layer, author: this.#id, reason: 'the store had lost the changes' }
+    const note = { layer, author: this.id, reason: 'the store had lost the changes' }
     const record = this.recordOf(this.versionWith(layer), 'change', note)
     const shared = await document.write(found, layer, record)
     if (shared) this.#shared = shared
@@ -240,7 +240,7 @@ export class PolicySources {
     const report = { version: this.versions.now.id, refused: this.versions.refused }
     const text = JSON.stringify(report)
     if (text === this.#announced && Date.now() - this.#announcedMs < announceMs) return
-    await document.announce(this.#id, report, memberTtlMs)
+    await document.announce(this.id, report, memberTtlMs)
     this.#announced = text
     this.#announcedMs = Date.now()
   }

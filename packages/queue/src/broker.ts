@@ -156,6 +156,8 @@ export interface Broker {
    * Resolves to false if there is none.
    */
   retry(id: string): Promise<boolean>
+  /** Forgets a dead letter. Resolves to false if there is none. */
+  forget(id: string): Promise<boolean>
   /** Closes connections and timers. Close the workers before. */
   close(): Promise<void>
 }

@@ -2,6 +2,7 @@ import { createHmac, hash } from 'node:crypto'
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { hashTags } from './cluster/hash-tags.ts'
+import { escapeGlob } from './forget-policy.ts'
 import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {
@@ -66,6 +67,12 @@ export class KeyEncoder {
     return this.#options.digest
       ? this.#identityOf(key).text
       : digestText(bytesOf(key, this.#options.secret))
+  }
+
+  /** A pattern of SCAN that all keys of a policy match, and no others. */
+  patternOf(policy: Policy): string {
+    const { prefix } = this.#options
+    return `${escapeGlob(prefix)}:{*}:${escapeGlob(this.#policyPart(policy))}:*`
   }
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {

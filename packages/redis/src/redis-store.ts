@@ -3,9 +3,12 @@ import {
   type Ask,
   type Cancellation,
   type Check,
+  type ForgetOptions,
+  isOptions,
   joined,
   notify,
   type Outcome,
+  type Policy,
   processWide,
   type Store,
   type StoreCall,
@@ -26,6 +29,7 @@ import { type AskRedis, askAcrossMigration } from './cluster/migrating-slots.ts'
 import { redisDocuments } from './documents.ts'
 import { Fleet } from './fleet.ts'
 import { FleetReports } from './fleet-reports.ts'
+import { forgetKeys } from './forget-policy.ts'
 import { KeyEncoder } from './key-encoder.ts'
 import {
   maxSortedSetLimit,
@@ -202,6 +206,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     name: 'redis',
     digestOf: (key) => keys.digestOf(key),
     ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+    ...(hasKeyPrefix(client)
+      ? {}
+      : {
+          forgetPolicy: (policy: Policy, options: ForgetOptions) =>
+            forgetKeys(redis, keys.patternOf(policy), options),
+        }),
     async shareReport(report) {
       if (queues.isClosed) throw storeClosed()
       return reports.share(report)
@@ -258,6 +268,12 @@ function timedCall(
   const since = performance.now()
   return (failed) =>
     tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
+}
+
+/** SCAN gives names with the prefix, and the client would put it before them again. */
+function hasKeyPrefix(client: object): boolean {
+  const options: unknown = Reflect.get(client, 'options')
+  return isOptions(options) && 'keyPrefix' in options && Boolean(options.keyPrefix)
 }
 
 function isBounded({ policy, limit }: Check): boolean {

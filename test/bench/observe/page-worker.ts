@@ -17,6 +17,7 @@ const page = metricsPage(metrics)
 const request: Parameters<Handler>[0] = {
   ...{ method: 'GET', path: '/', route: undefined, ip: undefined, native: {} },
   ...{ query: new URLSearchParams(), header: () => undefined },
+  ...{ originalPath: '/', peer: undefined },
 }
 
 answerParent<PageProtocol>({

@@ -200,6 +200,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return overwrite('reset', checks.filter(isLimited))
     },
 
+    blockChecks: (checks) => overwrite('block', checks),
+
     block: (key, duration) =>
       actOn(key, (keyed) => {
         if (!penalty) throw penaltyMissing()

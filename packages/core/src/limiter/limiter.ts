@@ -85,6 +85,11 @@ export interface Limiter {
    */
   resetChecks(checks: readonly Check[]): Promise<boolean>
   /**
+   * `block` for the same callers: checks of penalties, whose cost is the duration in ms. Says
+   * whether one took the place of a block that was in force.
+   */
+  blockChecks(checks: readonly Check[]): Promise<boolean>
+  /**
    * Counts a denial against a penalty that could not be asked to count it: a check of it, at a cost
    * of one strike. Nobody waits for it.
    */

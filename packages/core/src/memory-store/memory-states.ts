@@ -57,6 +57,25 @@ export class MemoryStates implements States {
     }
   }
 
+  /** Number of keys of a policy. */
+  sizeOf(policyId: string): number {
+    return this.#tables.get(policyId)?.states.size ?? 0
+  }
+
+  /** Drops all keys of a policy, and its overflow buckets. Returns the number of keys. */
+  forget(policyId: string): number {
+    for (const key of this.#overflow.keys()) {
+      if (key.startsWith(`${policyId} `)) this.#overflow.delete(key)
+    }
+    const table = this.#tables.get(policyId)
+    if (!table) return 0
+    const { size } = table.states
+    this.#size -= size
+    this.#changes += size
+    this.#dropTable(table)
+    return size
+  }
+
   /** Changes with every key that is dropped or begins. */
   get changes(): number {
     return this.#changes
@@ -157,7 +176,10 @@ export class MemoryStates implements States {
     table.states.delete(key)
     this.#size -= 1
     this.#changes += 1
-    if (table.states.size > 0) return
+    if (table.states.size === 0) this.#dropTable(table)
+  }
+
+  #dropTable(table: Table): void {
     this.#tables.delete(table.policy.id)
     this.#latest = undefined
     this.#round.splice(this.#round.indexOf(table), 1)

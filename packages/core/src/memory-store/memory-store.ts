@@ -1,9 +1,11 @@
 import type { Check } from '../check.ts'
 import { digestOf } from '../digest.ts'
+import type { Documents } from '../documents.ts'
 import { engine } from '../engine/engine.ts'
 import { knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import type { Policy } from '../policy/policy.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Outcome, Store, StoreOp } from '../store.ts'
+import type { ForgetOptions, Forgotten, Outcome, Store, StoreOp } from '../store.ts'
 import { sleep } from '../waiting/timers.ts'
 import { memoryDocuments } from './memory-documents.ts'
 import { MemoryStates } from './memory-states.ts'
@@ -23,6 +25,7 @@ export interface MemoryStoreOptions {
 
 /** A store in this process: synchronous, bounded, without timers. */
 export interface MemoryStore extends Store {
+  readonly documents: Documents
   apply(op: StoreOp, checks: readonly Check[]): readonly Outcome[]
   /**
    * Looks through all keys, with a pause after some. Does not find a key of more than 256
@@ -33,6 +36,7 @@ export interface MemoryStore extends Store {
     digest: string,
     store?: Pick<Store, 'digestOf'>,
   ): Promise<{ readonly key: string } | undefined>
+  forgetPolicy(policy: Policy, options: ForgetOptions): Forgotten
   /** Number of keys held now. Expired keys do not count, even before they are dropped. */
   readonly size: number
 }
@@ -59,6 +63,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       }
       return undefined
     },
+    forgetPolicy: ({ id }: Policy, { dryRun = false }: ForgetOptions) => ({
+      keys: dryRun ? states.sizeOf(id) : states.forget(id),
+    }),
     get size() {
       return states.size
     },

@@ -68,6 +68,12 @@ export class Registrations implements PolicySetVersion {
     return this.#isInForce
   }
 
+  /** The policies of the set, each quota once. */
+  get policies(): readonly Policy[] {
+    const policies = this.#made.map(({ policy, number }) => numbered(policy, number))
+    return [...new Map(policies.map((policy) => [policy.id, policy])).values()]
+  }
+
   /** Makes limiters whose policies belong to this set. `make` must be synchronous. */
   collect<T>(make: () => T): T {
     const before = collecting.now
@@ -144,6 +150,11 @@ function register(policy: Policy, registry: Map<string, Registered>): Policy {
   for (let free = 1; free < number; free += 1) if (!known.numbers.has(free)) number = free
   known.numbers.add(number)
   collecting.now?.add({ registry, policy, number })
+  return numbered(policy, number)
+}
+
+/** A private policy that is not the first of its kind has its number in its id. */
+function numbered(policy: Policy, number: number): Policy {
   return policy.named || number === 1 ? policy : { ...policy, id: `${policy.id}-${number}` }
 }
 

@@ -114,6 +114,11 @@ export abstract class FetchContext<Native extends object, Handler>
     return address
   }
 
+  /** See `HandlerRequest`. */
+  get peer(): string | undefined {
+    return this.#asked.remoteAddress()
+  }
+
   get path(): string {
     const [, path = ''] = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(this.#asked.request.url) ?? []
     return path === '' ? '/' : path

@@ -3,7 +3,8 @@ import type { Guard } from '../guard/guard.ts'
 import { createGuard } from '../guard/live-guard.ts'
 import type { GuardOptions } from '../guard/live-options.ts'
 import type { Router } from '../routes/router.ts'
-import type { Handler, HandlerRequest } from './mount.ts'
+import { type Handler, handlerRequestOf } from './mount.ts'
+import type { HttpRequest, RequestContent } from './request.ts'
 import { throwingObjects } from './serve.ts'
 
 /** The options that every adapter of fetch has beside those of the guard. */
@@ -64,11 +65,24 @@ function hasIsolates(): boolean {
   return agent === 'Cloudflare-Workers' || Reflect.has(globalThis, 'EdgeRuntime')
 }
 
-/** Has a mounted handler answer; `undefined`: it leaves the request alone. */
-export async function answerOf<Native>(
-  handler: Handler<Native>,
-  request: HandlerRequest<Native>,
+/** The part of a context that a mounted handler sees. */
+interface MountedRequest extends HttpRequest {
+  readonly content: RequestContent
+  readonly peer: string | undefined
+}
+
+/**
+ * Has a mounted handler answer; `undefined`: it leaves the request alone.
+ * @param prefix the path under which the handler is mounted
+ */
+export async function answerOf(
+  handler: Handler<Request>,
+  native: Request,
+  { context, prefix }: { context: MountedRequest; prefix: string },
 ): Promise<Response | undefined> {
+  const { url } = context.content
+  const sent = { url, originalUrl: url, peer: () => context.peer }
+  const request = handlerRequestOf({ native, request: context }, sent, prefix)
   const reply = await throwingObjects(() => handler(request))
   if (!reply) return undefined
   const { status, headers = {}, body = null } = reply

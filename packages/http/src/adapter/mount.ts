@@ -10,6 +10,13 @@ export interface HandlerRequest<Native = unknown> extends HttpRequest {
   readonly native: Native
   /** The query of the URL. */
   readonly query: URLSearchParams
+  /** The path as it was sent, with the path under which the handler is mounted. */
+  readonly originalPath: string
+  /**
+   * The address of the other end of the connection, whatever headers say; `undefined` for one that
+   * has no address, such as a Unix socket.
+   */
+  readonly peer: string | undefined
 }
 
 export interface HandlerResponse {
@@ -33,19 +40,54 @@ interface Mounted<Native> {
   readonly request: HttpRequest
 }
 
+/** The part that is read of the request of one of Node's frameworks. */
+interface NativeRequest {
+  readonly url: string
+  readonly originalUrl: string
+  readonly socket: { readonly remoteAddress?: string | undefined }
+}
+
+/** A request as the client sent it. */
+interface Sent {
+  /** Path and query. */
+  readonly url: string
+  readonly originalUrl: string
+  /** See `HandlerRequest`. */
+  readonly peer: () => string | undefined
+}
+
 /**
  * Makes the request that a handler is given.
  * @param prefix the path under which the handler is mounted, where the view has the whole path
  */
-export function handlerRequest<Native extends { readonly url: string }>(
-  { native, request }: Mounted<Native>,
+export function handlerRequest<Native extends NativeRequest>(
+  mounted: Mounted<Native>,
   prefix = '',
+): HandlerRequest<Native> {
+  const { native } = mounted
+  const { url, originalUrl } = native
+  return handlerRequestOf(
+    mounted,
+    { url, originalUrl, peer: () => native.socket.remoteAddress },
+    prefix,
+  )
+}
+
+/** `handlerRequest` for frameworks whose requests are of another form. */
+export function handlerRequestOf<Native>(
+  { native, request }: Mounted<Native>,
+  { url, originalUrl, peer }: Sent,
+  prefix: string,
 ): HandlerRequest<Native> {
   return {
     native,
     method: request.method,
     path: request.path.slice(prefix.length) || '/',
-    query: new URLSearchParams(native.url.split('?').slice(1).join('?')),
+    query: new URLSearchParams(url.split('?').slice(1).join('?')),
+    originalPath: originalUrl.split('?', 1)[0] ?? '',
+    get peer() {
+      return peer()
+    },
     get route() {
       return request.route
     },
@@ -55,4 +97,20 @@ export function handlerRequest<Native extends { readonly url: string }>(
     header: (name) => request.header(name),
     ...(request.content && { content: request.content }),
   }
+}
+
+/**
+ * Redirects from `/limits` to `/limits/`, so that the relative URLs of a page are right. The
+ * address is relative too, so that it is right behind a proxy.
+ * @returns `undefined` for all other requests
+ */
+export function slashRedirect({
+  path,
+  originalPath,
+  query,
+}: HandlerRequest): HandlerResponse | undefined {
+  if (path !== '/' || originalPath.endsWith('/')) return undefined
+  const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
+  const search = query.size === 0 ? '' : `?${query}`
+  return { status: 308, headers: { Location: `./${last}/${search}` } }
 }

@@ -55,7 +55,10 @@ function createLiveGuard<Native extends object, Handler>(
   const ofRoutes = new Map<unknown, PolicyGuard<Native, Handler>>()
   const made: { now?: InForce<Native, Handler> } = {}
 
+  const limiter = liveLimiter(() => current().guard.limiter)
   policies.attach({
+    code,
+    limiter,
     prepare(version) {
       const next = build(version)
       return () => {
@@ -105,7 +108,7 @@ function createLiveGuard<Native extends object, Handler>(
   }
 
   return {
-    limiter: liveLimiter(() => current().guard.limiter),
+    limiter,
     // Adapters ask once, and a later version may have `hideOnRedirect`.
     hidesOnRedirect: true,
     get waiting() {
@@ -156,6 +159,7 @@ function liveLimiter(now: () => Limiter): Limiter {
     decide: (checks, request) => now().decide(checks, request),
     chargeChecks: (checks) => now().chargeChecks(checks),
     resetChecks: (checks) => now().resetChecks(checks),
+    blockChecks: (checks) => now().blockChecks(checks),
     strike: (check) => now().strike(check),
     storeHealth: () => now().storeHealth(),
     close: () => now().close(),

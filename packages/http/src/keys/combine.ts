@@ -3,7 +3,6 @@ import type { HttpRequest } from '../adapter/request.ts'
 import {
   checkResolvers,
   defineIdentity,
-  defineKey,
   evidenceOf,
   type IdentityResolver,
   type KeyResolver,
@@ -26,7 +25,8 @@ export function all<Native>(
       return parts.some(isPromise) ? Promise.all(parts).then(joined) : joined(parts)
     },
     (...values) => {
-      if (values.length !== resolvers.length) throw otherCount(values.length, resolvers.length)
+      if (values.length !== resolvers.length)
+        throw otherCount('all', values.length, String(resolvers.length))
       const parts = resolvers.map((resolver, index) => keyOfIdentity(resolver, values[index]))
       return joinKey(tag, parts)
     },
@@ -41,15 +41,21 @@ function joined(parts: readonly MaybePromise<string | undefined>[]): string | un
   return texts.length === parts.length ? joinKey(tag, texts) : undefined
 }
 
-function otherCount(given: number, needed: number): SluiceError {
+function otherCount(name: string, given: number, needed: string): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION_INVALID',
-    `all(...).keyOf takes one value for each resolver: ${needed}, but got ${given}`,
+    `${name}(...).keyOf takes one value for each resolver: ${needed}, but got ${given}`,
   )
 }
 
-/** The first identity that a request has, such as its API key, else its address. */
-export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolver<Native> {
+/**
+ * The first identity that a request has, such as its API key, else its address. `keyOf` takes one
+ * value for each resolver, of which the first that is not `undefined` counts:
+ * `firstOf(account, ip()).keyOf(undefined, '203.0.113.9')`.
+ */
+export function firstOf<Native>(
+  ...resolvers: KeyResolver<Native>[]
+): IdentityResolver<Native, unknown[]> {
   checkResolvers(resolvers, 'firstOf(...)')
   const from = (
     index: number,
@@ -63,7 +69,19 @@ export function firstOf<Native>(...resolvers: KeyResolver<Native>[]): KeyResolve
     })
   }
   return withEvidence(
-    defineKey((native: Native, request) => from(0, native, request)),
+    defineIdentity<Native, unknown[]>(
+      (native, request) => from(0, native, request),
+      (...values) => {
+        const place = values.findIndex((value) => value !== undefined)
+        const resolver = resolvers[place]
+        if (resolver) return keyOfIdentity(resolver, values[place])
+        throw otherCount(
+          'firstOf',
+          values.length,
+          `at most ${resolvers.length}, one of them a value`,
+        )
+      },
+    ),
     evidenceOf(...resolvers),
   )
 }

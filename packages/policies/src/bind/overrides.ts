@@ -2,6 +2,7 @@ import { andThen, isPromise, type MaybePromise, unlimited } from '@sluice/core'
 import {
   type HttpRequest,
   type KeyResolver,
+  keyOfIdentity,
   type LimitSource,
   type LimitValue,
   resolveKey,
@@ -38,12 +39,7 @@ export function overridden<Native>(
   entries: readonly OverrideEntry[],
   parts: NamedParts<Native>,
 ): LimitSource<Native> {
-  const overrides = entries
-    .map((entry) => readOverride(entry, parts))
-    .sort(
-      (one, other) =>
-        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
-    )
+  const overrides = inOrder(entries, parts)
   const limits = overrides.map(({ limit }) => limit).filter((limit) => typeof limit === 'number')
   return {
     kind: 'overrides',
@@ -63,6 +59,42 @@ export function overridden<Native>(
       })
     },
   }
+}
+
+/** The overrides in the order in which they are asked. */
+function inOrder<Native>(
+  entries: readonly OverrideEntry[],
+  parts: NamedParts<Native>,
+): readonly Override<Native>[] {
+  return entries
+    .map((entry) => readOverride(entry, parts))
+    .sort(
+      (one, other) =>
+        Number(other.isExact) - Number(one.isExact) || other.prefixLength - one.prefixLength,
+    )
+}
+
+/** Finds the override of an identity of which only these values are known. */
+export function overrideFor<Native>(
+  entries: readonly OverrideEntry[],
+  key: OverrideEntry['key'],
+  named: NamedParts<Native>,
+): { readonly limit: number | undefined; readonly shadow: boolean | undefined } | undefined {
+  const keys = new Map(
+    Object.entries(key).map(([name, value]) => {
+      const resolver = named.key(name)
+      return [resolver, keyOfIdentity(resolver, String(value))]
+    }),
+  )
+  const found = inOrder(entries, named).find(({ parts }) =>
+    parts.every(({ resolver, matches }) => {
+      const known = keys.get(resolver)
+      return known !== undefined && matches(known)
+    }),
+  )
+  if (!found) return undefined
+  const { limit, shadow } = found
+  return { limit: limit === unlimited ? Number.POSITIVE_INFINITY : limit, shadow }
 }
 
 function readOverride<Native>(
@@ -92,7 +124,7 @@ interface ReadPart<Native> {
 function readPart<Native>(resolver: KeyResolver<Native>, value: string): ReadPart<Native> {
   const star = value.indexOf('*')
   if (star === -1) {
-    const exact = keyOf(resolver, value)
+    const exact = keyOfIdentity(resolver, value)
     const part = { resolver, matches: (key: string) => key === exact }
     return { part, value, prefixLength: undefined }
   }
@@ -114,13 +146,6 @@ function matchesTexts(key: string, texts: readonly string[]): boolean {
     at = found + text.length
   }
   return at <= end
-}
-
-/** The key of an identity, in the form that its resolver yields. */
-function keyOf<Native>(resolver: KeyResolver<Native>, value: string): string {
-  if ('keyOf' in resolver && typeof resolver.keyOf === 'function') return resolver.keyOf(value)
-  // A key from a function of the user: its leading @ is doubled.
-  return value.startsWith('@') ? `@${value}` : value
 }
 
 /** Returns the prefix of a resolver's keys: `@tenant/`. */

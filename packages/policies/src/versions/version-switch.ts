@@ -40,6 +40,10 @@ export class VersionSwitch {
     return this.#refused
   }
 
+  get guards(): readonly LiveGuard[] {
+    return this.#guards
+  }
+
   attach(guard: LiveGuard): void {
     this.#now.collect(() => guard.prepare(this.#now))()
     this.#guards.push(guard)

@@ -1,5 +1,11 @@
 import { andThen, createLimiter, type Decision, type MaybePromise, type Policy } from '@sluice/core'
-import type { Admission, AdmissionRequest, HttpRequest, Taken } from '@sluice/http'
+import {
+  type Admission,
+  type AdmissionRequest,
+  type HttpRequest,
+  readBody,
+  type Taken,
+} from '@sluice/http'
 import { isOpen } from '../job.ts'
 import type { EnqueueResult, JobRequest } from '../queue.ts'
 import {
@@ -22,7 +28,6 @@ import {
   pollPolicy,
   setUpAdmission,
 } from './options.ts'
-import { readBody } from './request-body.ts'
 import { parseIdempotencyKey, parsePrefer } from './request-headers.ts'
 import { checkSoft, isSoft } from './soft-policies.ts'
 

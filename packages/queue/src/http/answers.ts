@@ -5,11 +5,11 @@ import {
   plainProblem,
   problemMediaType,
   quotaExceeded,
+  type RequestBody,
   type Taken,
 } from '@sluice/http'
 import type { JobStatus } from '../job.ts'
 import type { EnqueueResult } from '../queue.ts'
-import type { RequestBody } from './request-body.ts'
 
 /** A response, for the guard or the monitor to write. */
 export interface JobAnswer {

@@ -142,7 +142,7 @@ class BullmqBroker implements Broker {
     return this.#ask(async ({ queue, state }) => {
       const found = await findJob(queue, id)
       if (found?.status.state !== 'failed') return false
-      if (!(await state.records.reopen(readJob(found.job)))) return false
+      if (!(await state.records.changeDead(readJob(found.job), 'reopen'))) return false
       try {
         await found.job.retry('failed', { resetAttemptsMade: true })
         return true
@@ -151,6 +151,15 @@ class BullmqBroker implements Broker {
         if ((await findJob(queue, id))?.status.state !== 'failed') return false
         throw error
       }
+    })
+  }
+
+  async forget(id: string): Promise<boolean> {
+    return this.#ask(async ({ queue, state }) => {
+      const found = await findJob(queue, id)
+      return (
+        found?.status.state === 'failed' && state.records.changeDead(readJob(found.job), 'forget')
+      )
     })
   }
 

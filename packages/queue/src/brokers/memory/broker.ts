@@ -148,6 +148,13 @@ class MemoryBroker implements Broker {
     return true
   }
 
+  async forget(id: string): Promise<boolean> {
+    const entry = this.#jobs.get(id)
+    if (entry?.state !== 'failed') return false
+    this.#jobs.forget(entry)
+    return true
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#workers].map((worker) => worker.close()))

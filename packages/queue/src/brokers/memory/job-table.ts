@@ -168,6 +168,12 @@ export class JobTable {
     this.#opened(entry)
   }
 
+  /** Forgets a dead letter. */
+  forget(entry: Entry): void {
+    this.#dead.delete(entry)
+    this.#forget(entry)
+  }
+
   /** Finds some of the oldest jobs that have expired, and have never begun. */
   overdue(nowMs: number): Entry[] {
     const oldest: Entry[] = []

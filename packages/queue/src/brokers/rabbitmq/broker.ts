@@ -145,6 +145,10 @@ class RabbitmqBroker implements Broker {
     })
   }
 
+  async forget(id: string): Promise<boolean> {
+    return this.#ask(() => this.#jobs.forget(id))
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true

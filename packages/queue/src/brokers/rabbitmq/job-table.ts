@@ -161,10 +161,16 @@ export class JobTable {
   async retry(id: string): Promise<Delivery | undefined> {
     const found = await this.find(id)
     if (found?.status.state !== 'failed') return undefined
-    if (!(await this.records.reopen(found.job))) return undefined
+    if (!(await this.records.changeDead(found.job, 'reopen'))) return undefined
     const keys = [this.#toKey(id), this.#toKey('failed'), this.#unpublished]
     const number = Number(await this.#own('requeue', keys, [id, Date.now()]))
     return number === 0 ? undefined : { id, number }
+  }
+
+  /** Forgets a dead letter. Resolves to false if it is none. */
+  async forget(id: string): Promise<boolean> {
+    const found = await this.find(id)
+    return found?.status.state === 'failed' && this.records.changeDead(found.job, 'forget')
   }
 
   /**

@@ -100,14 +100,14 @@ export class QueueRecords {
     return Number(await this.#options.run('begin', keys, [place, step, token])) === 1
   }
 
-  /** Prepares a dead letter to run again. Resolves to false if it is none. */
-  async reopen(job: StoredJob): Promise<boolean> {
+  /** Prepares a dead letter to run again, or forgets it. Resolves to false if it is none. */
+  async changeDead(job: StoredJob, script: 'reopen' | 'forget'): Promise<boolean> {
     const { places, identities } = this.keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
     const failed = this.#options.toKey('failed')
     const keys = [this.jobKey(job.id), failed, this.flagKey(job.id), ...this.keptKeys('failed')]
     const reply = await this.#options.run(
-      'reopen',
+      script,
       [places, identities, this.recordKey(job), ...keys],
       [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
     )

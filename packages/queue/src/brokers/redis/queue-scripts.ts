@@ -15,6 +15,7 @@ export const sharedScripts = {
   depth: 4,
   enqueue: 6,
   find: 2,
+  forget: 8,
   keep: 4,
   overdue: 1,
   reopen: 8,

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { HttpRequest } from '@sluice/http'
+import type { HttpRequest } from './request.ts'
 
-/** A body in a form that a job can carry. */
+/** A body in a form that JSON can carry. */
 export type RequestBody =
   | { readonly outcome: 'read'; readonly value: unknown; readonly encoding?: 'base64' }
   | { readonly outcome: 'too-large' | 'malformed' | 'nested' | 'encoded' }
@@ -9,8 +9,13 @@ export type RequestBody =
 /**
  * Reads the body of a request: the result of a parser, if one has run, else the stream, up to a
  * length.
+ * @param timeoutMs time for which the stream is read; rejects after it. @default as long as it takes
  */
-export async function readBody(request: HttpRequest, maxBytes: number): Promise<RequestBody> {
+export async function readBody(
+  request: HttpRequest,
+  maxBytes: number,
+  timeoutMs?: number,
+): Promise<RequestBody> {
   const { content } = request
   if (!content) return { outcome: 'read', value: undefined }
   if (content.stream.readableDidRead) return parsedBody(content.parsed, maxBytes)
@@ -18,7 +23,7 @@ export async function readBody(request: HttpRequest, maxBytes: number): Promise<
   if (content.stream.readableEnded) return { outcome: 'read', value: undefined }
   if (content.stream.destroyed) throw new Error('the connection closed before the body was read')
   const encoding = request.header('content-encoding') ?? 'identity'
-  const bytes = await readBytes(content.stream, maxBytes)
+  const bytes = await readBytes(content.stream, maxBytes, timeoutMs)
   if (bytes === 'too-large') return { outcome: bytes }
   if (bytes.length === 0) return { outcome: 'read', value: undefined }
   if (encoding.toLowerCase() !== 'identity') return { outcome: 'encoded' }
@@ -72,7 +77,11 @@ function asBase64(bytes: Buffer): RequestBody {
 }
 
 /** Reads a stream. Does not destroy one that is too long: the answer needs its socket. */
-function readBytes(stream: Readable, maxBytes: number): Promise<Buffer | 'too-large'> {
+function readBytes(
+  stream: Readable,
+  maxBytes: number,
+  timeoutMs: number | undefined,
+): Promise<Buffer | 'too-large'> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let length = 0
@@ -84,7 +93,15 @@ function readBytes(stream: Readable, maxBytes: number): Promise<Buffer | 'too-la
     const end = (): void => settle(() => resolve(Buffer.concat(chunks)))
     const fail = (error: Error): void => settle(() => reject(error))
     const close = (): void => fail(new Error('the connection closed before the body had come'))
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(
+            () => fail(new Error(`the body had not come within ${timeoutMs} ms`)),
+            timeoutMs,
+          )
     function settle(answer: () => void): void {
+      clearTimeout(timer)
       stream.off('data', take).off('end', end).off('error', fail).off('close', close)
       answer()
     }

@@ -1,0 +1,98 @@
+import { invalid, isOptions, type MaybePromise, warnOnce } from '@sluice/core'
+import type { HandlerRequest } from '@sluice/http'
+
+/** What somebody may do: look, act on keys and jobs, change policies. */
+export type Role = 'read' | 'keys' | 'policies'
+
+export const roles: readonly Role[] = ['read', 'keys', 'policies']
+
+/** Somebody who may do something. */
+export interface Granted {
+  /** The name in the audit trail, such as an e-mail address. */
+  readonly actor: string
+  readonly may: readonly Role[]
+}
+
+/** Anything else than a grant refuses. */
+type Grant = Granted | false | null | undefined | '' | 0
+
+/**
+ * Says who asks. `'localhost'`: a request from this machine may do everything.
+ * @typeParam Native the framework's request
+ */
+export type Authorize<Native> = 'localhost' | ((request: Native) => MaybePromise<Grant>)
+
+/** @throws SluiceError when the option is neither a function nor 'localhost' */
+export function checkAuthorize(authorize: unknown): void {
+  if (authorize === undefined || authorize === 'localhost') return
+  if (typeof authorize === 'function') return
+  throw invalid({ option: 'authorize' }, authorize, `a function of the request, or 'localhost'`)
+}
+
+/** @returns `undefined` for somebody who may do nothing */
+export async function granted<Native>(
+  authorize: Authorize<Native> | undefined,
+  request: HandlerRequest<Native>,
+): Promise<Granted | undefined> {
+  if (authorize === undefined) return undefined
+  if (authorize === 'localhost') {
+    return isFromHere(request) ? { actor: 'localhost', may: roles } : undefined
+  }
+  return readGrant(await authorize(request.native))
+}
+
+const maxActorLength = 200
+
+function readGrant(grant: unknown): Granted | undefined {
+  if (!grant) return undefined
+  if (isOptions(grant) && 'actor' in grant && 'may' in grant) {
+    const { actor, may } = grant
+    const isNamed = typeof actor === 'string' && actor.trim() !== ''
+    if (isNamed && Array.isArray(may)) {
+      return { actor: oneLine(actor), may: roles.filter((role) => may.includes(role)) }
+    }
+  }
+  warnOnce(
+    `authorize must answer false, or { actor: 'ada@example.com', may: ['read', 'keys', 'policies'] }; anything else is refused`,
+    'answer of authorize',
+  )
+  return undefined
+}
+
+/** A name from outside must not end a line of a log. */
+function oneLine(actor: string): string {
+  return actor
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?')
+    .trim()
+    .slice(0, maxActorLength)
+}
+
+/** A proxy adds one of them: then the request may come from anywhere. */
+const forwardingHeaders = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-server',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-original-forwarded-for',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+]
+
+/** Names of this machine. A page of another site that resolves to it has another Host. */
+const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
+const loopback = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$|^::1$/i
+
+function isFromHere(request: HandlerRequest): boolean {
+  const { peer } = request
+  if (peer === undefined || !loopback.test(peer)) return false
+  if (!localHost.test(request.header('host') ?? '')) return false
+  return forwardingHeaders.every((name) => request.header(name) === undefined)
+}

@@ -1,0 +1,89 @@
+import { durationMs } from '@sluice/core'
+import type { TopKeysWindow } from '@sluice/metrics'
+import {
+  type PolicyEdit,
+  type PolicyEntry,
+  type PolicyFile,
+  placedPolicies,
+} from '@sluice/policies'
+import type { Admin } from './context.ts'
+
+interface Changed {
+  readonly before: PolicyFile
+  readonly after: PolicyFile
+  readonly edit: PolicyEdit
+}
+
+interface Touched {
+  readonly digest: string
+  readonly name: string | undefined
+  readonly perWindow: number
+}
+
+/** Estimates which of the busiest identities a change denies, or lets pass again. */
+export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed): object {
+  const why = unknownBecause(metrics !== undefined, edit)
+  if (!metrics || why) return { known: false, why, policies: [] }
+  const old = new Map(placedPolicies(before).map(({ policy }) => [policy.name, policy]))
+  const unclear: string[] = []
+  const found = placedPolicies(after).flatMap(({ policy }) => {
+    const from = old.get(policy.name)
+    if (!from || sameBounds(from, policy)) return []
+    const bounds = [boundOf(from), boundOf(policy)] as const
+    const basis = basisOf(policy)
+    const top =
+      basis && metrics.topKeys({ policy: policy.name, by: 'cost', window: basis.window, most: 100 })
+    if (bounds[0] === undefined || bounds[1] === undefined || !basis || !top) {
+      unclear.push(policy.name)
+      return []
+    }
+    const spanMs = Math.max(1, Date.now() - top.sinceMs)
+    const rates = top.keys.map(({ digest, name, count }): Touched => {
+      const perWindow = Math.round((count * Math.min(basis.windowMs, spanMs) * 100) / spanMs) / 100
+      return { digest, name, perWindow }
+    })
+    const between = (low: number, high: number): readonly Touched[] =>
+      rates.filter(({ perWindow }) => perWindow > low && perWindow <= high)
+    return [
+      {
+        ...{ policy: policy.name, basis: basis.window, scope: top.scope, processes: top.processes },
+        newlyDenied: between(bounds[1], bounds[0]),
+        newlyAllowed: between(bounds[0], bounds[1]),
+      },
+    ]
+  })
+  if (unclear.length === 0) return { known: true, policies: found }
+  const names = unclear.join(', ')
+  const detail = `Not known of ${names}: nobody was counted yet, or the limit differs from request to request.`
+  return { known: found.length > 0, why: detail, policies: found }
+}
+
+function unknownBecause(hasMetrics: boolean, { kill, set = [] }: PolicyEdit): string | undefined {
+  if (!hasMetrics) return 'There are no metrics: createAdmin({ metrics }).'
+  if (kill !== undefined) return 'The kill switch touches every identity.'
+  const isOverride = set.some(({ field }) => field === 'override')
+  return isOverride ? 'An override touches the identities of its key alone.' : undefined
+}
+
+function sameBounds(one: PolicyEntry, other: PolicyEntry): boolean {
+  return ['limit', 'mode', 'enforce', 'burst'].every(
+    (field) => JSON.stringify(one[field]) === JSON.stringify(other[field]),
+  )
+}
+
+/** Units that an identity may take in one window; `undefined` where that is not one number. */
+function boundOf({ limit, mode, enforce }: PolicyEntry): number | undefined {
+  if (mode === 'shadow' || limit === 'unlimited') return Number.POSITIVE_INFINITY
+  if (enforce && 'share' in enforce && enforce.share === 0) return Number.POSITIVE_INFINITY
+  return typeof limit === 'number' ? limit : undefined
+}
+
+/** The span of the busiest keys that is nearest to the window of a policy. */
+function basisOf({
+  window,
+}: PolicyEntry): { readonly window: TopKeysWindow; readonly windowMs: number } | undefined {
+  if (typeof window !== 'string' && typeof window !== 'number') return undefined
+  const windowMs = typeof window === 'number' ? window : durationMs(window, 'window')
+  if (windowMs <= 60_000) return { window: '1m', windowMs }
+  return { window: windowMs <= 600_000 ? '10m' : '1h', windowMs }
+}

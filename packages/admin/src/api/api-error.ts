@@ -1,0 +1,57 @@
+import { errorText, isSluiceError, type MaybePromise, warnOnce } from '@sluice/core'
+
+/** A refusal, with what the client is told. */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError'
+  readonly status: number
+  readonly code: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    detail: string,
+    { code, headers = {} }: { code?: string; headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(detail)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** Codes of Sluice that say that a store or a broker is away, whatever its message tells. */
+const unavailable = /^SLUICE_(?:STORE|REDIS|BROKER)_/
+/** Codes of mistakes in a request. */
+const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/
+
+/** The refusal that an error stands for; `undefined` for one that is a fault of the server. */
+export function refusalOf(error: unknown): ApiError | undefined {
+  if (error instanceof ApiError) return error
+  if (!isSluiceError(error)) return undefined
+  const { code, message } = error
+  if (code === 'SLUICE_POLICY_CHANGED') return new ApiError(409, message, { code })
+  if (mistakes.test(code)) return new ApiError(400, message, { code })
+  return unavailable.test(code) ? away(code) : undefined
+}
+
+/**
+ * Asks a store or a broker, whose errors are of any kind, and may name hosts and users.
+ * @throws ApiError when it does not answer
+ */
+export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal) throw refusal
+    warnOnce(`admin could not ask a store or a broker: ${errorText(error)}`, 'admin store')
+    throw away('SLUICE_STORE_FAILED')
+  }
+}
+
+function away(code: string): ApiError {
+  return new ApiError(503, 'The store, or a broker, does not answer. Try again.', {
+    code,
+    headers: { 'Retry-After': '2' },
+  })
+}

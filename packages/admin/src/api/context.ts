@@ -1,0 +1,36 @@
+import type { MaybePromise, Store, StoreHealth } from '@sluice/core'
+import type { Metrics } from '@sluice/metrics'
+import type { Policies } from '@sluice/policies'
+import type { Queue } from '@sluice/queue'
+import type { Granted } from '../access/authorize.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
+import type { Views } from './views.ts'
+
+/** All that the operations of the API work with. */
+export interface Admin {
+  readonly instance: string
+  readonly policies: Policies | undefined
+  readonly metrics: Metrics | undefined
+  readonly queues: readonly Pick<Queue, 'broker'>[]
+  readonly audit: AuditTrail
+  readonly views: Views
+  /** The store of the counts; `undefined` while no limiter uses the policies. */
+  readonly store: () => Store | undefined
+  readonly storeHealth: () => StoreHealth | undefined
+}
+
+/** A request whose form was checked. */
+export interface Call<Query = unknown, Body = unknown> {
+  readonly admin: Admin
+  readonly who: Granted
+  readonly query: Query
+  readonly body: Body
+  /** The number of the changes in `If-Match`. */
+  readonly number: number | undefined
+  /** The parts of the path, by name. */
+  readonly path: Readonly<Record<string, string>>
+}
+
+export type Answering<Query = unknown, Body = unknown> = (
+  call: Call<Query, Body>,
+) => MaybePromise<object>

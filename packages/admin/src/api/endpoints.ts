@@ -1,0 +1,214 @@
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { Role } from '../access/authorize.ts'
+import * as keys from './schemas/keys.ts'
+import * as policies from './schemas/policies.ts'
+import * as views from './schemas/views.ts'
+
+/** One operation of the API: the routes, the checks and openapi.json are made of this table. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST'
+  /** Under `api/v1/`; `{queue}` stands for the name of a queue. */
+  readonly path: string
+  readonly role: Role
+  readonly summary: string
+  readonly query?: TObject
+  readonly body?: TObject
+  readonly answer: TSchema
+  /** True if the request names the version that it is based on in `If-Match`. */
+  readonly ifMatch?: boolean
+}
+
+/** All operations by name. */
+export const endpoints = {
+  session: {
+    method: 'GET',
+    path: 'session',
+    role: 'read',
+    summary: 'Who asks, what they may do, and what there is to see',
+    answer: views.sessionAnswer,
+  },
+  live: {
+    method: 'GET',
+    path: 'live',
+    role: 'read',
+    summary: 'Requests, denials, near misses, latency and the store, as this process counts them',
+    answer: views.liveAnswer,
+  },
+  fleet: {
+    method: 'GET',
+    path: 'fleet',
+    role: 'read',
+    summary: 'Instances, the versions that they run, and the health of the store',
+    answer: policies.fleetAnswer,
+  },
+  top: {
+    method: 'GET',
+    path: 'top',
+    role: 'read',
+    summary: 'The busiest keys of one policy or of all',
+    query: keys.topQuery,
+    answer: keys.topAnswer,
+  },
+  policies: {
+    method: 'GET',
+    path: 'policies',
+    role: 'read',
+    summary: 'The policies in force. Its ETag goes into If-Match',
+    answer: policies.policiesAnswer,
+  },
+  overrides: {
+    method: 'GET',
+    path: 'overrides',
+    role: 'read',
+    summary: 'The overrides of the file and of changes',
+    answer: policies.overridesAnswer,
+  },
+  change: {
+    method: 'POST',
+    path: 'policies/changes',
+    role: 'policies',
+    summary: 'Sets or removes fields and overrides, all in one version',
+    body: policies.changeRequest,
+    answer: policies.changeAnswer,
+    ifMatch: true,
+  },
+  rollback: {
+    method: 'POST',
+    path: 'policies/rollback',
+    role: 'policies',
+    summary: 'Puts the changes of an earlier version in force again',
+    body: policies.rollbackRequest,
+    answer: policies.changeAnswer,
+    ifMatch: true,
+  },
+  kill: {
+    method: 'POST',
+    path: 'policies/kill',
+    role: 'policies',
+    summary: 'Puts everything into shadow, switches everything off, or on again',
+    body: policies.killRequest,
+    answer: policies.changeAnswer,
+    ifMatch: true,
+  },
+  history: {
+    method: 'GET',
+    path: 'policies/history',
+    role: 'read',
+    summary: 'The versions that the store keeps',
+    answer: policies.historyAnswer,
+  },
+  diff: {
+    method: 'GET',
+    path: 'policies/diff',
+    role: 'read',
+    summary: 'The differences between two versions',
+    query: policies.diffQuery,
+    answer: policies.diffAnswer,
+  },
+  export: {
+    method: 'GET',
+    path: 'policies/export',
+    role: 'policies',
+    summary: 'A version as a policy file',
+    query: policies.exportQuery,
+    answer: policies.exportAnswer,
+  },
+  lookup: {
+    method: 'POST',
+    path: 'keys/lookup',
+    role: 'keys',
+    summary: 'The state of an identity under each policy',
+    body: keys.lookupRequest,
+    answer: keys.lookupAnswer,
+  },
+  reset: {
+    method: 'POST',
+    path: 'keys/reset',
+    role: 'keys',
+    summary: 'Forgets what an identity has taken, and lifts its block',
+    body: keys.resetRequest,
+    answer: keys.actionAnswer,
+  },
+  block: {
+    method: 'POST',
+    path: 'keys/block',
+    role: 'keys',
+    summary: 'Denies an identity for a time, under each penalty',
+    body: keys.blockRequest,
+    answer: keys.actionAnswer,
+  },
+  unblock: {
+    method: 'POST',
+    path: 'keys/unblock',
+    role: 'keys',
+    summary: 'Lifts the block of an identity, and forgets its strikes',
+    body: keys.unblockRequest,
+    answer: keys.actionAnswer,
+  },
+  refund: {
+    method: 'POST',
+    path: 'keys/refund',
+    role: 'keys',
+    summary:
+      'Gives units of one policy back: the limit of the identity is raised by them for one window',
+    body: keys.refundRequest,
+    answer: keys.actionAnswer,
+  },
+  temporaryLimit: {
+    method: 'POST',
+    path: 'keys/limit',
+    role: 'keys',
+    summary: 'Gives an identity another limit for a time: an override that ends by itself',
+    body: keys.temporaryLimitRequest,
+    answer: policies.changeAnswer,
+  },
+  unlock: {
+    method: 'POST',
+    path: 'keys/unlock',
+    role: 'keys',
+    summary: 'Forgets everybody under one policy, a bounded number of keys at a time',
+    body: keys.unlockRequest,
+    answer: keys.unlockAnswer,
+  },
+  queues: {
+    method: 'GET',
+    path: 'queues',
+    role: 'read',
+    summary: 'How full the queues are',
+    answer: views.queuesAnswer,
+  },
+  deadLetters: {
+    method: 'GET',
+    path: 'queues/{queue}/dead',
+    role: 'read',
+    summary: 'The dead letters of a queue',
+    query: views.deadQuery,
+    answer: views.deadAnswer,
+  },
+  retryDead: {
+    method: 'POST',
+    path: 'queues/{queue}/dead/retry',
+    role: 'keys',
+    summary: 'Has dead letters run again',
+    body: views.deadRequest,
+    answer: views.deadActionAnswer,
+  },
+  deleteDead: {
+    method: 'POST',
+    path: 'queues/{queue}/dead/delete',
+    role: 'keys',
+    summary: 'Forgets dead letters',
+    body: views.deadRequest,
+    answer: views.deadActionAnswer,
+  },
+  audit: {
+    method: 'GET',
+    path: 'audit',
+    role: 'read',
+    summary: 'Who changed what, when and why',
+    query: views.auditQuery,
+    answer: views.auditAnswer,
+  },
+} as const satisfies Readonly<Record<string, Endpoint>>
+
+export type EndpointName = keyof typeof endpoints

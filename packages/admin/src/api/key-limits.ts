@@ -1,0 +1,106 @@
+import type { Static } from '@sinclair/typebox'
+import type { CountedKey, OverrideEntry } from '@sluice/policies'
+import { ApiError } from './api-error.ts'
+import type { Admin, Answering } from './context.ts'
+import { readKey } from './key-reference.ts'
+import { identityOf, peek } from './keys.ts'
+import { changed, policiesOf } from './policies.ts'
+import type * as schemas from './schemas/keys.ts'
+
+type Key = OverrideEntry['key']
+
+/** Another limit for one identity, until it ends by itself: one override, in one version. */
+export const temporaryLimit: Answering<
+  unknown,
+  Static<typeof schemas.temporaryLimitRequest>
+> = async (call) => {
+  const { key, policy, limit, until, reason } = call.body
+  if (Date.parse(until) <= Date.now()) throw new ApiError(400, 'until must be in the future.')
+  const value = { ...modeOf(call.admin, policy, key), key, limit }
+  checkExact(key)
+  return changed(call, { set: [{ policy, field: 'override', value, until, reason }] })
+}
+
+/** Units that count stay counted, and leave in time; for one window there is room for more. */
+export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = async (call) => {
+  const { admin, body } = call
+  const { policy: name, reason, dryRun = false } = body
+  const live = policiesOf(admin)
+  const named = readKey(body.key, live.keyNames)
+  if (!('key' in named)) {
+    throw new ApiError(
+      400,
+      'A refund needs the key itself: a digest does not tell whom an override is for.',
+    )
+  }
+  const { key } = named
+  checkExact(key)
+  const { digest, counted } = await identityOf(admin, body.key)
+  const found = counted.find(({ policy }) => policy.name === name)
+  if (!found) throw new ApiError(400, `No policy of this name counts the key: ${name}.`)
+  checkRefundable(admin, found, key)
+  const [outcome] = await peek([found])
+  const used = outcome?.remaining === undefined ? 0 : outcome.limit - outcome.remaining
+  const units = Math.min(body.units, used)
+  const isFixed = found.policy.algorithm === 'fixed-window'
+  const endsMs = Date.now() + (isFixed ? (outcome?.resetMs ?? 0) : found.policy.windowMs)
+  if (units > 0) {
+    const until = new Date(endsMs).toISOString()
+    const value = { ...modeOf(admin, name, key), key, limit: found.limit + units }
+    await changed(call, { set: [{ policy: name, field: 'override', value, until, reason }] })
+  }
+  const isFound = units > 0
+  const policies = [{ policy: name, found: isFound, units, ...(isFound && { until: endsMs }) }]
+  return { digest, found: isFound, dryRun, policies }
+}
+
+function checkRefundable(
+  admin: Admin,
+  { policy, limit, limitIsKnown }: CountedKey,
+  key: Key,
+): void {
+  const { name, algorithm } = policy
+  if (algorithm === 'penalty' || algorithm === 'concurrency') {
+    throw new ApiError(400, `${name} counts no units that could be given back.`)
+  }
+  if (!limitIsKnown || limit === Number.POSITIVE_INFINITY) {
+    throw new ApiError(
+      400,
+      `The limit of ${name} is not one number for this key: set a temporary limit.`,
+    )
+  }
+  const isTaken = policiesOf(admin).state.entries.some(
+    (entry) => entry.field === 'override' && entry.policy === name && sameKey(entry.value.key, key),
+  )
+  if (isTaken) {
+    throw new ApiError(400, `The key has a temporary limit under ${name} already: change that one.`)
+  }
+}
+
+function checkExact(key: Key): void {
+  if (!Object.values(key).some((value) => String(value).includes('*'))) return
+  throw new ApiError(
+    400,
+    'key must be one identity: a pattern is an override, which needs the role policies.',
+  )
+}
+
+/** An override of the identity goes on in its mode. */
+function modeOf(admin: Admin, policy: string, key: Key): Pick<OverrideEntry, 'mode'> {
+  const found = policiesOf(admin).file.overrides?.find(
+    (override) => override.policy === policy && sameKey(override.key, key),
+  )
+  return found?.mode === undefined ? {} : { mode: found.mode }
+}
+
+function sameKey(one: Key, other: Key): boolean {
+  return textOf(one) === textOf(other)
+}
+
+function textOf(key: Key): string {
+  return JSON.stringify(
+    Object.entries(key)
+      .map(([name, value]) => [name, String(value)])
+      .sort(),
+  )
+}

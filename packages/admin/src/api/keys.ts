@@ -1,0 +1,225 @@
+import type { Static } from '@sinclair/typebox'
+import { type Check, digestOf, type Outcome, windowMsOf } from '@sluice/core'
+import { topKeysWindows } from '@sluice/metrics'
+import type { CountedKey } from '@sluice/policies'
+import { ApiError, fromStore } from './api-error.ts'
+import type { Admin, Answering, Call } from './context.ts'
+import { type KeyReference, kindOf, readKey } from './key-reference.ts'
+import { policiesOf } from './policies.ts'
+import type * as schemas from './schemas/keys.ts'
+
+/** An identity under the policies that count it. */
+export interface Identity {
+  readonly digest: string
+  readonly kind: string
+  readonly counted: readonly CountedKey[]
+}
+
+export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = async ({
+  admin,
+  body,
+}) => {
+  const { digest, counted } = await identityOf(admin, body.key)
+  const outcomes = await peek(counted)
+  const states = counted.map((each, index) =>
+    stateOf(admin, each, { digest, outcome: outcomes[index] }),
+  )
+  return {
+    digest,
+    name: nameOf(admin, digest),
+    found: outcomes.some(isUsed),
+    policies: states,
+  }
+}
+
+export const reset: Answering<unknown, Static<typeof schemas.resetRequest>> = async (call) => {
+  const identity = await identityOf(call.admin, call.body.key)
+  const { policies: names } = call.body
+  const unknown = names?.find(
+    (name) => !identity.counted.some(({ policy }) => policy.name === name),
+  )
+  if (unknown !== undefined)
+    throw new ApiError(400, `No policy of this name counts the key: ${unknown}.`)
+  const counted = identity.counted.filter(({ policy }) => names?.includes(policy.name) ?? true)
+  return acted(
+    call,
+    'keys.reset',
+    { ...identity, counted },
+    {
+      wouldFind: isUsed,
+      act: (counted) => counted.limiter.resetChecks([checkOf(counted, 1)]),
+    },
+  )
+}
+
+export const block: Answering<unknown, Static<typeof schemas.blockRequest>> = async (call) => {
+  const durationMs = windowMsOf(call.body.duration, 'duration')
+  const identity = await penaltiesOf(call)
+  return acted(call, 'keys.block', identity, {
+    wouldFind: isBlocked,
+    until: () => Date.now() + durationMs,
+    act: (counted) => counted.limiter.blockChecks([checkOf(counted, durationMs)]),
+  })
+}
+
+export const unblock: Answering<unknown, Static<typeof schemas.unblockRequest>> = async (call) =>
+  acted(call, 'keys.unblock', await penaltiesOf(call), {
+    wouldFind: isUsed,
+    act: (counted) => counted.limiter.resetChecks([checkOf(counted, 1)]),
+  })
+
+export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = async ({
+  admin,
+  who,
+  body,
+}) => {
+  const { policy: name, cursor, reason, dryRun = false } = body
+  const policy = policiesOf(admin).policies.find((each) => each.name === name)
+  if (!policy) throw new ApiError(404, `There is no policy ${name}.`)
+  const store = admin.store()
+  if (!store?.forgetPolicy) throw new ApiError(400, 'This store cannot list its keys.')
+  const forget = async () => {
+    const { keys, cursor: next } = await fromStore(
+      () => store.forgetPolicy?.(policy, { cursor, dryRun }) ?? { keys: 0 },
+    )
+    return { policy: name, keys, cursor: next, dryRun }
+  }
+  if (dryRun) return forget()
+  const target = { policy: name }
+  return admin.audit.recorded({ actor: who.actor, action: 'keys.unlock', reason, target }, forget)
+}
+
+type Acting = Call<
+  unknown,
+  { readonly key: KeyReference; readonly reason: string; readonly dryRun?: boolean | undefined }
+>
+
+interface Action {
+  /** Tells from a peek whether there is anything to change. */
+  readonly wouldFind: (outcome: Outcome | undefined) => boolean
+  readonly until?: () => number
+  readonly act: (counted: CountedKey) => Promise<boolean>
+}
+
+async function acted(
+  { admin, who, body }: Acting,
+  action: string,
+  { digest, kind, counted }: Identity,
+  { wouldFind, until, act }: Action,
+): Promise<object> {
+  const { reason, dryRun = false } = body
+  const outcomes = dryRun ? await peek(counted) : []
+  const run = async () => {
+    const policies = []
+    for (const [index, each] of counted.entries()) {
+      const found = dryRun ? wouldFind(outcomes[index]) : await fromStore(() => act(each))
+      policies.push({ policy: each.policy.name, found, ...(until && { until: until() }) })
+    }
+    const found = until !== undefined || policies.some((each) => each.found)
+    return { digest, found, dryRun, policies }
+  }
+  if (dryRun) return run()
+  const policies = counted.map(({ policy }) => policy.name)
+  const target = { digest, kind, policies }
+  const result = await admin.audit.recorded({ actor: who.actor, action, reason, target }, run)
+  admin.views.audit.forget()
+  return result
+}
+
+async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
+  const identity = await identityOf(admin, body.key)
+  const counted = identity.counted.filter(({ policy }) => policy.algorithm === 'penalty')
+  if (counted.length > 0) return { ...identity, counted }
+  throw new ApiError(
+    400,
+    `No penalty counts this key, so nothing would ask for the block; add penalty: { after: never } to the policy file.`,
+    { code: 'SLUICE_PENALTY_MISSING' },
+  )
+}
+
+/** @throws ApiError when no policy counts such a key, or the store knows no digests */
+export async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
+  const live = policiesOf(admin)
+  const named = readKey(reference, live.keyNames)
+  const counted = await fromStore(() => live.countsOf(named))
+  const [first] = counted
+  if (!first) throw new ApiError(400, `No policy counts ${kindOf(named)} by itself.`)
+  const { store } = first.limiter
+  if (first.digest === undefined) {
+    return { digest: digestOf(first.key, store), kind: kindOf(named), counted }
+  }
+  const { digest } = first
+  if (!store.keyFor)
+    throw new ApiError(400, 'This store cannot find keys by their digest; give the key itself.')
+  const found = await fromStore(() => store.keyFor?.(digest))
+  if (!found) throw new ApiError(404, 'The store holds nothing of this digest.')
+  return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
+}
+
+/** Reads the state of an identity under each policy, one by one: no request asks for all of them. */
+export async function peek(
+  counted: readonly CountedKey[],
+): Promise<readonly (Outcome | undefined)[]> {
+  return fromStore(() =>
+    Promise.all(
+      counted.map(async (each) => {
+        const check = checkOf(each, 1)
+        if (check.limit === Number.POSITIVE_INFINITY) return undefined
+        return (await each.limiter.store.apply('peek', [check]))[0]
+      }),
+    ),
+  )
+}
+
+function checkOf({ policy, key, digest, limit }: CountedKey, cost: number): Check {
+  return { policy, key, cost, limit, ...(digest === undefined ? {} : { digest }) }
+}
+
+function stateOf(
+  admin: Admin,
+  { policy, limit, shadow }: CountedKey,
+  { digest, outcome }: { readonly digest: string; readonly outcome: Outcome | undefined },
+) {
+  const denied = Object.fromEntries(
+    topKeysWindows.map((window) => [window, deniedOf(admin, policy.name, { digest, window })]),
+  )
+  const isPenalty = policy.algorithm === 'penalty'
+  const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
+  const shown = { policy: policy.name, isPenalty, mode, denied }
+  if (!outcome) return { ...shown, allowed: true, limit: 'unlimited' }
+  const { allowed, remaining, resetMs, retryAfterMs } = outcome
+  return {
+    ...{ ...shown, allowed, limit, remaining, resetMs },
+    used: remaining === undefined ? undefined : limit - remaining,
+    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
+  }
+}
+
+function deniedOf(
+  { metrics }: Admin,
+  policy: string,
+  { digest, window }: { readonly digest: string; readonly window: (typeof topKeysWindows)[number] },
+): number | undefined {
+  const top = metrics?.topKeys({ policy, by: 'denied', window, most: 100 })
+  const found = top?.keys.find((each) => each.digest === digest)
+  return found?.count ?? (top?.floor === 0 ? 0 : undefined)
+}
+
+function nameOf({ metrics, policies }: Admin, digest: string): string | undefined {
+  for (const { name: policy } of policies?.policies ?? []) {
+    const top = metrics?.topKeys({ policy, window: '1h', most: 100 })
+    const found = top?.keys.find((each) => each.digest === digest)
+    if (found?.name !== undefined) return found.name
+  }
+  return undefined
+}
+
+export function isUsed(outcome: Outcome | undefined): boolean {
+  if (!outcome) return false
+  const { allowed, limit, remaining } = outcome
+  return !allowed || (remaining !== undefined && remaining < limit)
+}
+
+function isBlocked(outcome: Outcome | undefined): boolean {
+  return outcome?.allowed === false
+}

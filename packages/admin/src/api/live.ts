@@ -1,0 +1,168 @@
+import type { Static } from '@sinclair/typebox'
+import { type Family, type InstrumentName, instruments, type Sample } from '@sluice/metrics'
+import { ApiError } from './api-error.ts'
+import type { Admin, Answering } from './context.ts'
+import { policiesOf } from './policies.ts'
+import type * as schemas from './schemas/keys.ts'
+import type { liveAnswer } from './schemas/views.ts'
+
+type Live = Static<typeof liveAnswer>
+type Results = Live['requests']
+
+const startedAt = Date.now()
+const maxRoutes = 50
+/** A request that leaves more of the limit used than this is a near miss. */
+const nearMiss = 0.9
+
+/** The counters of this process. */
+export const live: Answering = ({ admin }) => {
+  const read = reader(metricsOf(admin).snapshot())
+  const routes = new Map<string, Results>()
+  const requests = noResults()
+  for (const { labels, value } of read('sluice_requests_total')) {
+    const [route = '', , result = ''] = labels
+    const ofRoute = routes.get(route) ?? noResults()
+    routes.set(route, ofRoute)
+    for (const counts of [requests, ofRoute]) if (isResult(result)) counts[result] += value
+  }
+  const single = (name: InstrumentName): number => read(name)[0]?.value ?? 0
+  return {
+    ...{ instance: admin.instance, at: Date.now(), since: startedAt, requests },
+    routes: [...routes]
+      .map(([route, counts]) => ({ route, requests: counts }))
+      .sort((one, other) => sum(other.requests) - sum(one.requests))
+      .slice(0, maxRoutes),
+    policies: policiesIn(read),
+    latency: latencyIn(read),
+    store: {
+      breaker: (['closed', 'half-open', 'open'] as const)[single('sluice_breaker_state')],
+      fallback: single('sluice_fallback_active') > 0,
+      keysOwed: single('sluice_keys_owed'),
+      instances: single('sluice_fleet_instances'),
+      clockSkewSeconds: single('sluice_clock_skew_seconds'),
+      deadlinesMissed: single('sluice_deadlines_missed_total'),
+      failedCalls: single('sluice_store_call_failures_total'),
+    },
+  }
+}
+
+export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }) => {
+  const metrics = metricsOf(admin)
+  const { policy, by = 'denied', window = '1m', most = 20 } = query
+  const read = reader(metrics.snapshot())
+  const labels = new Set(read('sluice_checks_total').map(({ labels: [label = ''] }) => label))
+  const lists = [...(policy === undefined ? labels : [policy])].flatMap((name) => {
+    const found = metrics.topKeys({ policy: name, by, window, most })
+    return found ? [{ policy: name, ...found }] : []
+  })
+  return { by, window, lists }
+}
+
+export const fleet: Answering = async ({ admin }) => {
+  const { version, refused } = policiesOf(admin).state
+  const members = await admin.views.members()
+  const self = { id: admin.instance, version, refused }
+  const instances = members.length > 0 ? members : [self]
+  const versions = new Map<string, number>()
+  for (const each of instances) versions.set(each.version, (versions.get(each.version) ?? 0) + 1)
+  const health = admin.storeHealth()
+  return {
+    scope: members.length > 0 ? 'fleet' : 'process',
+    instances: instances.map((each) => ({ ...each, isThis: each.id === admin.instance })),
+    versions: [...versions].map(([id, count]) => ({ version: id, instances: count })),
+    store: health && {
+      name: admin.store()?.name ?? 'store',
+      ...{ breaker: health.breaker, isAway: health.isAway, keysOwed: health.keysOwed },
+      ...{ instances: health.instances, clockSkewMs: health.clockSkewMs },
+    },
+  }
+}
+
+function metricsOf({ metrics }: Admin): NonNullable<Admin['metrics']> {
+  if (metrics) return metrics
+  throw new ApiError(
+    404,
+    'There are no metrics: createAdmin({ metrics: collectMetrics({ store }) }).',
+  )
+}
+
+type Read = (name: InstrumentName) => readonly Sample[]
+
+function reader(families: readonly Family[]): Read {
+  const byName = new Map(families.map(({ name, samples }) => [name, samples]))
+  return (name) => byName.get(name) ?? []
+}
+
+function noResults(): Results {
+  return {
+    ...{ allowed: 0, denied: 0, shadow_denied: 0, queued: 0 },
+    ...{ skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 },
+  }
+}
+
+function isResult(result: string): result is keyof Results {
+  return Object.hasOwn(noResults(), result)
+}
+
+function sum(results: Results): number {
+  return Object.values(results).reduce((total, each) => total + each, 0)
+}
+
+function policiesIn(read: Read): Live['policies'] {
+  const byPolicy = new Map<string, Live['policies'][number]>()
+  const of = (policy: string): Live['policies'][number] => {
+    const known = byPolicy.get(policy) ?? {
+      ...{ policy, allowed: 0, denied: 0, shadowAllowed: 0, shadowDenied: 0 },
+      ...{ fallback: 0, nearMisses: 0 },
+    }
+    byPolicy.set(policy, known)
+    return known
+  }
+  for (const { labels, value } of read('sluice_checks_total')) {
+    const counts = of(labels[0] ?? '')
+    const field = fieldOf(labels[1] ?? '')
+    if (field) counts[field] += value
+  }
+  for (const { labels, buckets = [] } of read('sluice_used_ratio')) {
+    of(labels[0] ?? '').nearMisses = buckets
+      .slice(usedBounds.findIndex((bound) => bound > nearMiss))
+      .reduce((total, each) => total + each, 0)
+  }
+  for (const { labels, value } of read('sluice_policy_limit')) of(labels[0] ?? '').limit = value
+  for (const { labels, value } of read('sluice_policy_window_seconds')) {
+    of(labels[0] ?? '').windowSeconds = value
+  }
+  for (const { labels, value } of read('sluice_hot_key_share')) {
+    of(labels[0] ?? '').hotKeyShare = value
+  }
+  return [...byPolicy.values()]
+}
+
+const usedBounds = instruments.sluice_used_ratio.buckets ?? []
+const latencyBounds = instruments.sluice_decision_seconds.buckets ?? []
+
+function fieldOf(result: string) {
+  switch (result) {
+    case 'allowed':
+    case 'denied':
+      return result
+    case 'shadow_allowed':
+      return 'shadowAllowed'
+    case 'shadow_denied':
+      return 'shadowDenied'
+    default:
+      return result.startsWith('fallback') ? 'fallback' : undefined
+  }
+}
+
+function latencyIn(read: Read): Live['latency'] {
+  return read('sluice_decision_seconds').map(({ labels, value, buckets = [] }) => ({
+    answeredBy: labels[0] ?? '',
+    count: buckets.reduce((total, each) => total + each, 0),
+    sumSeconds: value,
+    buckets: buckets.map((count, index) => {
+      const le = latencyBounds[index]
+      return le === undefined ? { count } : { le, count }
+    }),
+  }))
+}

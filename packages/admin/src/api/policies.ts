@@ -1,0 +1,119 @@
+import type { Static } from '@sinclair/typebox'
+import type { PolicyEdit } from '@sluice/policies'
+import { affectedBy } from './affected.ts'
+import { ApiError, fromStore } from './api-error.ts'
+import type { Admin, Answering, Call } from './context.ts'
+import { hiddenIn, overridesOf, policyViews, shownEntries } from './policy-views.ts'
+import type * as schemas from './schemas/policies.ts'
+
+export const policies: Answering = ({ admin, who }) => {
+  const live = policiesOf(admin)
+  const { version, number, kill, killedBy, refused, entries } = live.state
+  return {
+    ...{ version, number, kill, killedBy, refused },
+    policies: policyViews(live.file),
+    overrides: overridesOf(live.file, entries, who),
+    entries: shownEntries(entries, who),
+  }
+}
+
+export const overrides: Answering = ({ admin, who }) => {
+  const live = policiesOf(admin)
+  const { version, number, entries } = live.state
+  return { version, number, overrides: overridesOf(live.file, entries, who) }
+}
+
+export const history: Answering = async ({ admin }) => {
+  const { version } = policiesOf(admin)
+  const records = await admin.views.history()
+  return {
+    versions: records.map(({ id, number, kind, author, reason, at }) => {
+      return { id, number, kind, author, reason, at, inForce: id === version }
+    }),
+  }
+}
+
+export const diff: Answering<Static<typeof schemas.diffQuery>> = async ({ admin, who, query }) => {
+  const live = policiesOf(admin)
+  const { from, to = live.version } = query
+  const differences = await fromStore(() => live.diff(from, to))
+  return { from, to, differences: hiddenIn(differences, who) }
+}
+
+export const exported: Answering<Static<typeof schemas.exportQuery>> = async ({ admin, query }) => {
+  const live = policiesOf(admin)
+  const { version = live.version } = query
+  return { version, text: await fromStore(() => live.export(version)) }
+}
+
+export const change: Answering<unknown, Static<typeof schemas.changeRequest>> = (call) => {
+  const { set = [], remove = [] } = call.body
+  if (set.length + remove.length === 0) {
+    throw new ApiError(
+      400,
+      'Give entries to set or to remove: { "set": [{ "policy", "field", "value" }] }.',
+    )
+  }
+  return changed(call, editOf(call.body))
+}
+
+export const rollback: Answering<unknown, Static<typeof schemas.rollbackRequest>> = (call) =>
+  changed(call, { rollback: call.body.version })
+
+export const kill: Answering<unknown, Static<typeof schemas.killRequest>> = (call) =>
+  changed(call, { kill: call.body.kill })
+
+/** What stands in an entry is checked against the schema of files when it is set. */
+function editOf({ set = [], remove = [], reason }: Static<typeof schemas.changeRequest>) {
+  return { set: set.map((entry) => ({ ...entry, reason })), remove } as PolicyEdit
+}
+
+type Changing = Call<unknown, { readonly reason: string; readonly dryRun?: boolean | undefined }>
+
+/** Makes a change, or tells what it would come to. */
+export async function changed(
+  { admin, who, body, number }: Changing,
+  edit: PolicyEdit,
+): Promise<object> {
+  const live = policiesOf(admin)
+  const { reason, dryRun = false } = body
+  if (!live.canChange) {
+    throw new ApiError(
+      400,
+      'The policies have no store that keeps versions: openPolicies({ file, store }).',
+    )
+  }
+  const before = live.file
+  const preview = await fromStore(() => live.preview(edit, number === undefined ? {} : { number }))
+  const affected = affectedBy(admin, { before, after: preview.file, edit })
+  if (!dryRun) {
+    await fromStore(() => live.change(edit, { author: who.actor, reason, number }))
+    const target = { version: live.version }
+    const action = `policies.${kindOf(edit)}`
+    await admin.audit.told({ actor: who.actor, action, phase: 'done', reason, target })
+    admin.views.members.forget()
+    admin.views.history.forget()
+  }
+  const { version } = preview
+  const differences = hiddenIn(preview.differences, who)
+  return { version, number: numberOf(version), dryRun, differences, affected }
+}
+
+function kindOf({ rollback, kill }: PolicyEdit): string {
+  if (rollback !== undefined) return 'rollback'
+  return kill === undefined ? 'change' : 'kill'
+}
+
+/** The number of the changes, with which a version ends. */
+function numberOf(version: string): number {
+  return Number(version.slice(version.lastIndexOf('.') + 1))
+}
+
+/** @throws ApiError without policies */
+export function policiesOf({ policies }: Admin): NonNullable<Admin['policies']> {
+  if (policies) return policies
+  throw new ApiError(
+    404,
+    'There are no policies that can change: createAdmin({ policies: await openPolicies({ … }) }).',
+  )
+}

@@ -1,0 +1,108 @@
+import { isOptions } from '@sluice/core'
+import {
+  type Difference,
+  type OverrideEntry,
+  type PolicyEntry,
+  type PolicyFile,
+  placedPolicies,
+  type StatusEntry,
+} from '@sluice/policies'
+import type { Granted } from '../access/authorize.ts'
+
+/** The policies of a file as the page lists them. */
+export function policyViews(file: PolicyFile): readonly object[] {
+  return placedPolicies(file).map(({ policy, path }) => {
+    const { name, limit, key, enforce } = policy
+    const [place, route] = path
+    const share = enforce && 'share' in enforce ? enforce.share : undefined
+    return {
+      ...{ name, limit, share, window: policy.window, burst: policy.burst },
+      routes: place === 'policies' ? ['*'] : routesWith(file, name, route),
+      algorithm: policy.algorithm ?? 'sliding-log',
+      mode: policy.mode ?? 'enforce',
+      key: key ?? keyOfRoute(file, path) ?? file.key ?? 'ip',
+      fields: changeable(policy),
+    }
+  })
+}
+
+/** The routes that name a policy, and the one that defines it. */
+function routesWith({ routes = {} }: PolicyFile, name: string, own: unknown): readonly string[] {
+  return Object.entries(routes).flatMap(([route, rule]) => {
+    if (rule === false) return []
+    const named = typeof rule === 'string' ? [rule] : (rule.policies ?? [])
+    return route === own || named.includes(name) ? [route] : []
+  })
+}
+
+function keyOfRoute({ routes = {} }: PolicyFile, [place, name]: readonly unknown[]): unknown {
+  const route = place === 'routes' ? routes[String(name)] : undefined
+  return typeof route === 'object' ? route.key : undefined
+}
+
+function changeable({ algorithm }: PolicyEntry): readonly string[] {
+  const hasBurst = algorithm === 'token-bucket'
+  return ['limit', ...(hasBurst ? ['burst'] : []), 'mode', 'share']
+}
+
+/** The overrides in force, those of changes first, as they are asked. */
+export function overridesOf(
+  { overrides = [] }: PolicyFile,
+  entries: readonly StatusEntry[],
+  who: Granted,
+): readonly object[] {
+  const changed = entries.flatMap(({ policy, field, value, until, reason }) =>
+    field === 'override' ? [{ policy, ...value, until, reason, origin: 'change' }] : [],
+  )
+  const isChanged = (override: OverrideEntry): boolean =>
+    entries.some(
+      ({ policy, field, value }) =>
+        field === 'override' && JSON.stringify({ policy, ...value }) === JSON.stringify(override),
+    )
+  const ofFile = overrides.filter((override) => !isChanged(override))
+  const all = [...changed, ...ofFile.map((override) => ({ ...override, origin: 'file' }))]
+  return all.map((override) => ({ ...override, key: shownKey(override.key, who) }))
+}
+
+/** The entries of changes; those who may only read see no identity. */
+export function shownEntries(entries: readonly StatusEntry[], who: Granted): readonly object[] {
+  return entries.map((entry) => {
+    if (entry.field !== 'override') return entry
+    return { ...entry, value: { ...entry.value, key: shownKey(entry.value.key, who) } }
+  })
+}
+
+/** Differences in which those who may only read see no identity. */
+export function hiddenIn(differences: readonly Difference[], who: Granted): readonly object[] {
+  if (seesIdentities(who)) return differences
+  return differences.map((difference) => {
+    if (difference.path === 'overrides') {
+      const [from, to] = [withoutKeys(difference.from), withoutKeys(difference.to)]
+      return { ...difference, from, to }
+    }
+    const isList = /(?:^|\.)(?:allow|block)$/.test(difference.path)
+    return isList ? { ...difference, from: hidden, to: hidden } : difference
+  })
+}
+
+const hidden = '…'
+
+function withoutKeys(overrides: unknown): unknown {
+  if (!Array.isArray(overrides)) return overrides
+  return overrides.map((each: unknown) =>
+    isOptions(each) && 'key' in each ? { ...each, key: hiddenKey(each.key) } : each,
+  )
+}
+
+function shownKey(key: OverrideEntry['key'], who: Granted): object {
+  return seesIdentities(who) ? key : hiddenKey(key)
+}
+
+function hiddenKey(key: unknown): object {
+  const names = isOptions(key) ? Object.keys(key) : []
+  return Object.fromEntries(names.map((name) => [name, hidden]))
+}
+
+function seesIdentities({ may }: Granted): boolean {
+  return may.includes('keys') || may.includes('policies')
+}

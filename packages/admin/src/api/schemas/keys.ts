@@ -1,0 +1,145 @@
+import { Type } from '@sinclair/typebox'
+import {
+  closed,
+  count,
+  digest,
+  dryRun,
+  instant,
+  isDryRun,
+  keyReference,
+  namedKey,
+  open,
+  optional,
+  policyName,
+  reason,
+  text,
+  until,
+} from './parts.ts'
+
+const denied = open(
+  {
+    '1m': optional(count('Denials of the last minute.')),
+    '10m': optional(count('Denials of the last ten minutes.')),
+    '1h': optional(count('Denials of the last hour.')),
+  },
+  'Denials of the identity as the busiest keys have them; a span is left out where it is not among those.',
+)
+
+export const lookupRequest = closed({ key: keyReference })
+export const lookupAnswer = open({
+  digest,
+  name: optional(Type.String({ description: 'What reveal yields.' })),
+  found: Type.Boolean({ description: 'True if some policy has counted it, or blocks it.' }),
+  policies: Type.Array(
+    open({
+      policy: policyName,
+      isPenalty: Type.Boolean({ description: 'True for a penalty: used are strikes.' }),
+      mode: Type.Union([Type.Literal('enforce'), Type.Literal('shadow')]),
+      allowed: Type.Boolean({ description: 'False if a request is denied now.' }),
+      limit: Type.Union([Type.Integer(), Type.Literal('unlimited')], {
+        description: 'The limit of the policy, or that of an override. Tiers are not known here.',
+      }),
+      used: optional(count('Units that count now.')),
+      remaining: optional(count('Units left.')),
+      resetMs: optional(count('Time (ms) until what remains is refilled.')),
+      retryAfterMs: optional(
+        count('Time (ms) until a request is allowed. Left out: waiting cannot help.'),
+      ),
+      denied,
+    }),
+  ),
+})
+
+export const resetRequest = closed({
+  key: keyReference,
+  policies: optional(Type.Array(policyName, { minItems: 1, maxItems: 100 })),
+  reason,
+  dryRun,
+})
+export const blockRequest = closed({
+  key: keyReference,
+  duration: Type.Union([text(`Such as '1h'.`, 32), Type.Integer({ minimum: 1 })], {
+    title: `a duration such as '1h', or milliseconds`,
+  }),
+  reason,
+  dryRun,
+})
+export const unblockRequest = closed({ key: keyReference, reason, dryRun })
+export const refundRequest = closed({
+  key: keyReference,
+  policy: policyName,
+  units: Type.Integer({
+    minimum: 1,
+    description: 'Units to give back: as many as were taken at most.',
+  }),
+  reason,
+  dryRun,
+})
+export const temporaryLimitRequest = closed({
+  key: namedKey,
+  policy: policyName,
+  limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('unlimited')]),
+  until,
+  reason,
+  dryRun,
+})
+export const actionAnswer = open({
+  digest,
+  found: Type.Boolean({
+    description: 'True if there was anything to change. Of a block: always true.',
+  }),
+  dryRun: isDryRun,
+  policies: Type.Array(
+    open({
+      policy: policyName,
+      found: Type.Boolean({ description: 'Of a block: true if it took the place of another one.' }),
+      units: optional(count('Units that were given back.')),
+      until: optional(instant),
+    }),
+  ),
+})
+
+export const unlockRequest = closed({
+  policy: policyName,
+  cursor: optional(text('Where the last answer ended.', 512)),
+  reason,
+  dryRun,
+})
+export const unlockAnswer = open({
+  policy: policyName,
+  keys: count('Keys that were forgotten, or would be.'),
+  cursor: optional(Type.String({ description: 'Send it again to go on. Left out: all are done.' })),
+  dryRun: isDryRun,
+})
+
+const by = Type.Union([Type.Literal('asked'), Type.Literal('denied'), Type.Literal('cost')])
+const window = Type.Union([Type.Literal('1m'), Type.Literal('10m'), Type.Literal('1h')])
+
+export const topQuery = closed({
+  policy: optional(policyName),
+  by: optional(by),
+  window: optional(window),
+  most: optional(Type.Integer({ minimum: 1, maximum: 100 })),
+})
+export const topAnswer = open({
+  by,
+  window,
+  lists: Type.Array(
+    open({
+      policy: policyName,
+      scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')]),
+      processes: count('Number of processes in the answer.'),
+      sinceMs: instant,
+      total: count('All counts together.'),
+      floor: count('The most that a key outside the list may have been counted.'),
+      keys: Type.Array(
+        open({
+          digest,
+          name: optional(Type.String()),
+          count: count('Never below the true count.'),
+          error: count(`Upper bound of the count's error.`),
+        }),
+      ),
+    }),
+  ),
+})

@@ -1,0 +1,106 @@
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+
+/** An object without other fields. */
+export function closed<Fields extends TProperties>(
+  fields: Fields,
+  description?: string,
+): TObject<Fields> {
+  return Type.Object(fields, { additionalProperties: false, ...(description && { description }) })
+}
+
+/** An object of an answer: later versions may add fields. */
+export function open<Fields extends TProperties>(
+  fields: Fields,
+  description?: string,
+): TObject<Fields> {
+  return Type.Object(fields, description === undefined ? {} : { description })
+}
+
+export function text(description: string, maxLength = 256) {
+  return Type.String({ minLength: 1, maxLength, description })
+}
+
+export function count(description: string) {
+  return Type.Integer({ minimum: 0, description })
+}
+
+/** Any value that JSON can carry. */
+export function anything(description: string) {
+  return Type.Unknown({ description })
+}
+
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(schema)
+}
+
+export const policyName = text('The name of a policy.')
+export const version = text('A version of the policies: hash of the file, and number of changes.')
+export const instant = Type.Integer({ description: 'Milliseconds since 1970.' })
+export const digest = Type.String({
+  pattern: '^[A-Za-z0-9_-]{22}$',
+  description: 'The digest of an identity, as in keys of Redis and in the denial log.',
+})
+export const dryRun = Type.Optional(
+  Type.Boolean({ description: 'Only tells what would change. Default: false.' }),
+)
+export const isDryRun = Type.Boolean({ description: 'True if nothing was changed.' })
+
+/** One line of text: nothing in it can end a line of a log. */
+export const reason = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$',
+  title: 'one line of 1 to 500 characters',
+  description: 'Why, for the audit trail.',
+})
+
+export const until = Type.String({
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,3})?)?(Z|[+-]\\d\\d:\\d\\d)$',
+  title: 'a time with its zone, such as 2026-12-31T23:59:59Z',
+  description: 'When it ends by itself.',
+})
+
+/** Values by the names of keys, as overrides have them. */
+export const namedKey = Type.Record(
+  Type.String({ minLength: 1, maxLength: 64 }),
+  Type.Union([Type.String({ minLength: 1, maxLength: 16_384 }), Type.Integer()]),
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    maxProperties: 8,
+    description: 'Values by the names of keys: { "tenant": "acme" }.',
+    examples: [{ tenant: 'acme' }],
+  },
+)
+
+/** An identity, in one of three forms. */
+export const keyReference = Type.Union(
+  [
+    Type.String({
+      minLength: 1,
+      maxLength: 16_384,
+      description:
+        'Typed: "user ada", "ip 203.0.113.9", "tenant acme, ip 203.0.113.9" for a key of both, or a digest.',
+    }),
+    closed({ digest }, 'The digest of an identity.'),
+    namedKey,
+  ],
+  {
+    title: 'a typed key, an object with a digest, or values by the names of keys',
+    description: 'Whom it is about.',
+    examples: ['user ada', { digest: 'q83vEjRWeJCrze8SNFZ4kA' }, { tenant: 'acme' }],
+  },
+)
+
+export const problem = open(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: optional(Type.String({ description: 'What is wrong, and how to mend it.' })),
+    code: optional(
+      Type.String({ description: 'The code of the error, as docs/errors.md has it.' }),
+    ),
+  },
+  'Why a request was refused (RFC 9457).',
+)

@@ -1,0 +1,207 @@
+import { Type } from '@sinclair/typebox'
+import {
+  anything,
+  closed,
+  count,
+  digest,
+  dryRun,
+  instant,
+  isDryRun,
+  namedKey,
+  open,
+  optional,
+  policyName,
+  reason,
+  text,
+  until,
+  version,
+} from './parts.ts'
+
+const kill = Type.Union([Type.Literal('none'), Type.Literal('shadow'), Type.Literal('off')], {
+  description: 'The kill switch: everything in shadow, or everything off.',
+})
+const mode = Type.Union([Type.Literal('enforce'), Type.Literal('shadow')])
+const fixedField = Type.Union([
+  Type.Literal('limit'),
+  Type.Literal('burst'),
+  Type.Literal('mode'),
+  Type.Literal('share'),
+])
+const number = count('The number of the changes.')
+const refused = open(
+  { version: Type.String(), message: Type.String() },
+  'A version that could not be built.',
+)
+
+/** The key of an override; its values are `…` for those who may only read. */
+const shownKey = Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]))
+
+export const entry = open(
+  {
+    policy: policyName,
+    field: Type.Union([fixedField, Type.Literal('override')]),
+    value: anything('The value in force; of an override, its key with limit, mode or both.'),
+    reason: optional(Type.String()),
+    until: optional(Type.String()),
+    hides: optional(anything('The newer value of the file that the entry hides.')),
+  },
+  'A change over the file.',
+)
+
+export const policyView = open({
+  name: policyName,
+  routes: Type.Array(Type.String(), {
+    description: 'The routes that it applies to: * for all requests.',
+  }),
+  algorithm: Type.String(),
+  limit: anything('A number, unlimited, or an object as in the file.'),
+  window: optional(Type.Union([Type.String(), Type.Number()])),
+  burst: optional(Type.Integer()),
+  mode,
+  share: optional(Type.Number({ description: 'The share of the keys that it is enforced for.' })),
+  key: anything('The key that it counts, as in the file.'),
+  fields: Type.Array(fixedField, { description: 'The fields that can change at run time.' }),
+})
+
+export const override = open({
+  policy: policyName,
+  key: shownKey,
+  limit: optional(Type.Union([Type.Integer(), Type.Literal('unlimited')])),
+  mode: optional(mode),
+  until: optional(Type.String()),
+  reason: optional(Type.String()),
+  origin: Type.Union([Type.Literal('file'), Type.Literal('change')]),
+})
+
+export const policiesAnswer = open({
+  version,
+  number,
+  kill,
+  killedBy: optional(Type.Union([Type.Literal('environment'), Type.Literal('change')])),
+  refused: optional(refused),
+  policies: Type.Array(policyView),
+  overrides: Type.Array(override, {
+    description: 'In the order of the file; those of changes first.',
+  }),
+  entries: Type.Array(entry),
+})
+
+export const overridesAnswer = open({ version, number, overrides: Type.Array(override) })
+
+/** An entry to set. policies checks the value against the schema of files. */
+const setEntry = closed({
+  policy: policyName,
+  field: Type.Union([fixedField, Type.Literal('override')]),
+  value: anything(
+    'The new value. Of an override { key, limit, mode }, with limit, mode or both: { "key": { "tenant": "acme" }, "limit": 9 }.',
+  ),
+  until: optional(until),
+})
+const removeEntry = closed({
+  policy: policyName,
+  field: Type.Union([fixedField, Type.Literal('override')]),
+  key: optional(namedKey),
+})
+
+export const changeRequest = closed({
+  set: optional(Type.Array(setEntry, { maxItems: 100 })),
+  remove: optional(Type.Array(removeEntry, { maxItems: 100 })),
+  reason,
+  dryRun,
+})
+export const rollbackRequest = closed({ version, reason, dryRun })
+export const killRequest = closed({ kill, reason, dryRun })
+
+export const difference = open({
+  path: Type.String({ description: 'policies.burst.limit, routes./health, overrides, kill.' }),
+  from: optional(anything('Left out: it was not there.')),
+  to: optional(anything('Left out: it is not there any more.')),
+  newCount: Type.Boolean({ description: 'True if the policy counts anew.' }),
+})
+
+const touched = open({
+  digest,
+  name: optional(Type.String()),
+  perWindow: Type.Number({
+    description: 'Units that it took in one window of the policy, estimated.',
+  }),
+})
+
+export const affected = open(
+  {
+    known: Type.Boolean(),
+    why: optional(
+      Type.String({ description: 'Why it is not known, or what the estimate leaves out.' }),
+    ),
+    policies: Type.Array(
+      open({
+        policy: policyName,
+        basis: Type.Union([Type.Literal('1m'), Type.Literal('10m'), Type.Literal('1h')]),
+        scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')]),
+        processes: count('Number of processes that were heard of.'),
+        newlyDenied: Type.Array(touched),
+        newlyAllowed: Type.Array(touched),
+      }),
+    ),
+  },
+  'Identities that the change touches, estimated from the busiest keys. The exact answer is a simulation.',
+)
+
+export const changeAnswer = open({
+  version,
+  number,
+  dryRun: isDryRun,
+  differences: Type.Array(difference),
+  affected,
+})
+
+export const historyAnswer = open({
+  versions: Type.Array(
+    open({
+      id: version,
+      number,
+      kind: Type.Union([
+        Type.Literal('file'),
+        Type.Literal('change'),
+        Type.Literal('rollback'),
+        Type.Literal('kill'),
+      ]),
+      author: Type.String(),
+      reason: Type.String(),
+      at: instant,
+      inForce: Type.Boolean({ description: 'True for the version of this process.' }),
+    }),
+    { description: 'The newest first, 100 at most.' },
+  ),
+})
+
+export const diffQuery = closed({
+  from: version,
+  to: optional(version),
+})
+export const diffAnswer = open({ from: version, to: version, differences: Type.Array(difference) })
+export const exportQuery = closed({ version: optional(version) })
+export const exportAnswer = open({
+  version,
+  text: Type.String({ description: 'A policy file in YAML.' }),
+})
+
+export const fleetAnswer = open({
+  scope: Type.Union([Type.Literal('process'), Type.Literal('fleet')], {
+    description: 'process: the store cannot be asked, or keeps no fleet.',
+  }),
+  instances: Type.Array(
+    open({ id: Type.String(), version, refused: optional(refused), isThis: Type.Boolean() }),
+  ),
+  versions: Type.Array(open({ version, instances: count('Instances that run it.') })),
+  store: optional(
+    open({
+      name: Type.String(),
+      breaker: text('closed, half-open or open'),
+      isAway: Type.Boolean(),
+      keysOwed: count('Keys of which the store has to be told what was admitted without it.'),
+      instances: count('Processes that share the store, as last seen.'),
+      clockSkewMs: Type.Number(),
+    }),
+  ),
+})

@@ -1,0 +1,178 @@
+import { Type } from '@sinclair/typebox'
+import {
+  anything,
+  closed,
+  count,
+  digest,
+  dryRun,
+  instant,
+  isDryRun,
+  open,
+  optional,
+  policyName,
+  reason,
+  text,
+} from './parts.ts'
+
+const role = Type.Union([Type.Literal('read'), Type.Literal('keys'), Type.Literal('policies')])
+
+export const sessionAnswer = open({
+  actor: Type.String(),
+  may: Type.Array(role),
+  instance: Type.String({ description: 'Tells this process from others.' }),
+  features: open({
+    policies: Type.Boolean(),
+    changes: Type.Boolean({ description: 'False without a store that keeps versions.' }),
+    keys: Type.Boolean(),
+    metrics: Type.Boolean(),
+    queues: Type.Boolean(),
+    unlock: Type.Boolean({ description: 'False if the store cannot list its keys.' }),
+  }),
+  keys: Type.Array(Type.String(), { description: 'The names of keys that can be typed.' }),
+})
+
+const results = {
+  allowed: count('Requests that passed.'),
+  denied: count('Requests that were denied.'),
+  shadow_denied: count('Requests that passed, and that a policy in shadow would have denied.'),
+  queued: count('Requests that a queue took.'),
+  skipped: count('Requests that passed uncounted.'),
+  shed: count('Requests that were refused under pressure.'),
+  failed_open: count('Requests that passed without the store.'),
+  failed_closed: count('Requests that were refused without the store.'),
+}
+
+export const liveAnswer = open(
+  {
+    instance: Type.String(),
+    at: instant,
+    since: instant,
+    requests: open(results),
+    routes: Type.Array(open({ route: Type.String(), requests: open(results) }), {
+      description: 'The busiest first, 50 at most.',
+    }),
+    policies: Type.Array(
+      open({
+        policy: policyName,
+        allowed: count('Checks that were allowed.'),
+        denied: count('Checks that were denied.'),
+        shadowAllowed: count('Checks in shadow that would have been allowed.'),
+        shadowDenied: count('Checks in shadow that would have been denied.'),
+        fallback: count('Checks that the failure mode decided.'),
+        nearMisses: count('Allowed requests that left over 90 % of the limit used.'),
+        limit: optional(Type.Number()),
+        windowSeconds: optional(Type.Number()),
+        hotKeyShare: optional(Type.Number()),
+      }),
+    ),
+    latency: Type.Array(
+      open({
+        answeredBy: Type.String(),
+        count: count('Decisions.'),
+        sumSeconds: Type.Number(),
+        buckets: Type.Array(
+          open({
+            le: optional(Type.Number({ description: 'Upper bound in seconds. Left out: none.' })),
+            count: count('Decisions in this bucket alone.'),
+          }),
+        ),
+      }),
+    ),
+    store: open({
+      breaker: Type.Union([
+        Type.Literal('closed'),
+        Type.Literal('half-open'),
+        Type.Literal('open'),
+      ]),
+      fallback: Type.Boolean({ description: 'True while failure modes decide requests.' }),
+      keysOwed: count('Keys of which the store has to be told.'),
+      instances: count('Processes that share the store, as last seen.'),
+      clockSkewSeconds: Type.Number(),
+      deadlinesMissed: count('Checks that the store did not answer in time.'),
+      failedCalls: count('Calls to the store that failed.'),
+    }),
+  },
+  'Counters of this process since its start: a page shows the difference of two answers of one instance.',
+)
+
+export const queuesAnswer = open({
+  queues: Type.Array(
+    open({
+      name: Type.String(),
+      isAway: Type.Boolean({
+        description: 'True if its broker did not answer: then all else is left out.',
+      }),
+      depth: optional(count('Jobs that wait or run.')),
+      running: optional(count('Jobs that run.')),
+      dead: optional(count('Dead letters.')),
+      oldestMs: optional(Type.Number({ description: 'Age of the oldest open job.' })),
+      inPerSecond: optional(Type.Number()),
+      outPerSecond: optional(Type.Number()),
+    }),
+  ),
+})
+
+export const deadQuery = closed({
+  offset: optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  limit: optional(Type.Integer({ minimum: 1, maximum: 100 })),
+})
+export const deadAnswer = open({
+  queue: Type.String(),
+  offset: count('Where the list begins.'),
+  jobs: Type.Array(
+    open({
+      id: Type.String(),
+      identity: Type.String({ description: 'The digest of the owner.' }),
+      enqueuedAt: instant,
+      attempts: count('Runs that have ended.'),
+      error: optional(Type.String()),
+    }),
+    { description: 'The newest first. Payloads are not shown.' },
+  ),
+})
+export const deadRequest = closed({
+  ids: Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$' }), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'The jobs.',
+  }),
+  reason,
+  dryRun,
+})
+export const deadActionAnswer = open({
+  queue: Type.String(),
+  done: Type.Array(Type.String(), { description: 'Jobs that were changed, or would be.' }),
+  missing: Type.Array(Type.String(), { description: 'Jobs that are no dead letters.' }),
+  dryRun: isDryRun,
+})
+
+export const auditQuery = closed({ most: optional(Type.Integer({ minimum: 1, maximum: 1_000 })) })
+export const auditAnswer = open({
+  records: Type.Array(
+    open({
+      id: text('The records of one action have one id.'),
+      at: instant,
+      actor: Type.String(),
+      action: Type.String({ description: 'policies.change, keys.reset, queues.retry, …' }),
+      phase: Type.Union([Type.Literal('begun'), Type.Literal('done'), Type.Literal('failed')], {
+        description:
+          'A change of policies has one record, done. Other actions have one before and one after.',
+      }),
+      reason: Type.String(),
+      target: optional(
+        open({
+          policy: optional(policyName),
+          policies: optional(Type.Array(policyName)),
+          digest: optional(digest),
+          kind: optional(
+            Type.String({ description: 'The names of the key: user, tenant and ip.' }),
+          ),
+          queue: optional(Type.String()),
+          version: optional(Type.String()),
+        }),
+      ),
+      result: optional(anything('What came of it.')),
+    }),
+    { description: 'The newest first.' },
+  ),
+})

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { type Documents, errorText, type MaybePromise, warnOnce } from '@sluice/core'
+import { ApiError, fromStore } from '../api/api-error.ts'
+
+/** One step of an action. */
+export interface AuditRecord {
+  /** The records of one action have one id. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly actor: string
+  /** `keys.reset`, `queues.retry`, `policies.change`. */
+  readonly action: string
+  /** An action on keys or jobs is recorded before and after; a change of policies once. */
+  readonly phase: 'begun' | 'done' | 'failed'
+  readonly reason: string
+  /** Whom and what it is about. Identities are digests. */
+  readonly target?: AuditTarget | undefined
+  /** What came of it. */
+  readonly result?: unknown
+}
+
+export interface AuditTarget {
+  readonly policy?: string | undefined
+  readonly policies?: readonly string[] | undefined
+  readonly digest?: string | undefined
+  /** The names of the key: `user`, `tenant and ip`. */
+  readonly kind?: string | undefined
+  readonly queue?: string | undefined
+  readonly version?: string | undefined
+}
+
+/** What is told of each step beside the trail of the store. */
+export type AuditSink = (record: AuditRecord) => MaybePromise<void>
+
+/** A colon: no set of policies can have this name. */
+const name = 'admin:audit'
+const keptRecords = 1_000
+/** Processes that write at once push each other aside. */
+const maxAttempts = 20
+
+/** The records of actions on keys and jobs, in the store of the counts. */
+export class AuditTrail {
+  readonly #documents: () => Documents
+  readonly #sink: AuditSink | undefined
+
+  constructor(documents: () => Documents, sink: AuditSink | undefined) {
+    this.#documents = documents
+    this.#sink = sink
+  }
+
+  /**
+   * Records an action before and after.
+   * @throws what the action throws, and an ApiError when it cannot be recorded: then it is not begun
+   */
+  async recorded<T extends object>(
+    action: Pick<AuditRecord, 'actor' | 'action' | 'reason' | 'target'>,
+    act: () => Promise<T>,
+  ): Promise<T> {
+    const id = randomUUID()
+    await this.#write({ id, at: Date.now(), ...action, phase: 'begun' })
+    try {
+      const result = await act()
+      await this.#writeAfter({ id, at: Date.now(), ...action, phase: 'done', result })
+      return result
+    } catch (error) {
+      const result = { error: errorText(error) }
+      await this.#writeAfter({ id, at: Date.now(), ...action, phase: 'failed', result })
+      throw error
+    }
+  }
+
+  /** Tells the sink of a change whose record the store has already. */
+  async told(record: Omit<AuditRecord, 'id' | 'at'>): Promise<void> {
+    try {
+      await this.#sink?.({ id: randomUUID(), at: Date.now(), ...record })
+    } catch (error) {
+      warnLost(error)
+    }
+  }
+
+  /** The newest first. */
+  async records(): Promise<readonly AuditRecord[]> {
+    const texts = await fromStore(() => this.#documents().log(name))
+    return texts.map((text): AuditRecord => JSON.parse(text))
+  }
+
+  async #write(record: AuditRecord): Promise<void> {
+    await fromStore(() => this.#append(JSON.stringify(record)))
+    try {
+      await this.#sink?.(record)
+    } catch (error) {
+      warnLost(error)
+      throw new ApiError(503, 'The action cannot be recorded, so it was not begun.')
+    }
+  }
+
+  /** The action is over: a record that is lost now must not hide what came of it. */
+  async #writeAfter(record: AuditRecord): Promise<void> {
+    try {
+      await this.#write(record)
+    } catch (error) {
+      warnLost(error)
+    }
+  }
+
+  async #append(record: string): Promise<void> {
+    const documents = this.#documents()
+    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+      const revision = await documents.revision(name)
+      const change = { revision, text: '', record, keep: keptRecords }
+      if (await documents.write(name, change)) return
+    }
+    throw new ApiError(503, 'Too many actions are recorded at once. Try again.')
+  }
+}
+
+function warnLost(error: unknown): void {
+  warnOnce(`a record of the audit trail is lost: ${errorText(error)}`, 'audit trail')
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { invalid, knownFields, memoryStore } from '@sluice/core'
+import {
+  type Handler,
+  type HandlerResponse,
+  plainProblem,
+  problemMediaType,
+  slashRedirect,
+} from '@sluice/http'
+import type { Metrics } from '@sluice/metrics'
+import type { Policies } from '@sluice/policies'
+import type { Queue } from '@sluice/queue'
+import { type Authorize, checkAuthorize, granted } from './access/authorize.ts'
+import { crossSiteProblem } from './access/cross-site.ts'
+import { answer } from './api/api.ts'
+import { ApiError, refusalOf } from './api/api-error.ts'
+import type { Admin } from './api/context.ts'
+import { viewsOf } from './api/views.ts'
+import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
+import { pageAnswer } from './page-files.ts'
+
+export interface AdminOptions<Native = unknown> {
+  /** The policies that can be changed: what `openPolicies` makes. @default none */
+  policies?: Policies
+  /** What `collectMetrics` makes. @default none: no live numbers and no busiest keys */
+  metrics?: Metrics
+  /** The queues whose dead letters can be seen. @default none */
+  queues?: readonly Pick<Queue, 'broker'>[]
+  /**
+   * Says who asks, and what they may do: a function of the framework's request that returns false,
+   * or `{ actor, may: ['read', 'keys', 'policies'] }`. `'localhost'` lets requests from this machine
+   * do everything. @default none: everybody is refused
+   */
+  authorize?: Authorize<Native>
+  /**
+   * Told of each action beside the trail in the store. An action that it rejects is not begun.
+   * @default nobody
+   */
+  auditSink?: AuditSink
+}
+
+const fields: readonly (keyof AdminOptions)[] = [
+  'policies',
+  'metrics',
+  'queues',
+  'authorize',
+  'auditSink',
+]
+
+/** Sent with every answer. */
+const ownHeaders = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+}
+
+const apiPath = /^\/api\/v1\/(.*)$/
+
+/**
+ * Makes the API and the page that show limits and change them. Mount it in front of the limiter.
+ * @example
+ * app.use('/limits', mount(createAdmin({ policies, metrics, authorize: 'localhost' })))
+ * @throws SluiceError when an option is unknown or of another form
+ */
+export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Handler<Native> {
+  knownFields(options, 'createAdmin', fields)
+  checkOptions(options)
+  const { authorize } = options
+  const admin = adminOf(options)
+
+  return async function sluiceAdmin(request) {
+    try {
+      const redirect = slashRedirect(request)
+      if (redirect) return shown(redirect)
+      const who = await granted(authorize, request)
+      if (!who) throw new ApiError(403, refusedBecause(authorize))
+      const [, path] = apiPath.exec(request.path) ?? []
+      if (path === undefined) {
+        const file = pageAnswer(request)
+        if (file) return file
+        throw new ApiError(404, 'There is nothing here; the API is under api/v1/.')
+      }
+      const foreign = crossSiteProblem(request)
+      if (foreign !== undefined) throw new ApiError(403, foreign)
+      return shown(await answer(admin, path, { request, who }))
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal) return shown(problemOf(refusal))
+      throw error
+    }
+  }
+}
+
+function checkOptions({
+  policies,
+  metrics,
+  queues,
+  authorize,
+  auditSink,
+}: AdminOptions<never>): void {
+  checkAuthorize(authorize)
+  if (policies !== undefined && typeof Reflect.get(policies, 'preview') !== 'function') {
+    throw invalid({ option: 'policies' }, policies, 'what openPolicies({ file, store }) makes')
+  }
+  if (metrics !== undefined && typeof Reflect.get(metrics, 'topKeys') !== 'function') {
+    throw invalid({ option: 'metrics' }, metrics, 'what collectMetrics({ store }) makes')
+  }
+  if (queues !== undefined && !(Array.isArray(queues) && queues.every(({ broker }) => broker))) {
+    throw invalid({ option: 'queues' }, queues, 'a list of queues, as createQueue makes them')
+  }
+  if (auditSink !== undefined && typeof auditSink !== 'function') {
+    throw invalid({ option: 'auditSink' }, auditSink, 'a function of the record')
+  }
+}
+
+function adminOf<Native>({
+  policies,
+  metrics,
+  queues = [],
+  auditSink,
+}: AdminOptions<Native>): Admin {
+  const limiter = () => policies?.limiters[0]
+  // Without a store that keeps documents the trail ends with the process.
+  const { documents: own } = memoryStore()
+  const audit = new AuditTrail(() => limiter()?.store.documents ?? own, auditSink)
+  return {
+    ...{ instance: policies?.id ?? randomUUID(), policies, metrics, queues, audit },
+    views: viewsOf({ policies, audit, queues }),
+    store: () => limiter()?.store,
+    storeHealth: () => limiter()?.storeHealth(),
+  }
+}
+
+function refusedBecause(authorize: unknown): string {
+  if (authorize === undefined) {
+    return 'Nobody is authorised: createAdmin({ authorize: (request) => … }) says who may do what.'
+  }
+  return authorize === 'localhost'
+    ? 'Only this machine may ask: from a loopback address, for a local Host, and not through a proxy.'
+    : 'You are not authorised.'
+}
+
+function problemOf({ status, message, code, headers }: ApiError): HandlerResponse {
+  const body = JSON.stringify({ ...plainProblem(status), detail: message, ...(code && { code }) })
+  return {
+    status,
+    headers: { ...headers, 'Content-Type': problemMediaType, 'Cache-Control': 'no-store' },
+    body,
+  }
+}
+
+function shown({ headers, ...response }: HandlerResponse): HandlerResponse {
+  return { ...response, headers: { ...ownHeaders, ...headers } }
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import type { HandlerRequest, HandlerResponse } from '@sluice/http/adapter'
+import { readPage } from './read-page.ts'
+
+/** The files of the page by their paths under the mount. */
+const files: ReadonlyMap<string, readonly [name: string, type: string]> = new Map([
+  ['/', ['index.html', 'text/html; charset=utf-8']],
+  ['/page.css', ['page.css', 'text/css; charset=utf-8']],
+  ['/page.js', ['page.js', 'text/javascript; charset=utf-8']],
+])
+
+/** The page loads its own script and styles, asks its own API, and stands in no frame. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+interface PageFile {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const known = new Map<string, PageFile>()
+
+/** Answers with a file of the page; `undefined` for a path that is none. */
+export function pageAnswer(
+  request: Pick<HandlerRequest, 'method' | 'path' | 'header'>,
+): HandlerResponse | undefined {
+  const found = files.get(request.path)
+  if (!found || (request.method !== 'GET' && request.method !== 'HEAD')) return undefined
+  const { body, headers } = fileOf(...found)
+  if (request.header('if-none-match') === headers.ETag) return { status: 304, headers }
+  return { status: 200, headers, body }
+}
+
+function fileOf(name: string, type: string): PageFile {
+  const read = known.get(name)
+  if (read) return read
+  const body = readPage(name)
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+  const file: PageFile = {
+    body,
+    headers: {
+      'Content-Type': type,
+      'Content-Security-Policy': policy,
+      'Cache-Control': 'no-cache',
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      ETag: `"${hash}"`,
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+    },
+  }
+  known.set(name, file)
+  return file
+}

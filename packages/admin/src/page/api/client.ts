@@ -1,0 +1,96 @@
+/** One fault of a change: the option that is wrong, and what would be right. */
+export interface Fault {
+  readonly path?: string
+  readonly message: string
+}
+
+/** An answer of the API that is not the one that was asked for. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly body: unknown
+
+  constructor(status: number, message: string, body: unknown) {
+    super(message)
+    this.status = status
+    this.body = body
+  }
+}
+
+/** Tells that no answer came: the server, or the way to it, is away. */
+export class OfflineError extends Error {}
+
+export interface Ask {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly body?: unknown
+  /** The version that a change is based on. */
+  readonly ifMatch?: string | undefined
+  /** The tag of what is known already. */
+  readonly etag?: string | undefined
+  readonly signal?: AbortSignal
+}
+
+export interface Answer<T> {
+  /** `undefined`: what is known already has not changed. */
+  readonly body: T | undefined
+  readonly etag: string | undefined
+}
+
+/** The longest that an answer is waited for, in ms. */
+const deadlineMs = 10_000
+
+/** Asks the API of the mount that this page is served from. */
+export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>> {
+  const { method = 'GET', body, ifMatch, etag, signal } = options
+  const headers = new Headers({ Accept: 'application/json', 'X-Sluice-Admin': '1' })
+  if (body !== undefined) headers.set('Content-Type', 'application/json')
+  if (ifMatch !== undefined) headers.set('If-Match', ifMatch)
+  if (etag !== undefined) headers.set('If-None-Match', etag)
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const response = await fetch(`api/v1/${path}`, {
+    method,
+    headers,
+    cache: 'no-store',
+    credentials: 'same-origin',
+    signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((cause: unknown) => {
+    if (signal?.aborted) throw cause
+    throw new OfflineError('The server does not answer', { cause })
+  })
+  const tag = response.headers.get('ETag') ?? undefined
+  if (response.status === 304) return { body: undefined, etag: tag ?? etag }
+  const text = await response.text()
+  const parsed = parse(text)
+  if (!response.ok) throw new ApiError(response.status, messageOf(parsed, response), parsed)
+  return { body: parsed, etag: tag }
+}
+
+/** Asks for an answer that cannot be known already. */
+export async function call<T>(path: string, options: Ask = {}): Promise<T> {
+  const { body } = await ask<T>(path, options)
+  if (body === undefined) throw new ApiError(304, 'The server left its answer out', undefined)
+  return body
+}
+
+function parse(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function messageOf(body: unknown, response: Response): string {
+  if (typeof body === 'object' && body !== null) {
+    for (const field of ['detail', 'message', 'title'] as const) {
+      const text: unknown = Reflect.get(body, field)
+      if (typeof text === 'string' && text !== '') return text
+    }
+  }
+  return `The server answered ${response.status} ${response.statusText}`.trim()
+}
+
+/** Puts an error in words for people. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,125 @@
+import { useEffect, useReducer } from 'preact/hooks'
+import { ask, OfflineError } from './client.ts'
+
+/** What is known of one address of the API. */
+export interface Polled<T> {
+  readonly data: T | undefined
+  /** The error of the newest attempt. */
+  readonly error: unknown
+  /** Time of the newest answer, in ms since 1970. */
+  readonly at: number | undefined
+  readonly etag: string | undefined
+}
+
+/** The state of the way to the server. */
+export type Link = 'waiting' | 'online' | 'offline'
+
+export const pollMs = 2_000
+
+const nothing: Polled<never> = {
+  data: undefined,
+  error: undefined,
+  at: undefined,
+  etag: undefined,
+}
+
+/** One address that is asked again and again, however many parts of the page show it. */
+class Poll {
+  readonly #path: string
+  readonly #everyMs: number
+  readonly #watchers = new Set<() => void>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #asking = false
+  #again = false
+  state: Polled<unknown> = nothing
+
+  constructor(path: string, everyMs: number) {
+    this.#path = path
+    this.#everyMs = everyMs
+  }
+
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    if (this.#watchers.size === 1) void this.refresh()
+    return () => {
+      this.#watchers.delete(watcher)
+      if (this.#watchers.size === 0) clearTimeout(this.#timer)
+    }
+  }
+
+  async refresh(): Promise<void> {
+    clearTimeout(this.#timer)
+    if (document.hidden || this.#watchers.size === 0) return
+    this.#again = this.#asking
+    if (this.#asking) return
+    this.#asking = true
+    try {
+      const { body, etag } = await ask<unknown>(this.#path, { etag: this.state.etag })
+      const data = body === undefined ? this.state.data : body
+      this.state = { data, etag, error: undefined, at: Date.now() }
+      setLink('online')
+    } catch (error) {
+      this.state = { ...this.state, error }
+      setLink(error instanceof OfflineError ? 'offline' : 'online')
+    }
+    this.#asking = false
+    for (const watcher of this.#watchers) watcher()
+    if (this.#again) return this.refresh()
+    clearTimeout(this.#timer)
+    if (this.#watchers.size > 0) {
+      this.#timer = setTimeout(() => void this.refresh(), this.#everyMs)
+    }
+  }
+}
+
+const polls = new Map<string, Poll>()
+const linkWatchers = new Set<() => void>()
+let link: Link = 'waiting'
+
+// A hidden tab asks nothing; one that is seen again asks at once.
+document.addEventListener('visibilitychange', refreshAll)
+window.addEventListener('online', refreshAll)
+
+function setLink(next: Link): void {
+  if (next === link) return
+  link = next
+  for (const watcher of linkWatchers) watcher()
+}
+
+/** Asks for everything that is shown again, now: after a change, or when the tab is seen again. */
+export function refreshAll(): void {
+  for (const poll of polls.values()) void poll.refresh()
+}
+
+/** Shows what an address of the API answers, and keeps it fresh. */
+export function usePolled<T>(path: string, everyMs: number = pollMs): Polled<T> {
+  const [, render] = useReducer((turn: number) => turn + 1, 0)
+  const poll = pollOf(path, everyMs)
+  useEffect(() => poll.watch(() => render(undefined)), [poll])
+  const { state } = poll
+  return { ...state, data: decoded<T>(state.data) }
+}
+
+/** Shows whether the server answers. */
+export function useLink(): Link {
+  const [, render] = useReducer((turn: number) => turn + 1, 0)
+  useEffect(() => {
+    const watcher = () => render(undefined)
+    linkWatchers.add(watcher)
+    return () => void linkWatchers.delete(watcher)
+  }, [])
+  return link
+}
+
+function pollOf(path: string, everyMs: number): Poll {
+  const known = polls.get(path)
+  if (known) return known
+  const made = new Poll(path, everyMs)
+  polls.set(path, made)
+  return made
+}
+
+/** The door of what the API answers: its shape is proven against the OpenAPI file by tests. */
+function decoded<T>(data: unknown): T | undefined {
+  return data as T | undefined
+}

@@ -1,0 +1,82 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** The views of the page, in the order of the navigation. */
+export const views = ['overview', 'policies', 'keys', 'top', 'queues', 'audit'] as const
+export type View = (typeof views)[number]
+
+/** A place in the page: `#/keys/tenant%20acme`. */
+export interface Place {
+  readonly view: View
+  /** The rest of the hash: what the view shows. */
+  readonly detail: string
+}
+
+/** Reads the hash of the address; an unknown view is the overview. */
+export function placeOf(hash: string): Place {
+  const [, name = '', detail = ''] = hash.split('/')
+  const view = views.find((each) => each === name) ?? 'overview'
+  return { view, detail: decoded(detail) }
+}
+
+/** Makes the link to a place. */
+export function linkTo(view: View, detail = ''): string {
+  return detail === '' ? `#/${view}` : `#/${view}/${encodeURIComponent(detail)}`
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(() => placeOf(location.hash))
+  useEffect(() => {
+    const update = () => setPlace(placeOf(location.hash))
+    window.addEventListener('hashchange', update)
+    return () => window.removeEventListener('hashchange', update)
+  }, [])
+  return place
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export const themes = ['auto', 'light', 'dark'] as const
+export type Theme = (typeof themes)[number]
+
+const themeKey = 'sluice-theme'
+
+/** Remembers the theme in this browser, where it lets the page do so. */
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useState<Theme>(() => {
+    const kept = stored(() => localStorage.getItem(themeKey))
+    return themes.find((each) => each === kept) ?? 'auto'
+  })
+  useEffect(() => {
+    const { dataset } = document.documentElement
+    if (theme === 'auto') delete dataset.theme
+    else dataset.theme = theme
+    stored(() => localStorage.setItem(themeKey, theme))
+    window.dispatchEvent(new Event('sluice-theme'))
+  }, [theme])
+  return [theme, setTheme]
+}
+
+/** A browser that forbids storage keeps the theme until the page is closed. */
+function stored<T>(use: () => T): T | undefined {
+  try {
+    return use()
+  } catch {
+    return undefined
+  }
+}
+
+/** The time, every second, for texts such as `3 s ago`. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}

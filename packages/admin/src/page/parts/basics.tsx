@@ -1,0 +1,123 @@
+import type { ComponentChildren } from 'preact'
+import { OfflineError, wordsOf } from '../api/client.ts'
+import type { Polled } from '../api/poll.ts'
+import { Icon, type IconName } from './icons.tsx'
+
+export type Tone = 'ok' | 'deny' | 'near' | 'shadow' | 'accent' | 'none'
+
+interface PanelProps {
+  readonly title: string
+  /** Stands at the end of the header. */
+  readonly aside?: ComponentChildren
+  /** The columns of twelve that it takes. @default all */
+  readonly of?: 4 | 5 | 7 | 8 | 12
+  /** A table fills its panel from edge to edge. */
+  readonly flush?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Panel({ title, aside, of = 12, flush = false, children }: PanelProps) {
+  return (
+    <section class={`panel of-${of}`} aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        {aside && <div class="row">{aside}</div>}
+      </header>
+      {flush ? children : <div class="body">{children}</div>}
+    </section>
+  )
+}
+
+export function Badge({ tone = 'none', children }: { tone?: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>
+}
+
+interface NoticeProps {
+  readonly tone: Tone
+  readonly icon?: IconName
+  readonly children: ComponentChildren
+  readonly action?: ComponentChildren
+}
+
+export function Notice({ tone, icon = 'alert', children, action }: NoticeProps) {
+  return (
+    <div class={`notice ${tone}`} role="status">
+      <Icon name={icon} size={18} />
+      <div class="grow">{children}</div>
+      {action}
+    </div>
+  )
+}
+
+interface BlankProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+/** Fills the place of a list that has nothing to show, and says what will make it fill. */
+export function Blank({ title, children }: BlankProps) {
+  return (
+    <div class="blank">
+      <strong>{title}</strong>
+      {children && <p>{children}</p>}
+    </div>
+  )
+}
+
+interface LoadedProps<T> {
+  readonly polled: Polled<T>
+  readonly what: string
+  readonly children: (data: T) => ComponentChildren
+}
+
+/** Shows what is loaded; until then, that it is being loaded or why it cannot be. */
+export function Loaded<T>({ polled: { data, error }, what, children }: LoadedProps<T>) {
+  if (data !== undefined) {
+    const isStale = error !== undefined && !(error instanceof OfflineError)
+    return (
+      <>
+        {isStale && (
+          <Notice tone="near">
+            <p>
+              {what} cannot be refreshed: {wordsOf(error)}. The page shows the last known state.
+            </p>
+          </Notice>
+        )}
+        {children(data)}
+      </>
+    )
+  }
+  if (error === undefined) return <Blank title={`Loading ${what.toLowerCase()} …`} />
+  return <Blank title={`${what} cannot be shown`}>{wordsOf(error)}</Blank>
+}
+
+interface MeterProps {
+  /** The share of 1 that is full. */
+  readonly share: number
+  /** Left out where the number stands beside it. */
+  readonly label?: string
+  readonly tone?: Tone
+}
+
+/** A bar that is full where the share is 1. */
+export function Meter({ share, label, tone = toneOf(share) }: MeterProps) {
+  const width = Math.max(0, Math.min(1, share)) * 100
+  const spoken = {
+    role: 'meter',
+    'aria-label': label,
+    'aria-valuemin': 0,
+    'aria-valuemax': 100,
+    'aria-valuenow': Math.round(width),
+  } as const
+  return (
+    <div class="meter" {...(label === undefined ? { 'aria-hidden': true } : spoken)}>
+      <div class={`fill ${tone}`} style={{ width: `${width}%` }} />
+    </div>
+  )
+}
+
+/** A limit is near from 80 percent on, and reached at 100. */
+function toneOf(share: number): Tone {
+  if (share >= 1) return 'deny'
+  return share >= 0.8 ? 'near' : 'accent'
+}

@@ -1,0 +1,153 @@
+import { useEffect, useState } from 'preact/hooks'
+import { call, wordsOf } from '../api/client.ts'
+import type { Affected, Change, Difference } from '../api/types.ts'
+import { brief, count, plain } from '../format.ts'
+import { Badge, Notice } from './basics.tsx'
+
+interface PreviewState {
+  readonly change: Change | undefined
+  readonly error: string | undefined
+  readonly isAsking: boolean
+}
+
+/** A pause of the person who types, in ms. */
+const pauseMs = 250
+
+/**
+ * Asks, after each pause, what a change would do.
+ * @param body the request without its reason; `undefined`: there is nothing to ask
+ */
+export function usePreview(path: string, body: object | undefined, ifMatch: string | undefined) {
+  const [state, setState] = useState<PreviewState>({
+    change: undefined,
+    error: undefined,
+    isAsking: false,
+  })
+  const text = body && JSON.stringify({ ...body, reason: 'preview', dryRun: true })
+  useEffect(() => {
+    if (text === undefined) {
+      setState({ change: undefined, error: undefined, isAsking: false })
+      return
+    }
+    const abort = new AbortController()
+    setState((before) => ({ ...before, isAsking: true }))
+    const timer = setTimeout(() => {
+      const options = { body: JSON.parse(text), ifMatch, signal: abort.signal }
+      call<Change>(path, { method: 'POST', ...options }).then(
+        (change) => setState({ change, error: undefined, isAsking: false }),
+        (error: unknown) => {
+          if (abort.signal.aborted) return
+          setState({ change: undefined, error: wordsOf(error), isAsking: false })
+        },
+      )
+    }, pauseMs)
+    return () => {
+      abort.abort()
+      clearTimeout(timer)
+    }
+  }, [path, text, ifMatch])
+  return state
+}
+
+/** Shows what a change would do, and whom it would touch. */
+export function ChangePreview({ state }: { state: PreviewState }) {
+  const { change, error, isAsking } = state
+  if (error !== undefined) {
+    return (
+      <div role="alert">
+        <Notice tone="deny">
+          <p>{error}</p>
+        </Notice>
+      </div>
+    )
+  }
+  if (!change) return isAsking ? <p class="muted">Looking what would change …</p> : null
+  return (
+    <div class={isAsking ? 'stack tight faded' : 'stack tight'} aria-live="polite">
+      <h3>What changes</h3>
+      <Differences differences={change.differences} />
+      {change.differences.length > 0 && <Touched affected={change.affected} />}
+    </div>
+  )
+}
+
+/** Lists differences: what was, and what will be. */
+export function Differences({ differences }: { differences: readonly Difference[] }) {
+  if (differences.length === 0) return <p class="muted">Nothing changes.</p>
+  return (
+    <ul class="diff">
+      {differences.map(({ path, from, to, newCount }) => (
+        <li key={path}>
+          <span class="mono path">{path}</span> {newCount && <Badge tone="near">counts anew</Badge>}
+          <div class="mono sides">
+            <del>
+              <span class="unseen">from </span>
+              {plain(from)}
+            </del>
+            <ins>
+              <span class="unseen">to </span>
+              {plain(to)}
+            </ins>
+          </div>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+type TouchedPolicy = Affected['policies'][number]
+
+/** Names the identities that a change touches, as far as the busiest keys tell. */
+function Touched({ affected: { known, why, policies } }: { affected: Affected }) {
+  if (!known) {
+    return <p class="muted small">Whom it touches is not known. {why}</p>
+  }
+  return (
+    <div class="stack tight">
+      <h3>Whom it touches, by the busiest keys</h3>
+      {policies.length === 0 && <p class="muted">Nobody among the busiest keys.</p>}
+      {policies.map((each) => (
+        <TouchedOf key={each.policy} of={each} />
+      ))}
+      {why && <p class="muted small">{why}</p>}
+    </div>
+  )
+}
+
+const shownKeys = 5
+
+function TouchedOf({ of }: { of: TouchedPolicy }) {
+  const { policy, basis, processes, newlyDenied, newlyAllowed } = of
+  const groups = [
+    ['deny', 'newly refused', newlyDenied],
+    ['ok', 'no longer refused', newlyAllowed],
+  ] as const
+  return (
+    <div>
+      <p>
+        <strong>{policy}</strong>{' '}
+        <span class="muted">
+          by the last {basis}, from {count(processes)} {processes === 1 ? 'process' : 'processes'}
+        </span>
+      </p>
+      <ul class="touched">
+        {groups.map(([tone, words, keys]) => (
+          <li key={tone}>
+            <Badge tone={keys.length > 0 ? tone : 'none'}>
+              {count(keys.length)} {words}
+            </Badge>{' '}
+            {keys.slice(0, shownKeys).map(({ digest, name, perWindow }) => (
+              <span key={digest} class="touched-key">
+                <span class={name === undefined ? 'mono' : ''}>{name ?? digest.slice(0, 8)}</span>{' '}
+                <span class="muted">{brief(perWindow)} per window</span>
+              </span>
+            ))}
+            {keys.length > shownKeys && (
+              <span class="muted"> and {keys.length - shownKeys} more</span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

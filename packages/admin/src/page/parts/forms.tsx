@@ -1,0 +1,161 @@
+import type { ComponentChildren, TargetedInputEvent } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Icon } from './icons.tsx'
+
+interface FieldProps {
+  readonly label: string
+  readonly value: string
+  readonly onValue: (value: string) => void
+  readonly fault?: string | undefined
+  readonly hint?: string | undefined
+  readonly type?: 'text' | 'datetime-local'
+  readonly placeholder?: string
+  readonly required?: boolean
+  readonly focus?: boolean
+}
+
+/** One line of text, with its label, what is wrong with it, or what it is for. */
+export function Field(props: FieldProps) {
+  const { label, value, onValue, fault, hint, type = 'text', placeholder, required, focus } = props
+  const id = useId()
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (focus) input.current?.focus()
+  }, [])
+  const note = fault ?? hint
+  const attributes = {
+    ref: input,
+    id,
+    class: 'input',
+    value,
+    placeholder,
+    required,
+    autocomplete: 'off',
+    spellcheck: false,
+    'aria-invalid': fault !== undefined,
+    'aria-describedby': note === undefined ? undefined : `${id}-note`,
+    onInput: ({ currentTarget }: TargetedInputEvent<HTMLInputElement>) =>
+      onValue(currentTarget.value),
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {type === 'text' ? (
+        <input type="text" {...attributes} />
+      ) : (
+        <input type={type} {...attributes} />
+      )}
+      {note !== undefined && (
+        <p id={`${id}-note`} class={fault === undefined ? 'hint' : 'fault'}>
+          {note}
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface ChoiceProps<T extends string> {
+  readonly label: string
+  readonly value: T
+  readonly options: readonly (readonly [value: T, label: string])[]
+  readonly onValue: (value: T) => void
+  /** The label is read, and not seen. */
+  readonly bare?: boolean
+}
+
+/** One of a few values, all of which are seen. */
+export function Choice<T extends string>(props: ChoiceProps<T>) {
+  const { label, value, options, onValue, bare = false } = props
+  const name = useId()
+  return (
+    <div class="field" role="radiogroup" aria-label={label}>
+      {!bare && <span class="label">{label}</span>}
+      <div>
+        <div class="choice">
+          {options.map(([option, text]) => (
+            <label key={option}>
+              <input
+                type="radio"
+                name={name}
+                checked={option === value}
+                onChange={() => onValue(option)}
+              />
+              {text}
+            </label>
+          ))}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+interface SelectProps {
+  readonly label: string
+  readonly value: string
+  readonly options: readonly (readonly [value: string, label: string])[]
+  readonly onValue: (value: string) => void
+}
+
+/** One of many values. */
+export function Select({ label, value, options, onValue }: SelectProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        class="input"
+        value={value}
+        onChange={({ currentTarget }) => onValue(currentTarget.value)}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option} selected={option === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  readonly onSubmit: () => void
+  readonly footer: ComponentChildren
+  readonly broad?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A dialog of the browser: it keeps the focus, Escape closes it, and the focus returns. */
+export function Dialog(props: DialogProps) {
+  const { title, onClose, onSubmit, footer, broad = false, children } = props
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    const element = dialog.current
+    if (!element?.open) element?.showModal()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog ref={dialog} class={broad ? 'broad' : ''} aria-label={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          onSubmit()
+        }}
+      >
+        <header>
+          <h2>{title}</h2>
+          <button type="button" class="button plain little" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        <div class="body">{children}</div>
+        <footer>{footer}</footer>
+      </form>
+    </dialog>
+  )
+}

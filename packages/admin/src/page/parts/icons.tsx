@@ -1,0 +1,39 @@
+/** Outlines on a grid of 16, drawn for this page. */
+const paths = {
+  overview: 'M2 13h12M3.5 10.5 6.5 6l3 2.5 3-5',
+  policies: 'M3 4h6M12 4h1M3 8h1M7 8h6M3 12h6M12 12h1M10.5 2.5v3M5.5 6.5v3M10.5 10.5v3',
+  keys: 'M9 7a3 3 0 1 0-6 0 3 3 0 0 0 6 0ZM9 7h5v2.5M12 7v2',
+  top: 'M3 13V8M8 13V3M13 13V6',
+  queues: 'M2.5 4h11M2.5 8h11M2.5 12h6',
+  audit: 'M4 2.5h6l2.5 2.5v8.5h-8.5zM6 8h4M6 10.5h4',
+  auto: 'M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11',
+  light:
+    'M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6ZM8 1.5v1M8 13.5v1M1.5 8h1M13.5 8h1M3.5 3.5l.7.7M11.8 11.8l.7.7M3.5 12.5l.7-.7M11.8 4.2l.7-.7',
+  dark: 'M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 13 9.5Z',
+  alert: 'M8 2.5 14 13H2ZM8 6.5v3M8 11.2v.1',
+  search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9ZM10.3 10.3 14 14',
+  close: 'M4 4l8 8M12 4l-8 8',
+  sluice:
+    'M2 3.5h12M4.5 3.5v6M11.5 3.5v6M8 3.5v4M2 11.5c1.5-1.3 2.5-1.3 4 0s2.5 1.3 4 0 2.5-1.3 4 0',
+} as const
+
+export type IconName = keyof typeof paths
+
+/** Draws an icon, which says nothing to readers of the screen: a text stands beside it. */
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      aria-hidden="true"
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.5"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+    >
+      <path d={paths[name]} />
+    </svg>
+  )
+}

@@ -1,0 +1,34 @@
+/** A key as it is sent: as it was typed, or as a digest. */
+export type KeyReference = string | { readonly digest: string }
+
+const digestPattern = /^[A-Za-z0-9_-]{22}$/
+
+/** Reads what is typed: 22 letters of a digest, or `user ada`. */
+export function keyOf(typed: string): KeyReference {
+  const text = typed.trim()
+  return digestPattern.test(text) ? { digest: text } : text
+}
+
+/**
+ * Reads the values by the names of keys that a typed key has: `tenant acme, ip 203.0.113.9`.
+ * @param names the names that can be typed
+ * @returns `undefined` for a digest, which tells no values
+ */
+export function namedKeyOf(
+  typed: string,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  const starts = names.map((name) => `${name} `)
+  const parts: string[] = []
+  for (const part of typed.trim().split(/,\s*/)) {
+    // A comma may stand within a value: only a name begins a new one.
+    if (starts.some((start) => part.startsWith(start))) parts.push(part)
+    else if (parts.length > 0) parts.push(`${parts.pop()}, ${part}`)
+    else return undefined
+  }
+  const pairs = parts.map((part) => {
+    const space = part.indexOf(' ')
+    return [part.slice(0, space), part.slice(space + 1).trim()] as const
+  })
+  return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
+}

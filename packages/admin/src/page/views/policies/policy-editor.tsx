@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import type { Change, Entry, Policy } from '../../api/types.ts'
+import { plain } from '../../format.ts'
+import { ActionDialog } from '../../parts/action-dialog.tsx'
+import { Badge } from '../../parts/basics.tsx'
+import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
+import { Choice, Field } from '../../parts/forms.tsx'
+import { tell } from '../../parts/toasts.tsx'
+import { type EntryToSet, entriesOf, faultsOf, formOf, windowText } from './policy-values.ts'
+
+interface PolicyEditorProps {
+  readonly policy: Policy
+  /** What has been changed at run time. */
+  readonly entries: readonly Entry[]
+  /** The version that is looked at: a change in between is a conflict. */
+  readonly ifMatch: string | undefined
+  readonly onClose: () => void
+}
+
+/** The form for what can change at run time: it shows what a change would do as one types. */
+export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditorProps) {
+  const [form, setForm] = useState(() => formOf(policy))
+  const [base] = useState({ policy, ifMatch })
+  const faults = faultsOf(form)
+  const isWrong = Object.keys(faults).length > 0
+  const set = isWrong ? [] : entriesOf(base.policy, form)
+  const isUnchanged = set.length === 0
+  const preview = usePreview('policies/changes', isUnchanged ? undefined : { set }, base.ifMatch)
+  const send = async (entries: readonly EntryToSet[], reason: string, words: string) => {
+    const options = { body: { set: entries, reason }, ifMatch: base.ifMatch }
+    const { version } = await call<Change>('policies/changes', { method: 'POST', ...options })
+    tell(`${words} Version ${version} is in force here, and in the fleet within a second.`)
+  }
+  const has = (field: Policy['fields'][number]) => policy.fields.includes(field)
+  const field = (name: 'limit' | 'burst' | 'share') => ({
+    value: form[name],
+    fault: faults[name],
+    onValue: (value: string) => setForm((before) => ({ ...before, [name]: value })),
+  })
+  const blocked = isWrong || isUnchanged || preview.error !== undefined
+  return (
+    <ActionDialog
+      title={`Change ${policy.name}`}
+      broad
+      blocked={blocked}
+      onClose={onClose}
+      actions={[
+        ...(has('mode')
+          ? [
+              {
+                label: 'Try in shadow',
+                look: 'shadow',
+                title: 'The new values are counted and reported, and refuse nothing.',
+                run: (reason: string) =>
+                  send(inShadow(policy.name, set), reason, `${policy.name} is tried in shadow.`),
+              } as const,
+            ]
+          : []),
+        { label: 'Apply', run: (reason) => send(set, reason, `${policy.name} is changed.`) },
+      ]}
+    >
+      <p class="muted">
+        {policy.algorithm}, window {windowText(policy.window) || 'none'}. Counts are kept: raising
+        or lowering a limit forgets nothing.
+      </p>
+      <div class="fields">
+        {has('limit') && <Field label="Limit" required focus {...field('limit')} />}
+        {has('burst') && <Field label="Burst" hint="Units at once" {...field('burst')} />}
+        {has('share') && (
+          <Field label="Enforced for (%)" hint="Share of the keys" {...field('share')} />
+        )}
+        <Field
+          label="Until"
+          type="datetime-local"
+          value={form.until}
+          fault={faults.until}
+          hint="Empty: until it is changed"
+          onValue={(until) => setForm((before) => ({ ...before, until }))}
+        />
+      </div>
+      {has('mode') && (
+        <Choice
+          label="Mode"
+          value={form.mode}
+          options={[
+            ['enforce', 'Enforce'],
+            ['shadow', 'Shadow'],
+          ]}
+          onValue={(mode) => setForm((before) => ({ ...before, mode }))}
+        />
+      )}
+      {entries.length > 0 && (
+        <p class="small muted">
+          Changed at run time:{' '}
+          {entries.map(({ field, value, reason }) => (
+            <span key={field} title={reason}>
+              <Badge tone="accent">
+                {field} {plain(value)}
+              </Badge>{' '}
+            </span>
+          ))}
+        </p>
+      )}
+      <ChangePreview state={preview} />
+    </ActionDialog>
+  )
+}
+
+function inShadow(policy: string, set: readonly EntryToSet[]): readonly EntryToSet[] {
+  const until = set.find((entry) => entry.until)?.until
+  const others = set.filter(({ field }) => field !== 'mode' && field !== 'share')
+  return [...others, { policy, field: 'mode', value: 'shadow', ...(until && { until }) }]
+}

@@ -1,0 +1,227 @@
+import { useState } from 'preact/hooks'
+import { call } from '../api/client.ts'
+import { usePolled } from '../api/poll.ts'
+import type { Dead, DeadAction, QueueState, Queues as QueuesAnswer, Session } from '../api/types.ts'
+import { useNow } from '../app-state.ts'
+import { brief, count, distance, duration, moment } from '../format.ts'
+import { ActionDialog } from '../parts/action-dialog.tsx'
+import { Badge, Blank, Loaded, Notice, Panel } from '../parts/basics.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { tell } from '../parts/toasts.tsx'
+
+export function Queues({ session }: { session: Session }) {
+  const queues = usePolled<QueuesAnswer>('queues')
+  return (
+    <>
+      <div class="head">
+        <h1>Queues</h1>
+      </div>
+      <div class="stack">
+        <Loaded polled={queues} what="The queues">
+          {({ queues }) =>
+            queues.length === 0 ? (
+              <Panel title="Queues">
+                <Blank title="There are no queues">Give createAdmin the queues of this API.</Blank>
+              </Panel>
+            ) : (
+              queues.map((queue) => <QueuePanel key={queue.name} queue={queue} session={session} />)
+            )
+          }
+        </Loaded>
+      </div>
+    </>
+  )
+}
+
+function QueuePanel({ queue, session }: { queue: QueueState; session: Session }) {
+  const { name, isAway, depth, running, dead, oldestMs, inPerSecond, outPerSecond } = queue
+  const rate = (value: number | undefined) => (value === undefined ? '–' : `${brief(value)}/s`)
+  const facts: readonly (readonly [string, string])[] = [
+    ['Depth', depth === undefined ? '–' : count(depth)],
+    ['Running', running === undefined ? '–' : count(running)],
+    ['Oldest', oldestMs ? duration(oldestMs) : '–'],
+    ['In', rate(inPerSecond)],
+    ['Out', rate(outPerSecond)],
+    ['Dead letters', dead === undefined ? '–' : count(dead)],
+  ]
+  return (
+    <Panel
+      title={name}
+      flush
+      aside={isAway ? <Badge tone="deny">away</Badge> : <Badge tone="ok">answers</Badge>}
+    >
+      {isAway && (
+        <div class="body">
+          <Notice tone="near">
+            <p>The broker of this queue does not answer.</p>
+          </Notice>
+        </div>
+      )}
+      <dl class="facts across">
+        {facts.map(([term, value]) => (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd class={term === 'Dead letters' && dead ? 'tone-deny' : ''}>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {dead !== undefined && dead > 0 && (
+        <DeadLetters queue={name} total={dead} mayAct={session.may.includes('keys')} />
+      )}
+    </Panel>
+  )
+}
+
+type Job = Dead['jobs'][number]
+type DeadActionName = 'retry' | 'delete'
+
+/** One page of dead letters, as the API bounds it. */
+const pageSize = 100
+
+function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; mayAct: boolean }) {
+  const [offset, setOffset] = useState(0)
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const [open, setOpen] = useState<{ action: DeadActionName; ids: readonly string[] }>()
+  const path = `queues/${encodeURIComponent(queue)}/dead`
+  const dead = usePolled<Dead>(
+    `${path}?${new URLSearchParams({ offset: String(offset), limit: String(pageSize) })}`,
+  )
+  const now = useNow()
+  const jobs = dead.data?.jobs ?? []
+  const selected = jobs.filter(({ id }) => chosen.includes(id)).map(({ id }) => id)
+  const toggle = (id: string) =>
+    setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
+  const ids = selected.length > 0 ? selected : jobs.map(({ id }) => id)
+  return (
+    <>
+      <div class="bar row">
+        <h3 class="grow">Dead letters, the newest first</h3>
+        {mayAct &&
+          (['retry', 'delete'] as const).map((action) => (
+            <button
+              key={action}
+              type="button"
+              class={action === 'delete' ? 'button little danger' : 'button little'}
+              disabled={ids.length === 0}
+              onClick={() => setOpen({ action, ids })}
+            >
+              {action === 'retry' ? 'Retry' : 'Delete'}{' '}
+              {selected.length > 0 ? count(selected.length) : `all ${count(jobs.length)}`}
+            </button>
+          ))}
+        {total > pageSize && (
+          <>
+            <button
+              type="button"
+              class="button little"
+              disabled={offset === 0}
+              onClick={() => setOffset(offset - pageSize)}
+            >
+              Newer
+            </button>
+            <button
+              type="button"
+              class="button little"
+              disabled={offset + pageSize >= total}
+              onClick={() => setOffset(offset + pageSize)}
+            >
+              Older
+            </button>
+          </>
+        )}
+      </div>
+      <Loaded polled={dead} what="The dead letters">
+        {({ jobs }) => (
+          <Table
+            label={`Dead letters of ${queue}`}
+            items={jobs}
+            idOf={({ id }) => id}
+            columns={jobColumns(mayAct, now, chosen, toggle)}
+          />
+        )}
+      </Loaded>
+      {open && <DeadDialog {...open} path={path} onClose={() => setOpen(undefined)} />}
+    </>
+  )
+}
+
+function jobColumns(
+  mayAct: boolean,
+  now: number,
+  chosen: readonly string[],
+  toggle: (id: string) => void,
+): readonly Column<Job>[] {
+  return [
+    {
+      title: 'Job',
+      cell: ({ id }) => (
+        <span class="mono pick">
+          {mayAct && (
+            <input
+              type="checkbox"
+              aria-label={`Choose job ${id}`}
+              checked={chosen.includes(id)}
+              onChange={() => toggle(id)}
+            />
+          )}
+          {id.slice(0, 8)}
+        </span>
+      ),
+    },
+    {
+      title: 'Error',
+      look: 'cut',
+      cell: ({ error }) => <span title={error}>{error ?? '–'}</span>,
+    },
+    { title: 'Runs', look: 'num wide', cell: ({ attempts }) => count(attempts) },
+    {
+      title: 'Owner',
+      look: 'wide',
+      cell: ({ identity }) => <span class="mono">{identity.slice(0, 10)}</span>,
+    },
+    {
+      title: 'Arrived',
+      look: 'num',
+      cell: ({ enqueuedAt }) => <span title={moment(enqueuedAt)}>{distance(enqueuedAt, now)}</span>,
+    },
+  ]
+}
+
+interface DeadDialogProps {
+  readonly action: DeadActionName
+  readonly ids: readonly string[]
+  readonly path: string
+  readonly onClose: () => void
+}
+
+function DeadDialog({ action, ids, path, onClose }: DeadDialogProps) {
+  const jobs = ids.length === 1 ? 'one dead letter' : `${count(ids.length)} dead letters`
+  const isRetry = action === 'retry'
+  return (
+    <ActionDialog
+      title={`${isRetry ? 'Retry' : 'Delete'} ${jobs}`}
+      onClose={onClose}
+      actions={[
+        {
+          label: isRetry ? 'Retry' : 'Delete',
+          look: isRetry ? 'main' : 'danger',
+          run: async (reason) => {
+            const body = { ids, reason }
+            const { done, missing } = await call<DeadAction>(`${path}/${action}`, {
+              method: 'POST',
+              body,
+            })
+            const gone = missing.length > 0 ? ` ${count(missing.length)} were gone already.` : ''
+            tell(`${count(done.length)} ${isRetry ? 'run again' : 'are deleted'}.${gone}`)
+          },
+        },
+      ]}
+    >
+      <p>
+        {isRetry
+          ? 'The jobs are run again, from their first attempt on.'
+          : 'The jobs are forgotten for good.'}
+      </p>
+    </ActionDialog>
+  )
+}

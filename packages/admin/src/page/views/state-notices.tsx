@@ -1,0 +1,70 @@
+import type { Fleet, Live, Policies } from '../api/types.ts'
+import { linkTo } from '../app-state.ts'
+import { count } from '../format.ts'
+import { Notice } from '../parts/basics.tsx'
+
+interface StateNoticesProps {
+  readonly policies: Policies | undefined
+  readonly live?: Live | undefined
+  readonly fleet?: Fleet | undefined
+}
+
+/** Says what is not as usual: nothing else on the page may be overlooked less. */
+export function StateNotices({ policies, live, fleet }: StateNoticesProps) {
+  const isFallback = live?.store.fallback || fleet?.store?.isAway
+  const versions = fleet?.versions ?? []
+  const refused = fleet?.instances.filter((each) => each.refused) ?? []
+  return (
+    <>
+      {isFallback && (
+        <Notice tone="near">
+          <p>
+            <strong>The store is away: failure modes decide.</strong> Each process enforces its
+            share of the limits, and the store is told of it later
+            {live && live.store.keysOwed > 0 && ` (${count(live.store.keysOwed)} keys so far)`}.
+            Nothing can be changed meanwhile.
+          </p>
+        </Notice>
+      )}
+      {policies && policies.kill !== 'none' && (
+        <Notice
+          tone={policies.kill === 'off' ? 'deny' : 'shadow'}
+          action={<a href={linkTo('policies')}>Kill switch</a>}
+        >
+          <p>
+            <strong>The kill switch is thrown: {policies.kill}.</strong>{' '}
+            {policies.kill === 'off'
+              ? 'Every request passes, uncounted.'
+              : 'All policies are counted, and refuse nothing.'}
+            {policies.killedBy === 'environment' &&
+              ' The environment variable of this process throws it.'}
+          </p>
+        </Notice>
+      )}
+      {policies?.refused && (
+        <Notice tone="deny">
+          <p>
+            <strong>This process refuses version {policies.refused.version}:</strong>{' '}
+            {policies.refused.message}
+          </p>
+        </Notice>
+      )}
+      {refused.length > 0 && !policies?.refused && (
+        <Notice tone="deny">
+          <p>
+            {count(refused.length)} of {count(fleet?.instances.length ?? 0)} processes refuse
+            version {refused[0]?.refused?.version}: {refused[0]?.refused?.message}
+          </p>
+        </Notice>
+      )}
+      {versions.length > 1 && refused.length === 0 && (
+        <Notice tone="near">
+          <p>
+            The fleet runs {versions.length} versions:{' '}
+            {versions.map(({ version, instances }) => `${instances} × ${version}`).join(', ')}.
+          </p>
+        </Notice>
+      )}
+    </>
+  )
+}

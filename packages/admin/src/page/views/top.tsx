@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks'
+import { usePolled } from '../api/poll.ts'
+import type { Session, Top as TopAnswer } from '../api/types.ts'
+import { linkTo, useNow } from '../app-state.ts'
+import { brief, count, distance, percent } from '../format.ts'
+import { Badge, Blank, Loaded, Meter, Panel } from '../parts/basics.tsx'
+import { Choice, Select } from '../parts/forms.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+
+type List = TopAnswer['lists'][number]
+type Key = List['keys'][number]
+
+const bys = [
+  ['denied', 'Denied'],
+  ['asked', 'Asked'],
+  ['cost', 'Cost'],
+] as const
+const windows = [
+  ['1m', '1 min'],
+  ['10m', '10 min'],
+  ['1h', '1 h'],
+] as const
+
+export function Top({ session }: { session: Session }) {
+  const [by, setBy] = useState<TopAnswer['by']>('denied')
+  const [window, setWindow] = useState<TopAnswer['window']>('1m')
+  const [policy, setPolicy] = useState('')
+  const query = new URLSearchParams({ by, window, most: '100' })
+  const top = usePolled<TopAnswer>(`top?${query}`)
+  const names = top.data?.lists.map((list) => list.policy) ?? []
+  const lists = (top.data?.lists ?? []).filter((list) => policy === '' || list.policy === policy)
+  const busy = lists.filter(({ keys }) => keys.length > 0)
+  return (
+    <>
+      <div class="head">
+        <h1>Top</h1>
+      </div>
+      <div class="stack">
+        <div class="row ends filters">
+          <Choice label="By" value={by} options={bys} onValue={setBy} />
+          <Choice label="Within" value={window} options={windows} onValue={setWindow} />
+          <Select
+            label="Policy"
+            value={policy}
+            options={[['', 'All policies'], ...names.map((name) => [name, name] as const)]}
+            onValue={setPolicy}
+          />
+        </div>
+        {!session.features.metrics ? (
+          <Panel title="Busiest keys">
+            <Blank title="Nothing is counted">
+              Give createAdmin the metrics of collectMetrics.
+            </Blank>
+          </Panel>
+        ) : (
+          <Loaded polled={top} what="The top keys">
+            {() =>
+              busy.length === 0 ? (
+                <Panel title="Busiest keys">
+                  <Blank title={by === 'denied' ? 'Nobody is limited' : 'No requests'}>
+                    Nothing was counted within this time.
+                  </Blank>
+                </Panel>
+              ) : (
+                <div class="grid halves">
+                  {busy.map((list) => (
+                    <TopOf key={list.policy} list={list} by={by} />
+                  ))}
+                </div>
+              )
+            }
+          </Loaded>
+        )}
+      </div>
+    </>
+  )
+}
+
+const verbs = { denied: 'denied', asked: 'asked', cost: 'units asked for' } as const
+
+function TopOf({ list, by }: { list: List; by: TopAnswer['by'] }) {
+  const now = useNow()
+  const { policy, scope, processes, sinceMs, total, keys } = list
+  const columns: readonly Column<Key>[] = [
+    {
+      title: 'Identity',
+      look: 'cut',
+      cell: ({ digest, name }) => (
+        <a href={linkTo('keys', digest)} class={name === undefined ? 'mono' : ''}>
+          {name ?? digest}
+        </a>
+      ),
+    },
+    {
+      title: 'Share',
+      look: 'wide',
+      cell: (key) => (
+        <Meter
+          share={key.count / (keys[0]?.count ?? 1)}
+          tone={by === 'denied' ? 'deny' : 'accent'}
+        />
+      ),
+    },
+    { title: '%', look: 'num', cell: (key) => (total === 0 ? '–' : percent(key.count / total)) },
+    {
+      title: 'Count',
+      look: 'num',
+      cell: (key) => (
+        <span title={key.error > 0 ? `at most ${count(key.error)} too high` : 'exact'}>
+          {key.error > 0 && '≤ '}
+          {brief(key.count)}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <Panel
+      title={policy}
+      flush
+      aside={
+        <>
+          <span class="muted small">
+            {count(total)} {verbs[by]} since {distance(sinceMs, now)}
+          </span>
+          <Badge>{scope === 'fleet' ? `${count(processes)} processes` : 'this process'}</Badge>
+        </>
+      }
+    >
+      <Table
+        label={`Busiest keys of ${policy}`}
+        items={keys}
+        idOf={({ digest }) => digest}
+        columns={columns}
+      />
+    </Panel>
+  )
+}

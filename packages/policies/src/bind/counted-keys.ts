@@ -1,0 +1,151 @@
+import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
+import { keyOfIdentity, type LiveGuard } from '@sluice/http'
+import { placedPolicies } from '../file/named-policies.ts'
+import type { KeyEntry, PolicyFile, RouteEntry } from '../file/policy-file.ts'
+import type { VersionSwitch } from '../versions/version-switch.ts'
+import { NamedParts } from './keys.ts'
+import { overrideFor } from './overrides.ts'
+
+/** An identity: values by the names of keys, or a digest. */
+export type NamedIdentity =
+  | { readonly digest: string }
+  | { readonly key: Readonly<Record<string, string | number>> }
+
+/** A policy in force that counts an identity. */
+export interface CountedKey {
+  readonly policy: Policy
+  /** The key under which the policy counts it, or blocks it. */
+  readonly key: string
+  readonly digest?: string
+  /** The limit of the policy, or that of an override; `Infinity` for none. */
+  readonly limit: number
+  /** False if requests find the limit: then `limit` is the one without a tier or a schedule. */
+  readonly limitIsKnown: boolean
+  /** The mode of an override, which counts before that of the policy. */
+  readonly shadow?: boolean | undefined
+  /** A limiter of these policies. */
+  readonly limiter: Limiter
+}
+
+/** A policy and the entry of the key that it counts. */
+interface Keyed {
+  readonly policy: Policy
+  readonly entry: KeyEntry
+  readonly hasFixedLimit: boolean
+}
+
+/** The key of a check of a digest: nobody has it. */
+const nobody = '@digest'
+
+export function keyNamesOf(guards: readonly LiveGuard[]): readonly string[] {
+  const given = guards.flatMap(({ code }) => Object.keys(code.keys ?? {}))
+  return [...new Set(['ip', ...given])]
+}
+
+/** @throws SluiceError when a name is unknown, or a value is no identity */
+export function countsOf(
+  identity: NamedIdentity,
+  { now, guards }: Pick<VersionSwitch, 'now' | 'guards'>,
+): readonly CountedKey[] {
+  const [first] = guards
+  if (!first) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      'no limiter of this process uses these policies yet; pass them to rateLimit({ policies, store })',
+    )
+  }
+  const keyed = keyedPolicies(now.file, now.registrations.policies)
+  if ('digest' in identity) {
+    const { digest } = identity
+    return keyed.map(({ policy }) => {
+      const { limit } = policy
+      return { policy, key: nobody, digest, limit, limitIsKnown: false, limiter: first.limiter }
+    })
+  }
+  const { key } = identity
+  checkNames(key, guards)
+  const { overrides = [] } = now.file
+  return keyed.flatMap(({ policy, entry, hasFixedLimit }) => {
+    // Applications on one store may name other keys: one of them knows those of the identity.
+    for (const { code, limiter } of guards) {
+      const parts = new NamedParts(code)
+      const found = keyFor(entry, key, parts)
+      if (found === undefined) continue
+      const own = overrides.filter((override) => override.policy === policy.name)
+      const override = overrideFor(own, key, parts)
+      const limit = override?.limit ?? policy.limit
+      const limitIsKnown = override?.limit !== undefined || hasFixedLimit
+      return [{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter }]
+    }
+    return []
+  })
+}
+
+function checkNames(key: Readonly<Record<string, unknown>>, guards: readonly LiveGuard[]): void {
+  const known = keyNamesOf(guards)
+  for (const name of Object.keys(key)) {
+    if (known.includes(name) || name === 'route') continue
+    throw invalid({ option: 'key' }, name, `the name of a key: ${known.join(', ')}`)
+  }
+}
+
+/** The key that an entry has for an identity; `undefined` if it counts something else. */
+function keyFor(
+  entry: KeyEntry,
+  key: Readonly<Record<string, string | number>>,
+  parts: NamedParts<never>,
+): string | undefined {
+  const names = Object.keys(key)
+  const text = (name: string): string => String(key[name])
+  const [only] = names
+  if (typeof entry === 'string' || 'firstOf' in entry) {
+    const wanted = typeof entry === 'string' ? [entry] : entry.firstOf
+    if (names.length !== 1 || only === undefined || !wanted.includes(only)) return undefined
+    return keyOfIdentity(parts.key(only), text(only))
+  }
+  const isSame = entry.all.length === names.length && entry.all.every((name) => name in key)
+  return isSame ? keyOfIdentity(parts.key(entry), entry.all.map(text)) : undefined
+}
+
+/** All policies of a version that can be asked about a key by itself. */
+function keyedPolicies(file: PolicyFile, policies: readonly Policy[]): readonly Keyed[] {
+  const entries = new Map<string, Omit<Keyed, 'policy'>>(
+    placedPolicies(file).map(({ policy, path }) => {
+      const entry = policy.key ?? routeOf(file, path)?.key ?? file.key ?? 'ip'
+      return [policy.name, { entry, hasFixedLimit: typeof policy.limit !== 'object' }]
+    }),
+  )
+  for (const { settings, otherwise } of penaltyPlaces(file)) {
+    const entry = settings.key ?? otherwise
+    entries.set(settings.name ?? 'penalty', { entry, hasFixedLimit: true })
+  }
+  return policies.flatMap((policy) => {
+    const found = entries.get(policy.name)
+    return found === undefined ? [] : [{ policy, ...found }]
+  })
+}
+
+interface PenaltyPlace {
+  readonly settings: { readonly name?: string; readonly key?: KeyEntry }
+  /** The key of the policies around. */
+  readonly otherwise: KeyEntry
+}
+
+function penaltyPlaces(file: PolicyFile): readonly PenaltyPlace[] {
+  const otherwise = file.key ?? 'ip'
+  const ofRoutes = Object.values(file.routes ?? {}).flatMap((route) =>
+    typeof route === 'object' && isPenalty(route.penalty) && route.penalty.name !== undefined
+      ? [{ settings: route.penalty, otherwise: route.key ?? otherwise }]
+      : [],
+  )
+  return isPenalty(file.penalty) ? [...ofRoutes, { settings: file.penalty, otherwise }] : ofRoutes
+}
+
+function isPenalty(value: unknown): value is PenaltyPlace['settings'] {
+  return typeof value === 'object' && value !== null
+}
+
+function routeOf(file: PolicyFile, [place, name]: readonly unknown[]): RouteEntry | undefined {
+  const route = place === 'routes' ? file.routes?.[String(name)] : undefined
+  return typeof route === 'object' ? route : undefined
+}

@@ -1,0 +1,77 @@
+import type { ForgetOptions, Forgotten } from '@sluice/core'
+import type { RedisClient } from './clients/redis-client.ts'
+import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
+
+/** Keys that one SCAN looks at, about, and the most SCANs of one call. */
+const keysOfScan = 1_000
+const maxScans = 20
+
+/** `<place of the node>:<cursor of SCAN>` */
+const cursorForm = /^(\d{1,2}):(\d{1,20})$/
+
+/**
+ * Forgets keys that match a pattern, about 20,000 looked at in a call. On a Cluster it goes from
+ * node to node; keys of slots that move meanwhile may be missed.
+ */
+export async function forgetKeys(
+  redis: RedisClient,
+  pattern: string,
+  { cursor, dryRun = false }: ForgetOptions,
+): Promise<Forgotten> {
+  const nodes = await nodesOf(redis)
+  const [, first = '0', scanned = '0'] = cursorForm.exec(cursor ?? '') ?? []
+  let place = Number(first)
+  let scan = scanned
+  let keys = 0
+  for (let scans = 0; scans < maxScans; scans += 1) {
+    const node = nodes[place]
+    if (node === undefined) return { keys }
+    const args = [scan, 'MATCH', pattern, 'COUNT', String(keysOfScan)]
+    const [next, found] = listOf(await redis.send('scan', args, node))
+    const names = listOf(found).map(textOf)
+    keys += dryRun ? names.length : await unlink(redis, names)
+    scan = textOf(next)
+    if (scan !== '0') continue
+    place += 1
+    if (place === nodes.length) return { keys }
+  }
+  return { keys, cursor: `${place}:${scan}` }
+}
+
+/** A key of each node, by which a client finds it. */
+async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
+  const keys = hashTags.map((tag) => `{${tag}}`)
+  if (!redis.isCluster) return keys.slice(0, 1)
+  const ids = await Promise.all(keys.map((key) => redis.send('cluster', ['myid'], key)))
+  const nodes = new Map<string, string>()
+  for (const [index, id] of ids.entries()) {
+    const key = keys[index]
+    if (key !== undefined && !nodes.has(textOf(id))) nodes.set(textOf(id), key)
+  }
+  return [...nodes.values()]
+}
+
+/** Keys of one command have one slot. */
+async function unlink(redis: RedisClient, names: readonly string[]): Promise<number> {
+  const byTag = new Map<string, string[]>()
+  for (const name of names)
+    byTag.set(hashTagOf(name), [...(byTag.get(hashTagOf(name)) ?? []), name])
+  const counts = await Promise.all(
+    [...byTag.values()].map((group) => redis.send('unlink', group, group[0] ?? '')),
+  )
+  return counts.reduce((sum: number, each) => sum + Number(each), 0)
+}
+
+/** Escapes what a pattern of Redis gives a meaning to. */
+export function escapeGlob(text: string): string {
+  return text.replace(/[\\*?[\]^]/g, '\\$&')
+}
+
+function listOf(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : []
+}
+
+/** Clients give texts, or bytes. */
+function textOf(value: unknown): string {
+  return Buffer.isBuffer(value) ? value.toString('utf8') : String(value)
+}

@@ -1,0 +1,140 @@
+import { createAdmin, type Granted } from '@sluice/admin'
+import type { HandlerRequest } from '@sluice/http'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ask } from '../adapters/ask.ts'
+import { frameworks, startAdmin } from './admin-server.ts'
+
+const body = { key: 'user ada', reason: 'a test' }
+
+describe('authorize', () => {
+  it('refuses everybody where it is left out, and says what to do', async () => {
+    const handler = createAdmin({})
+    const answer = await handler(requestOf('/api/v1/session'))
+    expect(answer?.status).toBe(403)
+    expect(String(answer?.body)).toContain('authorize')
+  })
+
+  it.each([
+    undefined,
+    null,
+    false,
+    '',
+    true,
+    'ada',
+    { actor: 'ada' },
+    { actor: '', may: ['read'] },
+    { actor: 7, may: ['read'] },
+    { actor: 'ada', may: 'read' },
+    { actor: 'ada', may: ['write', 'constructor'] },
+    Object.create({ actor: 'ada', may: ['read'] }),
+  ])('refuses an answer that grants nothing: %j', async (answer) => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    const grant = answer as Granted
+    const { call } = await startAdmin({ admin: { authorize: () => grant } })
+    expect((await call('GET', 'session')).status).toBe(403)
+  })
+
+  it('awaits an answer, and keeps a name from ending a line', async () => {
+    const actor = `ada\r\nSet-Cookie: a=b\u2028${'x'.repeat(300)}`
+    const { call } = await startAdmin({
+      admin: { authorize: async () => ({ actor, may: ['read'] }) },
+    })
+    const { status, body } = await call('GET', 'session')
+    expect(status).toBe(200)
+    expect(body.actor).toMatch(/^ada\?\?Set-Cookie: a=b\?x+$/)
+    expect(body.actor.length).toBe(200)
+  })
+
+  it('hands over the errors of the function to the framework', async () => {
+    const authorize = () => {
+      throw new Error('no database')
+    }
+    const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    onTestFinished(() => error.mockRestore())
+    const { port } = await startAdmin({ admin: { authorize } })
+    expect((await ask(port, '/limits/api/v1/session')).status).toBe(500)
+  })
+
+  it.each([0, 'everybody', {}, true])('is a function or localhost, and not %j', (authorize) => {
+    expect(() => createAdmin({ authorize: authorize as 'localhost' })).toThrow(/authorize/)
+  })
+})
+
+describe.each(frameworks)("authorize: 'localhost' in %s", (framework) => {
+  it('lets this machine in, and nobody through a proxy or under another Host', async () => {
+    const { port } = await startAdmin({ framework, admin: { authorize: 'localhost' } })
+    const statusWith = async (headers: Record<string, string>) =>
+      (await ask(port, '/limits/api/v1/session', { headers })).status
+    for (const host of ['localhost', `127.0.0.1:${port}`, '[::1]:3000', 'LOCALHOST:80']) {
+      expect(await statusWith({ host })).toBe(200)
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '10.0.0.1',
+    ]) {
+      expect(await statusWith({ host })).not.toBe(200)
+    }
+    for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host']) {
+      expect(await statusWith({ host: 'localhost', [name]: '127.0.0.1' })).toBe(403)
+    }
+  })
+})
+
+describe("authorize: 'localhost'", () => {
+  it.each([
+    ['127.0.0.1', 200],
+    ['127.8.8.8', 200],
+    ['::1', 200],
+    ['::ffff:127.0.0.1', 200],
+    ['10.0.0.1', 403],
+    ['::ffff:10.0.0.1', 403],
+    ['127.0.0.1.evil', 403],
+    [undefined, 403],
+  ])('looks at the other end of the connection: %s', async (peer, status) => {
+    const handler = createAdmin({ authorize: 'localhost' })
+    const request = { ...requestOf('/api/v1/session'), ip: '127.0.0.1', peer }
+    const header = (name: string) => (name === 'host' ? 'localhost' : undefined)
+    expect((await handler({ ...request, header }))?.status).toBe(status)
+  })
+})
+
+describe('a request from another site', () => {
+  it.each([
+    [{ 'sec-fetch-site': 'cross-site' }, 403],
+    [{ 'sec-fetch-site': 'same-site' }, 403],
+    [{ origin: 'https://evil.example' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, 403],
+    [{ origin: 'https://api.example', host: 'api.example:8443' }, 403],
+    [{ origin: 'https://api.example:8443', host: 'api.example:8443' }, 200],
+    [{ origin: 'https://api.example', host: 'api.example', 'sec-fetch-site': 'same-origin' }, 200],
+    [{ 'x-sluice-admin': '' }, 403],
+    [{}, 200],
+  ])('%j is answered %i', async (headers, status) => {
+    const { call, visit } = await startAdmin()
+    await visit('ada')
+    const answer = await call('POST', 'keys/reset', { body, headers })
+    expect(answer.status).toBe(status)
+    const looked = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    expect(looked.body.found).toBe(status !== 200)
+  })
+
+  it('cannot read either, and gets no leave to ask', async () => {
+    const { port } = await startAdmin()
+    const headers = { origin: 'https://evil.example' }
+    expect((await ask(port, '/limits/api/v1/audit', { headers })).status).toBe(403)
+    const preflight = await ask(port, '/limits/api/v1/keys/reset', { method: 'OPTIONS', headers })
+    expect(preflight.field('access-control-allow-origin')).toBeUndefined()
+    expect(preflight.status).toBe(403)
+  })
+})
+
+function requestOf(path: string): HandlerRequest {
+  return {
+    ...{ native: {}, method: 'GET', path, query: new URLSearchParams(), originalPath: path },
+    ...{ peer: '127.0.0.1', ip: undefined, route: undefined, header: () => undefined },
+  }
+}

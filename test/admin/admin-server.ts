@@ -1,0 +1,199 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
+import { memoryStore, type Store } from '@sluice/core'
+import { mount as expressMount, rateLimit } from '@sluice/express'
+import { mount as fastifyMount, rateLimitPlugin } from '@sluice/fastify'
+import { tenant, user } from '@sluice/http'
+import { mount as koaMount, rateLimit as koaRateLimit } from '@sluice/koa'
+import { collectMetrics, type Metrics } from '@sluice/metrics'
+import type { Policies } from '@sluice/policies'
+import { createQueue, memoryBroker, type Queue } from '@sluice/queue'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import express5 from 'express'
+import express4 from 'express4'
+import Fastify from 'fastify'
+import Koa from 'koa'
+import { expect, onTestFinished } from 'vitest'
+import { ask } from '../adapters/ask.ts'
+import { openInTest } from '../policies/live-policies.ts'
+import { readText } from '../support/workspace.ts'
+
+export const frameworks = ['express 5', 'express 4', 'fastify', 'koa'] as const
+export type Framework = (typeof frameworks)[number]
+
+/** A file with a policy for each kind of key, and an override. */
+export const wholeFile = `
+policies:
+  - { name: burst, limit: 5, window: 1h, key: user }
+  - { name: account, limit: 100, window: 1h, key: { all: [tenant, user] } }
+  - { name: anybody, limit: 1000, window: 1h, key: { firstOf: [tenant, ip] } }
+penalty: { after: never, key: user }
+overrides:
+  - { policy: burst, key: { user: vip }, limit: 50, reason: contract }
+`
+
+export const everything: Granted = { actor: 'ada', may: ['read', 'keys', 'policies'] }
+
+interface Part {
+  readonly options: AdminOptions
+  readonly policies: Policies
+  readonly metrics: Metrics
+  readonly store: Store
+}
+
+export interface AdminUnderTest {
+  readonly port: number
+  readonly policies: Policies
+  readonly metrics: Metrics
+  readonly queue: Queue
+  readonly store: Store
+  /** Asks the application behind the limiter. */
+  visit(user: string, tenant?: string): Promise<number>
+  /** Asks the API, and checks the answer against openapi.json. */
+  call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answered>
+}
+
+export interface CallOptions {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** The body as it is sent. @default that of `body`, as JSON */
+  readonly text?: string
+}
+
+interface Answered {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what the schema was checked for
+  readonly body: any
+  readonly etag: string | undefined
+  field(name: string): string | undefined
+}
+
+interface StartOptions {
+  readonly framework?: Framework
+  readonly file?: string
+  readonly store?: Store
+  /** @default may do everything */
+  readonly admin?: AdminOptions
+}
+
+/** Starts an application with limits that change and the admin API under /limits, until the test is over. */
+export async function startAdmin(options: StartOptions = {}): Promise<AdminUnderTest> {
+  const { framework = 'express 5', file = wholeFile, store = memoryStore(), admin = {} } = options
+  const { policies } = await openInTest(file, store)
+  const metrics = collectMetrics({ store })
+  onTestFinished(() => metrics.close())
+  const queue = createQueue({ broker: memoryBroker(), maxDepth: 100, maxAge: '1h' })
+  const part: Part = {
+    options: { policies, metrics, queues: [queue], authorize: () => everything, ...admin },
+    ...{ policies, metrics, store },
+  }
+  const server = await servers[framework](part)
+  const { port } = server.address() as AddressInfo
+  return {
+    ...{ port, policies, metrics, queue, store },
+    async visit(name, company = 'acme') {
+      const headers = { 'x-user': name, 'x-tenant': company }
+      return (await ask(port, '/', { headers })).status
+    },
+    call: (method, path, asked) => callApi(port, method, path, asked),
+  }
+}
+
+async function callApi(
+  port: number,
+  method: 'GET' | 'POST',
+  path: string,
+  { body, headers = {}, text = JSON.stringify(body) }: CallOptions = {},
+): Promise<Answered> {
+  const sent: Record<string, string> =
+    method === 'POST' ? { 'content-type': 'application/json', 'x-sluice-admin': '1' } : {}
+  const found = await ask(port, `/limits/api/v1/${path}`, {
+    ...{ method, headers: { ...sent, ...headers } },
+    ...(method === 'POST' && { body: text ?? '' }),
+  })
+  const value = found.body === '' ? undefined : JSON.parse(found.body)
+  checkAnswer(method, path, found.status, value)
+  const field = (name: string) => found.field(name)
+  return { status: found.status, body: value, etag: found.field('etag'), field }
+}
+
+const document = JSON.parse(readText('packages/admin/openapi.json'))
+const ajv = new Ajv2020({ strict: false })
+ajv.addSchema(document, 'openapi')
+
+/** Checks an answer against the schema that openapi.json has for its status. */
+export function checkAnswer(method: string, path: string, status: number, value: unknown): void {
+  const [plain = ''] = path.split('?')
+  const name = `/${plain.replace(/^queues\/[^/]+/, 'queues/{queue}')}`
+  const responses = document.paths[name]?.[method.toLowerCase()]?.responses
+  if (!responses || status === 304) return
+  const said = responses[status]
+  expect(said, `${method} ${path} may not answer ${status}: ${JSON.stringify(value)}`).toBeDefined()
+  const place = said.$ref
+    ? `#/components/responses/${status}/content/application~1problem+json/schema`
+    : `#/paths/${name.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`
+  const validate = ajv.getSchema(`openapi${place}`)
+  if (!validate) throw new Error(`openapi.json has no schema at ${place}`)
+  validate(value)
+  expect(validate.errors ?? [], `${method} ${path}: ${JSON.stringify(value)}`).toEqual([])
+}
+
+/** The part that the requests of all frameworks share. */
+interface WithHeaders {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+const keys = {
+  user: user(({ headers }: WithHeaders) => headers['x-user']?.toString()),
+  tenant: tenant(({ headers }: WithHeaders) => headers['x-tenant']?.toString()),
+}
+
+const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
+  'express 5': (part) => expressServer(express5, part),
+  'express 4': (part) => expressServer(express4, part),
+
+  async fastify({ options, policies, metrics, store }) {
+    const app = Fastify()
+    await app.register(fastifyMount(createAdmin(options)), { prefix: '/limits' })
+    await app.register(async (inner) => {
+      await inner.register(rateLimitPlugin, { policies, store, keys, observers: [metrics] })
+      inner.get('/', async () => 'ok')
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    onTestFinished(() => app.close())
+    return app.server
+  },
+
+  async koa({ options, policies, metrics, store }) {
+    const app = new Koa()
+    app.use(koaMount(createAdmin(options), '/limits'))
+    app.use(koaRateLimit({ policies, store, keys, observers: [metrics] }))
+    app.use((context) => {
+      context.body = 'ok'
+    })
+    return listening(createServer(app.callback()))
+  },
+}
+
+function expressServer(express: typeof express5, part: Part): Promise<Server> {
+  const { options, policies, metrics, store } = part
+  const app = express()
+  app.use('/limits', expressMount(createAdmin(options)))
+  app.use(rateLimit({ policies, store, keys, observers: [metrics] }))
+  app.get('/', (_request, response) => void response.send('ok'))
+  return listening(createServer(app))
+}
+
+function listening(server: Server): Promise<Server> {
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  )
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(server))
+  })
+}

@@ -1,0 +1,145 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ask } from '../adapters/ask.ts'
+import { sendRaw } from '../adapters/send-raw.ts'
+import { frameworks, startAdmin } from './admin-server.ts'
+import { operations } from './operations.ts'
+
+const reason = 'a test'
+
+describe('attacks on the admin API', () => {
+  it('are refused where they climb out of the mount', async () => {
+    const { port } = await startAdmin()
+    const paths = [
+      '/limits/../package.json',
+      '/limits/..%2fpackage.json',
+      '/limits/%2e%2e/%2e%2e/etc/passwd',
+      '/limits/page.js/../../openapi.json',
+      '/limits/api/v1/../v1/audit',
+      '/limits/api/v1/queues/..%2f..%2fetc/dead',
+      '/limits/api/v1/queues/%ff/dead',
+      '/limits/api/v1/queues/__proto__/dead',
+      '/limits/api/v1//audit',
+      '/limits/\\..\\package.json',
+    ]
+    for (const path of paths) {
+      const { status, body } = await ask(port, path)
+      expect([400, 404], `${path}: ${body}`).toContain(status)
+      expect(body).not.toContain('"name": "sluice')
+    }
+    await sendRaw(port, 'GET', ['/limits/\u0000', '/limits/%00', '/limits/api/v1/%0d%0aX: y'])
+    expect((await ask(port, '/limits/api/v1/session')).status).toBe(200)
+  })
+
+  it.each([
+    '{"key":"user ada","reason":"x","__proto__":{"dryRun":true}}',
+    '{"key":{"__proto__":{"user":"ada"}},"reason":"x"}',
+    '{"key":{"constructor":"ada"},"reason":"x"}',
+    '{"key":"user ada","reason":"x","toString":1}',
+    '{"key":{"digest":"q83vEjRWeJCrze8SNFZ4kA","user":"ada"},"reason":"x"}',
+    '[]',
+    '"user ada"',
+    'null',
+    '7',
+    '{"key":7,"reason":"x"}',
+    '{"key":"user ada"}',
+    '{"key":"user ada","reason":""}',
+    '{"key":"user ada","reason":"one\\nADMIN two"}',
+    '{"key":"user ada","reason":"one\\u2028two"}',
+    `{"key":"user ada","reason":"${'x'.repeat(501)}"}`,
+    '{"key":"user ada","reason":"x","policies":["constructor"]}',
+    '{"key":"nobody ada","reason":"x"}',
+    '{"key":"toString ada","reason":"x"}',
+    '{"key":"user","reason":"x"}',
+    `${'['.repeat(10_000)}${']'.repeat(10_000)}`,
+  ])('are refused in a body: %s', async (sent) => {
+    const { call, visit, policies } = await startAdmin()
+    await visit('ada')
+    const { status, body } = await call('POST', 'keys/reset', { text: sent })
+    expect(status, JSON.stringify(body)).toBe(400)
+    expect(body.detail).not.toMatch(/[\r\n\u2028]/)
+    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    expect(state.policies.some(({ used }: { used?: number }) => used === 1)).toBe(true)
+    expect(policies.file.overrides).toHaveLength(1)
+    expect(Reflect.get({}, 'dryRun')).toBeUndefined()
+  })
+
+  it('are refused in a query: unknown, twice, or of another form', async () => {
+    const { call } = await startAdmin()
+    const paths = [
+      'top?most=1000',
+      'top?most=-1',
+      'top?most=1e3',
+      'top?by=constructor',
+      'top?by=asked&by=asked',
+      'top?__proto__=1',
+      'session?x=1',
+      'policies/diff',
+      'policies/diff?from=../../etc',
+      'audit?most=99999999999999999999',
+      'queues/jobs/dead?offset=-1',
+    ]
+    for (const path of paths) expect((await call('GET', path)).status, path).toBe(400)
+  })
+
+  it('find no identity and no secret in any answer that does not ask for them', async () => {
+    const { call, visit, policies, port } = await startAdmin()
+    await visit('sk_live_secret', 'hidden-tenant')
+    const keys = ['user sk_live_secret', 'tenant hidden-tenant, user sk_live_secret']
+    for (const key of keys) await call('POST', 'keys/reset', { body: { key, reason } })
+    const lookup = await call('POST', 'keys/lookup', { body: { key: { user: 'sk_live_secret' } } })
+    const answers = [JSON.stringify(lookup.body)]
+    for (const { method, path } of Object.values(operations)) {
+      const asked = path.replace('from=now', `from=${policies.version}`)
+      if (method === 'GET') answers.push((await ask(port, `/limits/api/v1/${asked}`)).body)
+    }
+    for (const answer of answers) {
+      expect(answer).not.toContain('sk_live_secret')
+      expect(answer).not.toContain('hidden-tenant')
+    }
+  })
+
+  it('reach the identity that they name, whatever delimiters are in it', async () => {
+    const started = await startAdmin()
+    const delimiters = fc.string({
+      unit: fc.constantFrom(...', :;"\'\\/{}[]@|*?#%+=&ip user\u0000é😀'),
+      ...{ minLength: 1, maxLength: 12 },
+    })
+    await fc.assert(
+      fc.asyncProperty(delimiters, delimiters, async (user, other) => {
+        fc.pre(user !== other)
+        const { limiter, key, policy, limit } =
+          started.policies.countsOf({ key: { user } })[0] ?? {}
+        if (!limiter || !policy || key === undefined || limit === undefined) throw new Error()
+        await limiter.chargeChecks([{ policy, key, limit, cost: 1 }])
+        const found = async (key: unknown) =>
+          (await started.call('POST', 'keys/reset', { body: { key, reason } })).body.found
+        expect(await found({ user: other })).toBe(false)
+        expect(await found(`user ${JSON.stringify(user)}`)).toBe(true)
+        expect(await found({ user })).toBe(false)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
+
+describe.each(frameworks)('a body that does not come, in %s', (framework) => {
+  it('holds up nobody else, and nothing is done', async () => {
+    const { port, call } = await startAdmin({ framework })
+    const socket = connect(port, '127.0.0.1')
+    const head = [
+      'POST /limits/api/v1/keys/reset HTTP/1.1',
+      'Host: h',
+      'X-Sluice-Admin: 1',
+      'Content-Type: application/json',
+      'Content-Length: 100000000',
+      'Connection: close',
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n{"key":`)
+    // It is refused by its announced length, before the rest of it comes.
+    expect(await text(socket)).toContain('HTTP/1.1 413')
+    expect((await call('GET', 'session')).status).toBe(200)
+  })
+})

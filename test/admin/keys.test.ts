@@ -1,0 +1,178 @@
+import { isMemoryStore } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { type AdminUnderTest, startAdmin } from './admin-server.ts'
+import { storeKinds, storesIn } from './stores.ts'
+
+const reason = 'a test'
+
+interface State {
+  readonly policy: string
+  readonly used?: number
+  readonly allowed: boolean
+}
+
+async function stateOf({ call }: AdminUnderTest, key: unknown, policy = 'burst'): Promise<State> {
+  const { status, body } = await call('POST', 'keys/lookup', { body: { key } })
+  expect(status, JSON.stringify(body)).toBe(200)
+  return body.policies.find((each: State) => each.policy === policy)
+}
+
+const act = ({ call }: AdminUnderTest, action: string, body: object) =>
+  call('POST', `keys/${action}`, { body: { reason, ...body } })
+
+describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) => {
+  const emptyStore = storesIn(kind)
+  const start = async () => startAdmin({ store: await emptyStore() })
+
+  it('are looked up in each form, under the policies that count them', async () => {
+    const started = await start()
+    const { call, visit } = started
+    for (let i = 0; i < 6; i += 1) await visit('ada')
+    const typed = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    expect(typed.body.found).toBe(true)
+    expect(typed.body.policies).toMatchObject([
+      { policy: 'burst', limit: 5, used: 5, remaining: 0, allowed: false, isPenalty: false },
+      { policy: 'penalty', isPenalty: true, allowed: true, used: 0 },
+    ])
+    expect(typed.body.policies[0].denied['1m']).toBe(1)
+    const { digest } = typed.body
+    for (const key of [{ user: 'ada' }, digest, `digest ${digest}`, { digest }, 'user "ada"']) {
+      expect(await stateOf(started, key)).toMatchObject({ used: 5 })
+    }
+    const both = await stateOf(started, 'tenant acme, user ada', 'account')
+    expect(both).toMatchObject({ used: 5, limit: 100 })
+    const named = await stateOf(started, { user: 'ada', tenant: 'acme' }, 'account')
+    expect(named).toMatchObject({ used: 5, limit: 100 })
+    expect(await stateOf(started, 'tenant acme', 'anybody')).toMatchObject({ used: 5 })
+    expect(await stateOf(started, 'ip 203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
+    expect(await stateOf(started, '203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
+    expect(await stateOf(started, 'user vip')).toMatchObject({ limit: 50 })
+    for (const key of ['user vip, ip ::1', 'nobody ada', 'user', '']) {
+      expect((await call('POST', 'keys/lookup', { body: { key } })).status, key).toBe(400)
+    }
+  })
+
+  it('are reset, all policies or some, and the answer says whether anything was there', async () => {
+    const started = await start()
+    for (let i = 0; i < 6; i += 1) await started.visit('ada')
+    const dry = await act(started, 'reset', { key: 'user ada', dryRun: true })
+    expect(dry.body).toMatchObject({ found: true, dryRun: true })
+    expect(await started.visit('ada')).toBe(429)
+    expect((await act(started, 'reset', { key: 'user nobody' })).body.found).toBe(false)
+    const other = await act(started, 'reset', { key: 'user ada', policies: ['penalty'] })
+    expect(other.body).toMatchObject({ found: false, policies: [{ policy: 'penalty' }] })
+    expect(await started.visit('ada')).toBe(429)
+    const done = await act(started, 'reset', { key: 'user ada' })
+    expect(done.body).toMatchObject({ found: true, dryRun: false })
+    expect(await started.visit('ada')).toBe(200)
+    expect((await act(started, 'reset', { key: 'user ada', policies: ['x'] })).status).toBe(400)
+  })
+
+  it('are blocked and unblocked, by their digest too', async () => {
+    const started = await start()
+    await started.visit('ada')
+    const { digest } = (await started.call('POST', 'keys/lookup', { body: { key: 'user ada' } }))
+      .body
+    const blocked = await act(started, 'block', { key: { digest }, duration: '1h' })
+    expect(blocked.body).toMatchObject({ found: true, policies: [{ found: false }] })
+    expect(await started.visit('ada')).toBe(429)
+    expect(await stateOf(started, 'user ada', 'penalty')).toMatchObject({ allowed: false })
+    const again = await act(started, 'block', { key: 'user ada', duration: 60_000 })
+    expect(again.body.policies).toMatchObject([{ policy: 'penalty', found: true }])
+    expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(true)
+    expect((await act(started, 'unblock', { key: 'user ada' })).body.found).toBe(false)
+    expect(await started.visit('ada')).toBe(200)
+    expect((await act(started, 'block', { key: 'ip ::1', duration: '1h' })).status).toBe(400)
+    expect((await act(started, 'block', { key: 'user ada', duration: '1 h' })).status).toBe(400)
+    expect((await act(started, 'block', { key: 'user ada', duration: '20y' })).status).toBe(400)
+    const nobody = { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' }, duration: '1h' }
+    const { status } = await act(started, 'block', nobody)
+    expect(status).toBe(isMemoryStore(started.store) ? 404 : 200)
+  })
+
+  it('get another limit for a time, or units back', async () => {
+    const started = await start()
+    for (let i = 0; i < 6; i += 1) await started.visit('ada')
+    const refund = (units: number, key: unknown = 'user ada') =>
+      act(started, 'refund', { key, policy: 'burst', units })
+    expect((await refund(2, 'user nobody')).body).toMatchObject({ found: false })
+    const { body } = await refund(2)
+    expect(body).toMatchObject({ found: true, policies: [{ units: 2 }] })
+    expect([await started.visit('ada'), await started.visit('ada')]).toEqual([200, 200])
+    expect(await started.visit('ada')).toBe(429)
+    expect((await refund(1)).status).toBe(400)
+    const limit = { key: { user: 'ada' }, policy: 'burst', limit: 8 }
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    expect((await act(started, 'limit', { ...limit, until })).status).toBe(200)
+    expect(await started.visit('ada')).toBe(200)
+    expect(await started.visit('ada')).toBe(429)
+    const wrong = [
+      { ...limit, until: '2020-01-01T00:00:00Z' },
+      { ...limit, until, key: { user: 'a*' } },
+      { ...limit, until, key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' } },
+      { ...limit, until, policy: 'nothing' },
+    ]
+    for (const each of wrong) expect((await act(started, 'limit', each)).status).toBe(400)
+  })
+
+  it('are unlocked all together under one policy, and no others', async () => {
+    const started = await start()
+    const users = Array.from({ length: 30 }, (_, index) => `user-${index}`)
+    for (const user of users) for (let i = 0; i < 6; i += 1) await started.visit(user)
+    const dry = await act(started, 'unlock', { policy: 'burst', dryRun: true })
+    expect(dry.body).toMatchObject({ keys: users.length, dryRun: true })
+    expect(await started.visit('user-7')).toBe(429)
+    let keys = 0
+    let cursor: string | undefined
+    do {
+      const { body } = await act(started, 'unlock', { policy: 'burst', cursor })
+      keys += body.keys
+      cursor = body.cursor
+    } while (cursor !== undefined)
+    expect(keys).toBe(users.length)
+    for (const user of users) expect(await stateOf(started, { user })).toMatchObject({ used: 0 })
+    expect(await stateOf(started, 'tenant acme', 'anybody')).toMatchObject({ used: 150 })
+    expect((await act(started, 'unlock', { policy: 'nothing' })).status).toBe(404)
+  })
+
+  it('are in the audit trail, before and after, as digests', async () => {
+    const started = await start()
+    await started.visit('ada')
+    const { body } = await act(started, 'reset', { key: 'user ada' })
+    await act(started, 'reset', { key: 'user ada', dryRun: true })
+    const trail = await started.call('GET', 'audit')
+    const [done, begun, ...rest] = trail.body.records
+    expect(done).toMatchObject({
+      ...{ phase: 'done', action: 'keys.reset', actor: 'ada', reason, result: { found: true } },
+      target: { digest: body.digest, kind: 'user', policies: ['burst', 'penalty'] },
+    })
+    expect(begun).toMatchObject({ phase: 'begun', id: done.id })
+    expect(rest).toMatchObject([{ action: 'policies.file' }])
+  })
+})
+
+describe('the audit sink', () => {
+  it('hears of each step, and an action that it rejects is not begun', async () => {
+    const heard: string[] = []
+    const sink: { fails: boolean } = { fails: false }
+    const started = await startAdmin({
+      admin: {
+        auditSink({ action, phase }) {
+          if (sink.fails) throw new Error('the trail is full')
+          heard.push(`${action} ${phase}`)
+        },
+      },
+    })
+    await started.visit('ada')
+    sink.fails = true
+    expect((await act(started, 'reset', { key: 'user ada' })).status).toBe(503)
+    expect(await stateOf(started, 'user ada')).toMatchObject({ used: 1 })
+    sink.fails = false
+    expect((await act(started, 'reset', { key: 'user ada' })).status).toBe(200)
+    await started.call('POST', 'policies/kill', {
+      headers: { 'if-match': `"${started.policies.version}"` },
+      body: { kill: 'shadow', reason },
+    })
+    expect(heard).toEqual(['keys.reset begun', 'keys.reset done', 'policies.kill done'])
+  })
+})

@@ -1,0 +1,180 @@
+import type { Granted } from '@sluice/admin'
+import { describe, expect, it } from 'vitest'
+import { type AdminUnderTest, everything, startAdmin } from './admin-server.ts'
+import { storeKinds, storesIn } from './stores.ts'
+
+const reason = 'a test'
+
+async function change(
+  { call, policies }: AdminUnderTest,
+  body: object,
+  version = policies.version,
+) {
+  const headers = { 'if-match': `"${version}"` }
+  return call('POST', 'policies/changes', { headers, body: { reason, ...body } })
+}
+
+const limitOf = (value: number) => ({ set: [{ policy: 'burst', field: 'limit', value }] })
+
+describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind) => {
+  const emptyStore = storesIn(kind)
+
+  it('change for the next request, without losing a count', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const { call, visit } = started
+    const before = await call('GET', 'policies')
+    expect(before.body.policies[0]).toMatchObject({ name: 'burst', limit: 5, routes: ['*'] })
+    for (let i = 0; i < 5; i += 1) expect(await visit('ada')).toBe(200)
+    expect(await visit('ada')).toBe(429)
+    const changed = await call('POST', 'policies/changes', {
+      headers: { 'if-match': before.etag ?? '' },
+      body: { ...limitOf(6), reason },
+    })
+    expect(changed.body).toMatchObject({
+      ...{ dryRun: false, number: 1, version: started.policies.version },
+      differences: [{ path: 'policies.burst.limit', from: 5, to: 6, newCount: false }],
+    })
+    expect([await visit('ada'), await visit('ada')]).toEqual([200, 429])
+  })
+
+  it('are refused where somebody else was first, or the version is not named', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const { call, policies } = started
+    const { version } = policies
+    const [one, other] = await Promise.all([
+      change(started, limitOf(6), version),
+      change(started, limitOf(7), version),
+    ])
+    expect([one.status, other.status].sort()).toEqual([200, 409])
+    expect((await call('GET', 'policies/history')).body.versions).toHaveLength(2)
+    const unnamed = await call('POST', 'policies/changes', { body: { ...limitOf(8), reason } })
+    expect(unnamed.status).toBe(428)
+    for (const text of ['6', '"6"', '"x.y"', '*', '"a.1\\"']) {
+      const headers = { 'if-match': text }
+      const answer = await call('POST', 'policies/kill', { headers, body: { kill: 'off', reason } })
+      expect(answer.status, text).toBe(400)
+    }
+    expect(policies.file.policies?.[0]?.limit).toBe(one.status === 200 ? 6 : 7)
+  })
+
+  it('change nothing in a dry run, which tells whom it would touch', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const { policies, visit, call } = started
+    for (let i = 0; i < 4; i += 1) await visit('ada')
+    await visit('bob')
+    const { version } = policies
+    const { body } = await change(started, { ...limitOf(3), dryRun: true })
+    expect(body.dryRun).toBe(true)
+    expect(body.affected).toMatchObject({ known: true })
+    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user ada' } })).body
+    expect(body.affected.policies).toMatchObject([
+      { policy: 'burst', newlyDenied: [{ digest, perWindow: 4 }], newlyAllowed: [] },
+    ])
+    expect(policies.version).toBe(version)
+    expect((await call('GET', 'policies/history')).body.versions).toHaveLength(1)
+    const killed = await call('POST', 'policies/kill', {
+      headers: { 'if-match': `"${version}"` },
+      body: { kill: 'off', reason, dryRun: true },
+    })
+    expect(killed.body).toMatchObject({
+      differences: [{ path: 'kill', from: 'none', to: 'off' }],
+      affected: { known: false },
+    })
+    expect((await policies.status()).kill).toBe('none')
+  })
+
+  it('refuse what cannot be, as a dry run too, and name the legal values', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const wrong = [
+      { set: [{ policy: 'burst', field: 'limit', value: -1 }] },
+      { set: [{ policy: 'nothing', field: 'limit', value: 1 }] },
+      { set: [{ policy: 'burst', field: 'window', value: '1m' }] },
+      { set: [{ policy: 'burst', field: 'limit', value: 1, until: '2030-01-01' }] },
+      { set: [{ policy: 'burst', field: 'override', value: { key: {}, limit: 1 } }] },
+      { set: [{ policy: 'burst', field: 'override', value: { key: { nobody: 'x' }, limit: 1 } }] },
+      { remove: [{ policy: 'burst', field: 'limit' }] },
+      {},
+    ]
+    for (const body of wrong) {
+      for (const dryRun of [true, false]) {
+        const { status, body: answer } = await change(started, { ...body, dryRun })
+        expect(status, JSON.stringify([body, answer])).toBe(400)
+      }
+    }
+    expect((await started.policies.status()).entries).toEqual([])
+  })
+
+  it('go back, and tell their history, differences and text', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const { call, policies } = started
+    const first = policies.version
+    const value = { key: { user: 'ada' }, limit: 9 }
+    const override = { policy: 'burst', field: 'override', value }
+    await change(started, { set: [...limitOf(6).set, override] })
+    const second = policies.version
+    const { body: shown } = await call('GET', 'overrides')
+    expect(shown.overrides).toMatchObject([
+      { key: { user: 'ada' }, limit: 9, origin: 'change', reason },
+      { key: { user: 'vip' }, limit: 50, origin: 'file' },
+    ])
+    const { body: diff } = await call('GET', `policies/diff?from=${first}&to=${second}`)
+    expect(diff.differences.map(({ path }: { path: string }) => path)).toEqual([
+      'policies.burst.limit',
+      'overrides',
+    ])
+    const back = await call('POST', 'policies/rollback', {
+      headers: { 'if-match': `"${second}"` },
+      body: { version: first, reason },
+    })
+    expect(back.status).toBe(200)
+    expect(policies.file.policies?.[0]?.limit).toBe(5)
+    const { body: history } = await call('GET', 'policies/history')
+    expect(history.versions).toMatchObject([
+      { kind: 'rollback', author: 'ada', inForce: true },
+      { kind: 'change', id: second, inForce: false },
+      { kind: 'file' },
+    ])
+    const { body: text } = await call('GET', `policies/export?version=${second}`)
+    expect(text.text).toContain('limit: 6')
+    expect((await call('GET', 'policies/export?version=nothing')).status).toBe(400)
+  })
+
+  it('show no identity to those who may only read', async () => {
+    const who: { now: Granted } = { now: everything }
+    const admin = { authorize: () => who.now }
+    const started = await startAdmin({ store: await emptyStore(), admin })
+    const { call, policies } = started
+    const first = policies.version
+    const value = { key: { user: 'sk_live_ada' }, limit: 9 }
+    await change(started, { set: [{ policy: 'burst', field: 'override', value }] })
+    who.now = { actor: 'eve', may: ['read'] }
+    const paths = ['policies', 'overrides', 'policies/history', `policies/diff?from=${first}`]
+    for (const path of [...paths, 'audit']) {
+      const { status, body } = await call('GET', path)
+      expect(status).toBe(200)
+      expect(JSON.stringify(body)).not.toMatch(/sk_live_ada|vip/)
+    }
+  })
+
+  it('answer 304 while nothing has changed, and never after a change', async () => {
+    const started = await startAdmin({ store: await emptyStore() })
+    const { call, policies } = started
+    const { etag = '' } = await call('GET', 'policies')
+    const again = () => call('GET', 'policies', { headers: { 'if-none-match': etag } })
+    expect((await again()).status).toBe(304)
+    await policies.set({ policy: 'burst', field: 'limit', value: 6 }, { author: 'bob', reason })
+    expect((await again()).status).toBe(200)
+  })
+})
+
+describe('policies by the admin API', () => {
+  it('are said to be missing where there are none', async () => {
+    const { call } = await startAdmin({ admin: { policies: undefined } as never })
+    for (const path of ['policies', 'overrides', 'policies/history', 'fleet']) {
+      expect((await call('GET', path)).status, path).toBe(404)
+    }
+    expect((await call('GET', 'session')).body.features).toMatchObject({
+      ...{ policies: false, changes: false, keys: false },
+    })
+  })
+})

@@ -1,0 +1,152 @@
+import { memoryStore, type Store } from '@sluice/core'
+import { createWorker } from '@sluice/queue'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { until } from '../support/until.ts'
+import { startAdmin } from './admin-server.ts'
+import { operations } from './operations.ts'
+
+const reason = 'a test'
+
+describe('the views of the admin API', () => {
+  it('count requests, denials, near misses and latency of this process', async () => {
+    const { call, visit } = await startAdmin()
+    for (let i = 0; i < 7; i += 1) await visit('ada')
+    const { body } = await call('GET', 'live')
+    expect(body.requests).toMatchObject({ allowed: 5, denied: 2 })
+    const burst = body.policies.find(({ policy }: { policy: string }) => policy === 'burst')
+    expect(burst).toMatchObject({ allowed: 5, denied: 2, nearMisses: 1, limit: 5 })
+    expect(burst.windowSeconds).toBe(3_600)
+    const decided = body.latency.reduce(
+      (sum: number, each: { count: number }) => sum + each.count,
+      0,
+    )
+    expect(decided).toBe(7)
+    expect(body.store).toMatchObject({ breaker: 'closed', fallback: false, failedCalls: 0 })
+  })
+
+  it('answer 304 while nobody was counted', async () => {
+    const { call } = await startAdmin()
+    const { etag = '' } = await call('GET', 'live')
+    const headers = { 'if-none-match': etag }
+    expect((await call('GET', 'live', { headers })).status).toBe(304)
+  })
+
+  it('list the busiest keys as digests, of one policy or of all', async () => {
+    const { call, visit } = await startAdmin()
+    for (let i = 0; i < 7; i += 1) await visit('ada')
+    await visit('bob')
+    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user ada' } })).body
+    const denied = await call('GET', 'top?policy=burst')
+    expect(denied.body).toMatchObject({ by: 'denied', lists: [{ keys: [{ digest, count: 2 }] }] })
+    const asked = await call('GET', 'top?by=asked&window=1h')
+    const names = asked.body.lists.map(({ policy }: { policy: string }) => policy)
+    expect(names).toEqual(expect.arrayContaining(['burst', 'account', 'anybody']))
+    expect((await call('GET', 'top?policy=nothing')).body.lists).toEqual([])
+  })
+
+  it('tell who runs which version, and the health of the store', async () => {
+    const { call, policies } = await startAdmin()
+    await until('the process has announced itself', async () => {
+      return (await policies.status()).fleet.length === 1
+    })
+    const { body } = await call('GET', 'fleet')
+    expect(body).toMatchObject({
+      scope: 'fleet',
+      instances: [{ id: policies.id, version: policies.version, isThis: true }],
+      versions: [{ version: policies.version, instances: 1 }],
+      store: { name: 'memory', breaker: 'closed', isAway: false },
+    })
+  })
+
+  it('show dead letters without their payloads, run them again, and forget them', async () => {
+    const { call, queue } = await startAdmin()
+    const worker = createWorker({
+      broker: queue.broker,
+      attempts: 1,
+      handler: () => Promise.reject(new Error('the printer is away')),
+    })
+    onTestFinished(() => worker.close())
+    for (const identity of ['ada', 'bob']) {
+      await queue.enqueue({ identity, payload: { card: 'payload of ada' } })
+    }
+    await until('both are dead letters', async () => (await queue.depth()).dead === 2)
+    const { body } = await call('GET', 'queues/jobs/dead?limit=1')
+    expect(body.jobs).toMatchObject([{ error: 'the printer is away', attempts: 1 }])
+    expect(JSON.stringify(body)).not.toContain('payload of ada')
+    const [first] = body.jobs
+    const act = (what: string, more: object = {}) =>
+      call('POST', `queues/jobs/dead/${what}`, {
+        body: { ids: [first.id, first.id, 'nobody'], reason, ...more },
+      })
+    const answer = { done: [first.id], missing: ['nobody'] }
+    expect((await act('delete', { dryRun: true })).body).toMatchObject({ ...answer, dryRun: true })
+    expect((await act('retry')).body).toMatchObject(answer)
+    await until('it has failed again', async () => (await queue.depth()).dead === 2)
+    expect((await act('delete')).body).toMatchObject(answer)
+    expect((await act('delete')).body).toMatchObject({ done: [], missing: [first.id, 'nobody'] })
+    const { body: audit } = await call('GET', 'audit')
+    expect(audit.records[0]).toMatchObject({
+      ...{ action: 'queues.delete', phase: 'done', target: { queue: 'jobs' } },
+      result: { missing: [first.id, 'nobody'] },
+    })
+    const { body: queues } = await call('GET', 'queues')
+    expect(queues.queues).toMatchObject([{ name: 'jobs', isAway: false, dead: 1 }])
+    expect((await call('GET', 'queues/nothing/dead')).status).toBe(404)
+  })
+
+  it('ask the store as seldom for many tabs as for one', async () => {
+    const { store, count } = countingStore()
+    const { call } = await startAdmin({ store })
+    const reads = Object.values(operations).filter(
+      ({ method, path }) => method === 'GET' && !path.includes('diff') && !path.includes('export'),
+    )
+    const visitAll = () => Promise.all(reads.map(({ path }) => call('GET', path)))
+    await visitAll()
+    const before = count.reads
+    const since = performance.now()
+    for (let tab = 0; tab < 20; tab += 1) await visitAll()
+    const spans = Math.floor((performance.now() - since) / 2_000) + 1
+    // The log of the versions, that of the audit trail, and the members.
+    expect(count.reads - before).toBeLessThanOrEqual(3 * spans)
+  })
+
+  it('stay readable while the store is away, and actions say that it is', async () => {
+    const { store, count } = countingStore()
+    const { call } = await startAdmin({ store })
+    await call('GET', 'policies')
+    count.isAway = true
+    for (const path of ['session', 'live', 'policies', 'overrides', 'fleet', 'top', 'queues']) {
+      expect((await call('GET', path)).status, path).toBe(200)
+    }
+    for (const path of ['policies/history', 'audit']) {
+      const { status, body } = await call('GET', path)
+      expect(status, path).toBe(503)
+      expect(JSON.stringify(body)).not.toContain('password')
+    }
+    const body = { key: 'user ada', reason }
+    expect((await call('POST', 'keys/reset', { body })).status).toBe(503)
+  })
+})
+
+/** A store whose documents count how often they are read, and fail while they are away. */
+function countingStore(): { store: Store; count: { reads: number; isAway: boolean } } {
+  const { documents, ...rest } = memoryStore()
+  const count = { reads: 0, isAway: false }
+  const read = <Args extends unknown[], T>(method: (...args: Args) => T) => {
+    return (...args: Args): T => {
+      count.reads += 1
+      if (count.isAway) throw new Error('redis://user:password@redis.internal:6379 is away')
+      return method(...args)
+    }
+  }
+  const counted = {
+    ...documents,
+    log: read(documents.log),
+    members: read(documents.members),
+    write: (...args: Parameters<typeof documents.write>) => {
+      if (count.isAway) throw new Error('redis://user:password@redis.internal:6379 is away')
+      return documents.write(...args)
+    },
+  }
+  return { store: { ...rest, documents: counted }, count }
+}
