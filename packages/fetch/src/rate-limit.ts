@@ -1,12 +1,12 @@
-import { invalid, type Limiter } from '@sluice/http'
 import {
-  answerOf,
-  createFetchGuard,
   type Handler,
   handlerRequest,
+  invalid,
+  type Limiter,
   type RequestDecision,
   routeScope,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
+import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
 

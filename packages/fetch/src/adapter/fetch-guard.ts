@@ -1,10 +1,15 @@
-import { invalid, isOptions, warnOnce } from '@sluice/core'
-import type { Guard } from '../guard/guard.ts'
-import { createGuard } from '../guard/live-guard.ts'
-import type { GuardOptions } from '../guard/live-options.ts'
-import type { Router } from '../routes/router.ts'
-import type { Handler, HandlerRequest } from './mount.ts'
-import { throwingObjects } from './serve.ts'
+import {
+  createGuard,
+  type Guard,
+  type GuardOptions,
+  type Handler,
+  type HandlerRequest,
+  invalid,
+  isOptions,
+  type Router,
+  throwingObjects,
+  warnOnce,
+} from '@sluice/http'
 
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {
