@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import {
   type AdapterContext,
   andThen,
@@ -18,6 +17,8 @@ import {
   throwingObjects,
 } from '@sluice/http'
 import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
+
+type Readable = RequestContent['stream']
 
 /** The fields of a response of fetch, whose headers may be replaced meanwhile. */
 export class FetchFields implements HttpResponse {
