@@ -31,7 +31,7 @@ const secondEntries: ReadonlyMap<string, string> = new Map([
   ['@sluice/core/backend', '@sluice/core'],
   ['@sluice/http/adapter', '@sluice/http'],
   ['@sluice/http/exports', '@sluice/http'],
-  ['@sluice/http/fetch', '@sluice/http'],
+  ['@sluice/fetch/adapter', '@sluice/fetch'],
   ['@sluice/metrics/prometheus', '@sluice/metrics'],
   ['@sluice/metrics/opentelemetry', '@sluice/metrics'],
   ['@sluice/queue/rabbitmq', '@sluice/queue'],

@@ -1,14 +1,13 @@
-import type { MaybePromise } from '@sluice/http'
 import {
-  FetchContext,
-  FetchFields,
   fieldsOn,
   hideOnRedirect,
+  type MaybePromise,
   type Reject,
   type RequestDecision,
   type Scope,
   setFields,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
+import { FetchContext, FetchFields } from './adapter/index.ts'
 import type { FetchInfo, RateLimitHandler } from './options.ts'
 
 /** Under this property a request has the decision of its last limiter. */
@@ -75,7 +74,7 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
 
   /** Adds the fields to a copy: somebody may send the response again, or its headers are fixed. */
   finish(response: Response): Response {
-    if (!(response?.headers instanceof Headers)) {
+    if (typeof response?.headers?.get !== 'function') {
       throw new TypeError(`a handler must return a Response, but it returned ${String(response)}`)
     }
     const { status, statusText } = response

@@ -1,11 +1,11 @@
-import type { MaybePromise } from '@sluice/http'
 import {
-  type FetchOptions,
   type GuardOptions,
+  type MaybePromise,
   type RequestDecision,
   type RequestKeys,
   requestKeys,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
+import type { FetchOptions } from './adapter/index.ts'
 
 /** The part of a request that the application knows. */
 export interface FetchInfo {

@@ -1,11 +1,11 @@
-import { invalid, type Limiter } from '@sluice/http'
 import {
-  answerOf,
-  createFetchGuard,
   type Handler,
+  invalid,
+  type Limiter,
   type RequestDecision,
   routeScope,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
+import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'
 

@@ -1,15 +1,13 @@
-import type { MaybePromise } from '@sluice/http'
+import { FetchContext, FetchFields } from '@sluice/fetch/adapter'
 import {
-  FetchContext,
-  FetchFields,
   hideOnRedirect,
+  type MaybePromise,
   type Reject,
   type RequestDecision,
   routeScope,
   type Scope,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
 import type { Context, Next } from 'hono'
-import { matchedRoutes } from 'hono/route'
 import type { RateLimitHandler } from './options.ts'
 
 /** A request of Hono at one middleware of ours. */
@@ -27,14 +25,15 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
       remoteAddress: () => connectionOf(native.env),
       waitUntil: (work) => waitUntil(native, work),
     })
-    const own = matchedRoutes(native)[native.req.routeIndex]
+    // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
+    const own = native.req.matchedRoutes[native.req.routeIndex]
     this.isForAllMethods = own !== undefined && isForAll(own)
     this.scope = own ? scopeOf(own, native.req.method) : ''
     this.#next = next
   }
 
   get route(): string | undefined {
-    return matchedRoutes(this.native).findLast(isHandler)?.path
+    return this.native.req.matchedRoutes.findLast(isHandler)?.path
   }
 
   /** The body as it comes, or as Hono keeps it for those that read it again. */

@@ -1,11 +1,11 @@
-import type { MaybePromise } from '@sluice/http'
+import type { FetchOptions } from '@sluice/fetch/adapter'
 import {
-  type FetchOptions,
   type GuardOptions,
+  type MaybePromise,
   type RequestDecision,
   type RequestKeys,
   requestKeys,
-} from '@sluice/http/fetch'
+} from '@sluice/http'
 import type { Context, Next } from 'hono'
 
 declare module 'hono' {

@@ -1,7 +1,6 @@
-import { type Limiter, RateLimitError } from '@sluice/http'
-import { answerOf, createFetchGuard, type Handler } from '@sluice/http/fetch'
+import { answerOf, createFetchGuard } from '@sluice/fetch/adapter'
+import { type Handler, type Limiter, RateLimitError } from '@sluice/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { routePath } from 'hono/route'
 import { HonoContext } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
@@ -57,7 +56,7 @@ function answering({ message, status }: RateLimitError): { getResponse(): Respon
 export function mount(handler: Handler<Request>): MiddlewareHandler {
   return async function sluiceHandler(context, next) {
     const asked = new HonoContext(context, next)
-    const prefix = routePath(context).replace(/\/?\*$/, '')
+    const prefix = context.req.routePath.replace(/\/?\*$/, '')
     return (await answerOf(handler, context.req.raw, { context: asked, prefix })) ?? next()
   }
 }

@@ -35,19 +35,24 @@ export {
 export type { Dialect } from '@sluice/headers'
 export type { AccessListOptions } from './access/lists.ts'
 export type { RequestContext } from './adapter/context.ts'
+export { type RequestKeys, requestKeys } from './adapter/keys.ts'
 export {
   type Handler,
   type HandlerRequest,
   type HandlerResponse,
+  handlerRequestOf,
   slashRedirect,
 } from './adapter/mount.ts'
+export { ProxyWatch } from './adapter/proxy-watch.ts'
 export type { HttpRequest, RequestContent } from './adapter/request.ts'
 export { type RequestBody, readBody } from './adapter/request-body.ts'
-export type {
-  HttpResponse,
-  ResponseBody,
-  ResponseField,
+export {
+  type HttpResponse,
+  type ResponseBody,
+  type ResponseField,
+  setFields,
 } from './adapter/response.ts'
+export { type AdapterContext, hideOnRedirect, serve, throwingObjects } from './adapter/serve.ts'
 export type { Admission, AdmissionRequest, Taken } from './admission/port.ts'
 export type { Guard, GuardPlace } from './guard/guard.ts'
 export { createGuard } from './guard/live-guard.ts'
@@ -113,6 +118,7 @@ export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
+export { fieldsOn } from './responses/response-fields.ts'
 export {
   type Problem,
   plainProblem,

@@ -1,11 +1,17 @@
-import { invalid, isOptions, warnOnce } from '@sluice/core'
-import type { Guard } from '../guard/guard.ts'
-import { createGuard } from '../guard/live-guard.ts'
-import type { GuardOptions } from '../guard/live-options.ts'
-import type { Router } from '../routes/router.ts'
-import { type Handler, handlerRequestOf } from './mount.ts'
-import type { HttpRequest, RequestContent } from './request.ts'
-import { throwingObjects } from './serve.ts'
+import {
+  createGuard,
+  type Guard,
+  type GuardOptions,
+  type Handler,
+  type HttpRequest,
+  handlerRequestOf,
+  invalid,
+  isOptions,
+  type RequestContent,
+  type Router,
+  throwingObjects,
+  warnOnce,
+} from '@sluice/http'
 
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {

@@ -1,4 +1,4 @@
-import type { Hold } from '../lifecycle/hold.ts'
+import type { Hold } from '@sluice/http'
 
 /** The part of a runtime that the end of a response needs. */
 export interface FetchRuntime {

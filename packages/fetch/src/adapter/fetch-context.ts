@@ -1,14 +1,24 @@
-import type { Readable } from 'node:stream'
-import { andThen, type MaybePromise } from '@sluice/core'
-import type { Passage, Reject, RequestDecision } from '../guard/passage.ts'
-import type { Hold } from '../lifecycle/hold.ts'
-import type { Scope } from '../routes/scope.ts'
-import type { RequestContext } from './context.ts'
+import {
+  type AdapterContext,
+  andThen,
+  type Hold,
+  type HttpRequest,
+  type HttpResponse,
+  type MaybePromise,
+  type Passage,
+  ProxyWatch,
+  type Reject,
+  type RequestContent,
+  type RequestContext,
+  type RequestDecision,
+  type ResponseBody,
+  type Scope,
+  serve,
+  throwingObjects,
+} from '@sluice/http'
 import { FetchEnd, type FetchRuntime } from './fetch-end.ts'
-import { ProxyWatch } from './proxy-watch.ts'
-import type { HttpRequest, RequestContent } from './request.ts'
-import type { HttpResponse, ResponseBody } from './response.ts'
-import { type AdapterContext, serve, throwingObjects } from './serve.ts'
+
+type Readable = RequestContent['stream']
 
 /** The fields of a response of fetch, whose headers may be replaced meanwhile. */
 export class FetchFields implements HttpResponse {
