@@ -2,7 +2,7 @@
 
 export type { GuardOptions } from '../guard/live-options.ts'
 export type { Reject, RequestDecision } from '../guard/passage.ts'
-export { fieldsOn } from '../responses/headers.ts'
+export { fieldsOn } from '../responses/response-fields.ts'
 export { routeScope, type Scope } from '../routes/scope.ts'
 export { FetchContext, FetchFields, type FetchRequest } from './fetch-context.ts'
 export { answerOf, createFetchGuard, type FetchOptions } from './fetch-guard.ts'
