@@ -31,6 +31,9 @@ export type StoreOp =
   | 'reset'
   | 'block'
 
+/** The operations that decide or take units. The others change what was taken before. */
+export type DecidingOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
+
 /** The outcome of one check. All times are whole milliseconds. */
 export interface Outcome {
   readonly policy: Policy

@@ -9,14 +9,14 @@ import {
   type ShadowEvent,
   type SkipEvent,
   type StoreCall,
-  type StoreHealth,
   wholeNumber,
 } from '@sluice/core'
 import { FleetKeys, type FleetStore, mergedRanking } from './fleet-keys.ts'
 import type { InstrumentName } from './instruments.ts'
-import { PolicyCounts } from './policies.ts'
-import { RequestCounts, resultOf } from './requests.ts'
+import { PolicyCounts } from './policy-counts.ts'
+import { RequestCounts, requestResult } from './request-counts.ts'
 import { type Family, SeriesTable, type Tap } from './series.ts'
+import { StoreReadings } from './store-readings.ts'
 import {
   keptCounters,
   type TopKeysBy,
@@ -24,11 +24,17 @@ import {
   topKeysBys,
   topKeysWindows,
 } from './top-keys.ts'
-import { type WatchedOutbound, type WatchedQueue, WorkCounts, type WorkEvent } from './work.ts'
+import {
+  type WatchedOutbound,
+  type WatchedQueue,
+  WorkCounts,
+  type WorkEvent,
+} from './work-counts.ts'
 
 export interface MetricsOptions {
   /**
-   * The store of the limiters: digests of keys agree with its own, and the busiest keys are merged over its fleet every few seconds.
+   * The store of the limiters: digests of keys agree with its own, and the busiest keys are
+   * merged over its fleet every few seconds.
    * @default none: this process alone, and digests without a secret
    */
   store?: FleetStore
@@ -49,7 +55,10 @@ export interface TopKeysOptions {
 
 export interface TopKey {
   readonly digest: string
-  /** Result of `reveal`; `undefined` without it, and for a key that only other processes counted or that has more than 64 characters. */
+  /**
+   * Result of `reveal`; `undefined` without it, and for a key that only other processes counted or
+   * that has more than 64 characters.
+   */
   readonly name: string | undefined
   /** Never below the true count. */
   readonly count: number
@@ -59,8 +68,8 @@ export interface TopKey {
 
 export interface TopKeysAnswer {
   /**
-   * `fleet`: with what the other processes told within the last seconds. `process`: this process alone, since its store has no fleet or
-   * is out of reach.
+   * `fleet`: with what the other processes told within the last seconds. `process`: this process
+   * alone, since its store has no fleet or is out of reach.
    */
   readonly scope: 'process' | 'fleet'
   /** Number of processes in the answer. */
@@ -75,7 +84,10 @@ export interface TopKeysAnswer {
   readonly sinceMs: number
 }
 
-/** Counts what limiters, queues, outbounds and clients tell. It is an observer: put it into their option `observers`. */
+/**
+ * Counts what limiters, queues, outbounds and clients tell. It is an observer: put it into their
+ * option `observers`.
+ */
 export interface Metrics {
   /** The busiest keys of one policy. `undefined` for a policy that is not known. */
   topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
@@ -140,7 +152,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   }
 
   function countRequest({ decision, route, method, isQueued }: DecisionEvent): void {
-    const result = resultOf(decision, isQueued)
+    const result = requestResult(decision, isQueued)
     const shadows = decision.shadow?.decisions
     if (result !== 'allowed' || shadows === undefined) {
       requests.add(route, method, result)
@@ -222,73 +234,4 @@ function shadowResult(
   decisions: readonly { readonly allowed: boolean }[],
 ): 'shadow_denied' | 'allowed' {
   return decisions.some(({ allowed }) => !allowed) ? 'shadow_denied' : 'allowed'
-}
-
-/** Readings of the stores. If a process has several, the worst of them counts. */
-class StoreReadings {
-  readonly #table: SeriesTable
-  readonly #spaces = new Set<WeakRef<object>>()
-  /** Held by its space alone, so that the store of a limiter that nobody uses is let go. */
-  readonly #health = new WeakMap<object, () => StoreHealth>()
-  #reconciled = 0
-  #missed = 0
-
-  constructor(table: SeriesTable) {
-    this.#table = table
-  }
-
-  watch({ space, storeHealth }: LimiterEvent): void {
-    if (!this.#health.has(space)) this.#spaces.add(new WeakRef(space))
-    this.#health.set(space, storeHealth)
-  }
-
-  note(event: ResilienceEvent): void {
-    if (event.type === 'deadline-missed') this.#missed += event.checks
-    if (event.type === 'reconciled') this.#reconciled += event.units
-  }
-
-  noteCall({ durationMs, checks, failed }: StoreCall): void {
-    const [seconds, sizes] = [
-      this.#table.of('sluice_store_call_seconds'),
-      this.#table.of('sluice_store_call_checks'),
-    ]
-    seconds.observe(seconds.slot(), durationMs / 1_000)
-    sizes.observe(sizes.slot(), checks)
-    const failures = this.#table.of('sluice_store_call_failures_total')
-    failures.add(failures.slot(), failed ? 1 : 0)
-  }
-
-  read(): void {
-    const all = this.#healthOfAll()
-    const states = all.map(({ breaker }) => ['closed', 'half-open', 'open'].indexOf(breaker))
-    this.#set('sluice_breaker_state', Math.max(0, ...states))
-    this.#set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
-    this.#set(
-      'sluice_keys_owed',
-      all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
-    )
-    this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
-    const skews = all
-      .map(({ clockSkewMs }) => clockSkewMs)
-      .sort((a, b) => Math.abs(b) - Math.abs(a))
-    this.#set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
-    this.#set('sluice_deadlines_missed_total', this.#missed)
-    this.#set('sluice_reconciled_units_total', this.#reconciled)
-  }
-
-  #healthOfAll(): readonly StoreHealth[] {
-    const all: StoreHealth[] = []
-    for (const ref of this.#spaces) {
-      const space = ref.deref()
-      const health = space && this.#health.get(space)
-      if (health) all.push(health())
-      else this.#spaces.delete(ref)
-    }
-    return all
-  }
-
-  #set(name: InstrumentName, value: number): void {
-    const series = this.#table.of(name)
-    series.set(series.slot(), value)
-  }
 }

@@ -28,7 +28,10 @@ export interface DenialRecord {
   readonly factor: number
   /** Fields that `fields` added, as JSON can carry them. */
   readonly fields?: unknown
-  /** Why there are no fields, or no `traceId`: what the function threw, that it returned a promise, or that the fields were too long. */
+  /**
+   * Why there are no fields, or no `traceId`: what the function threw, that it returned a promise,
+   * or that the fields were too long.
+   */
   readonly fieldsError?: string
 }
 
@@ -50,13 +53,22 @@ export interface PolicyDenials {
 }
 
 export interface DenialLogOptions<Request = unknown> {
-  /** Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts no request. */
+  /**
+   * Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts
+   * no request.
+   */
   sink: (record: DenialRecord | DenialSummary) => void
-  /** Adds what you know of the request at once, without promises: anything that JSON can carry, up to 4,000 characters. Leave identities out. @default nothing */
+  /**
+   * Adds what you know of the request at once, without promises: anything that JSON can carry, up
+   * to 4,000 characters. Leave identities out. @default nothing
+   */
   fields?: (request: Request | undefined) => unknown
   /** Finds the id of the trace of the request at once, without a promise. @default none */
   traceId?: (request: Request | undefined) => string | undefined
-  /** Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer and fewer do. @default 5 */
+  /**
+   * Denials of one policy that get a record each in any second: 1 to 1,000. Of further ones, fewer
+   * and fewer do. @default 5
+   */
   perSecond?: number
 }
 
@@ -84,11 +96,13 @@ interface Tally {
 }
 
 /**
- * Writes one record for each denial, and bounds itself: of each policy the first `perSecond` denials of a second get a record. Then one in
- * 10 does, one in 100 once there are ten times as many, and so on. Each record says for how many denials it stands. Where denials had no record, a
+ * Writes one record for each denial, and bounds itself: of each policy the first `perSecond`
+ * denials of a second get a record. Then one in 10 does, one in 100 once there are ten times as
+ * many, and so on. Each record says for how many denials it stands. Where denials had no record, a
  * summary follows each minute.
  * @example
- * rateLimit({ limit: 100, window: '1m', observers: [denialLog({ sink: (record) => log.warn(record) })] })
+ * const denials = denialLog({ sink: (record) => log.warn(record) })
+ * rateLimit({ limit: 100, window: '1m', observers: [denials] })
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function denialLog<Request = unknown>(

@@ -1,5 +1,5 @@
 import { type FleetReport, mergeHotKeys, type Store, sleep } from '@sluice/core'
-import type { PolicyCounts } from './policies.ts'
+import type { PolicyCounts } from './policy-counts.ts'
 import {
   type Ranking,
   type TopKeysBy,
@@ -44,7 +44,10 @@ export class FleetKeys {
     if (store.shareReport) this.#shareLater()
   }
 
-  /** Number of other processes that reported; `undefined` without a fleet, or when it is out of reach. */
+  /**
+   * Number of other processes that reported; `undefined` without a fleet, or when it is out of
+   * reach.
+   */
   get others(): number | undefined {
     return performance.now() - this.#heardAt < ttlMs ? this.#others.length : undefined
   }

@@ -24,4 +24,4 @@ export {
 export { metricsPage } from './metrics-page.ts'
 export type { Family, Sample, Tap } from './series.ts'
 export { type TopKeysBy, type TopKeysWindow, topKeysWindows } from './top-keys.ts'
-export type { WatchedOutbound, WatchedQueue, WorkEvent } from './work.ts'
+export type { WatchedOutbound, WatchedQueue, WorkEvent } from './work-counts.ts'

@@ -11,7 +11,8 @@ const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 }
 
 /**
- * A page that Prometheus reads, for `mount` of an adapter. Put it in front of the limiter, or the limiter limits its own observers.
+ * A page that Prometheus reads, for `mount` of an adapter. Put it in front of the limiter, or the
+ * limiter limits its own observers.
  * @example
  * app.use('/metrics', mount(metricsPage(metrics)))
  */
@@ -68,7 +69,10 @@ function braced(pairs: readonly string[]): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-/** The same bucket is the same series in both formats, so bounds are written as OpenMetrics has them. */
+/**
+ * The same bucket is the same series in both formats, so bounds are written as OpenMetrics has
+ * them.
+ */
 export function floatText(bound: number): string {
   return Number.isInteger(bound) ? bound.toFixed(1) : numberText(bound)
 }

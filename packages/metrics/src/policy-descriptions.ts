@@ -12,7 +12,10 @@ interface Description {
   readonly version: PolicySetVersion | undefined
 }
 
-/** Shows the policies that are in force: the gauges of a version end when another one takes its place. */
+/**
+ * Shows the policies that are in force: the gauges of a version end when another one takes its
+ * place.
+ */
 export class PolicyDescriptions {
   readonly #table: SeriesTable
   readonly #byLabel = new Map<string, readonly Description[]>()

@@ -21,7 +21,10 @@ export const other = 'other'
 export interface Sample {
   readonly labels: readonly string[]
   readonly value: number
-  /** Of a histogram: how many values lay in each bucket, the last one without a bound. Then `value` is their sum. */
+  /**
+   * Of a histogram: how many values lay in each bucket, the last one without a bound. Then `value`
+   * is their sum.
+   */
   readonly buckets?: readonly number[]
 }
 
@@ -36,7 +39,8 @@ export interface Family {
 export type Tap = (value: number, labels: readonly string[]) => void
 
 /**
- * The series of one metric, as numbers in arrays: labels are looked up once, and give a slot; what is counted is one addition to it.
+ * The series of one metric, as numbers in arrays: labels are looked up once, and give a slot;
+ * what is counted is one addition to it.
  */
 export class Series {
   readonly name: InstrumentName
@@ -59,7 +63,10 @@ export class Series {
     this.#onOverflow = onOverflow
   }
 
-  /** The slot of a series. When there is no room for another series, labels that grow become `other`: new ones first. */
+  /**
+   * The slot of a series. When there is no room for another series, labels that grow become
+   * `other`: new ones first.
+   */
   slot(...labels: readonly string[]): number {
     const own = this.#slotWithin(maxWhole, labels)
     if (own !== undefined) return own

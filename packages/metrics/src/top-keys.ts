@@ -22,7 +22,10 @@ export const keptCounters = 100
 const minutesOfBlock = 10
 const keptBlocks = 6
 
-/** The busiest keys of one policy in this process, over rolling windows: bounded, whatever clients send. */
+/**
+ * The busiest keys of one policy in this process, over rolling windows: bounded, whatever clients
+ * send.
+ */
 export class TopKeys {
   readonly #asked = new RollingSketch()
   readonly #denied = new RollingSketch()
@@ -37,7 +40,10 @@ export class TopKeys {
     if (this.#cost && cost > 0) this.#cost.add(key, cost, nowMs)
   }
 
-  /** The share of the requests of one or two minutes that the busiest key made, as far as it is certain. */
+  /**
+   * The share of the requests of one or two minutes that the busiest key made, as far as it is
+   * certain.
+   */
   get hottestShare(): number {
     return this.#asked.hottestShare(performance.now())
   }
@@ -64,8 +70,9 @@ interface Period extends HotKeys {
 }
 
 /**
- * A sketch of the minute that runs, and what is kept of those before. Its times are those of `performance.now()`, which never
- * steps. A decision that is told late counts in the minute that runs.
+ * A sketch of the minute that runs, and what is kept of those before. Its times are those of
+ * `performance.now()`, which never steps. A decision that is told late counts in the minute that
+ * runs.
  */
 class RollingSketch {
   #sketch = new SpaceSaving(counters)
@@ -93,7 +100,9 @@ class RollingSketch {
     return copy
   }
 
-  /** Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more. */
+  /**
+   * Covers the window that is asked for, and up to a minute more; `1h` up to eleven minutes more.
+   */
   top(window: TopKeysWindow, most: number, nowMs: number): Ranking {
     this.#roll(nowMs)
     const now = { ...this.#sketch.top(counters), fromMs: this.#fromMs ?? nowMs }

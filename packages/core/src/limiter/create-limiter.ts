@@ -9,12 +9,11 @@ import { notify } from '../observers/notify.ts'
 import { DecisionTiming, notifyDecided } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { warnOnce } from '../options/warn.ts'
-import type { AskOp } from '../outage/fallback.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
-import type { StoreOp } from '../store.ts'
+import type { DecidingOp, StoreOp } from '../store.ts'
 import {
   type CostOptions,
   checkedKey,
@@ -26,7 +25,7 @@ import {
   keyedBy,
   penaltyMissing,
   storeError,
-} from './calls.ts'
+} from './arguments.ts'
 import { FollowUps } from './follow-ups.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
@@ -45,8 +44,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const memory = isMemoryStore(store) ? store : undefined
   const access = accessTo(store, fallback)
   const denials = denialsOf(store)
-  const rules = { store, failureMode, deadlineMs, instances, denials }
-  const caller: Caller = { ...rules, answers: access, onFailure: reportFailure }
+  const caller: Caller = {
+    store,
+    failureMode,
+    deadlineMs,
+    instances,
+    denials,
+    answerHandler: access,
+    onFailure: reportFailure,
+  }
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
   const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
@@ -54,8 +60,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   listenToStore(options, { policies: all, store, access })
 
   /** Asks about the checks that have a limit. */
-  function ask(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    if (!checks.every(isLimited)) return askSome(op, checks, request)
+  function ask(op: DecidingOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+    if (!checks.every(isLimited)) return askBesideUnlimited(op, checks, request)
     if (checks.length === 0) return decisionOf([], 'store')
     // It answers at once, and is never away.
     if (memory) return decisionOf(memory.apply(op, checks), 'store')
@@ -64,7 +70,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return access.ask(pending)
   }
 
-  function askSome(op: AskOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
+  function askBesideUnlimited(
+    op: DecidingOp,
+    checks: readonly Check[],
+    request?: object,
+  ): MaybePromise<Decision> {
     const decision = ask(op, checks.filter(isLimited), request)
     return andThen(decision, (limited) => withUnlimited(limited, checks))
   }
@@ -82,13 +92,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   function decide(checks: readonly Check[], request?: object): MaybePromise<Decision> {
-    return areEnforced(checks) ? ask('consume', checks, request) : decideSome(checks, request)
+    return areEnforced(checks)
+      ? ask('consume', checks, request)
+      : decideWithShadows(checks, request)
   }
 
-  function decideSome(checks: readonly Check[], request?: object): MaybePromise<Decision> {
+  function decideWithShadows(checks: readonly Check[], request?: object): MaybePromise<Decision> {
     const { enforced, shadows } = divideChecks(checks)
     const decision = ask('consume', enforced, request)
-    return shadows.length === 0 ? decision : andThen(decision, (known) => followed(known, shadows))
+    return shadows.length === 0
+      ? decision
+      : andThen(decision, (known) => withShadowRun(known, shadows))
   }
 
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
@@ -133,7 +147,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
   }
 
-  /** Acts on a given key without a delay, so that later questions about it are decided later. */
+  /** Acts on a key at once if the store can, so that it decides later calls after this one. */
   function actOn(
     key: KeyOrDigest,
     act: (keyed: Keyed | undefined) => MaybePromise<boolean>,
@@ -156,7 +170,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
    * A request that is denied would not exist for the policies in shadow either. Nobody waits for
    * those.
    */
-  function followed(decision: Decision, shadows: readonly Check[]): Decision {
+  function withShadowRun(decision: Decision, shadows: readonly Check[]): Decision {
     if (!decision.allowed) return decision
     return withShadow(decision, new ShadowRun(shadows.map((check) => ask('consume', [check]))))
   }

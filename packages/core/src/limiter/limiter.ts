@@ -5,7 +5,7 @@ import type { Policy } from '../policy/policy.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Store } from '../store.ts'
-import type { CostOptions, KeyOrDigest } from './calls.ts'
+import type { CostOptions, KeyOrDigest } from './arguments.ts'
 import type { RefundOptions } from './follow-ups.ts'
 
 /** Policies + store + failure mode, free of HTTP. */

@@ -3,15 +3,12 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { Outcome, Store, StoreOp } from '../store.ts'
+import type { DecidingOp, Outcome, Store, StoreOp } from '../store.ts'
 import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 
-/** The operations that decide or take units. The others settle units taken before. */
-export type AskOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
-
 export interface LocalAsk {
-  readonly op: AskOp
+  readonly op: DecidingOp
   readonly checks: readonly Check[]
   /** The number of processes that decide locally, each with its share of the limits. */
   readonly instances: number

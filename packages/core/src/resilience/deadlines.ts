@@ -37,7 +37,7 @@ class Deadlines {
   #first: DeadlineEntry | undefined
   #last: DeadlineEntry | undefined
   #isTimed = false
-  #mayGrace = true
+  #mayExtend = true
 
   /** @param reason returns the cause of a missing answer, if it is known */
   constructor(durationMs: number, reason: () => Error | undefined) {
@@ -87,12 +87,12 @@ class Deadlines {
     this.#isTimed = false
     const nowMs = monotonicMs()
     const late = nowMs - (this.#first?.dueAt ?? nowMs)
-    if (this.#mayGrace && late > toleratedLateMs) {
-      this.#mayGrace = false
+    if (this.#mayExtend && late > toleratedLateMs) {
+      this.#mayExtend = false
       this.#schedule(1)
       return
     }
-    this.#mayGrace = true
+    this.#mayExtend = true
     this.#missUntil(nowMs)
     if (this.#first && !this.#isTimed) this.#schedule(this.#first.dueAt - monotonicMs())
   }

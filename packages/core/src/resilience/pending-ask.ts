@@ -1,9 +1,8 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import type { AskedRequest, Denials } from '../denials/denials.ts'
-import type { AskOp } from '../outage/fallback.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
-import type { Ask, Outcome, Store, StoreOp } from '../store.ts'
+import type { Ask, DecidingOp, Outcome, Store, StoreOp } from '../store.ts'
 import { DeadlineEntry } from './deadlines.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
@@ -15,8 +14,7 @@ export interface Caller {
   readonly instances: number | undefined
   /** The denials of the store; `undefined` when it has no `denialTtlMs`. */
   readonly denials: Denials | undefined
-  /** Handles what the store answers. */
-  readonly answers: AnswerHandler
+  readonly answerHandler: AnswerHandler
   /** Called for every request that the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }
@@ -24,11 +22,11 @@ export interface Caller {
 /** Handles the answers to pending asks. */
 export interface AnswerHandler {
   /** The store answered, in time or not. */
-  hear(ask: PendingAsk, outcomes: readonly Outcome[]): void
-  /** The store failed. */
-  lose(ask: PendingAsk, error: unknown): void
+  onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
+  /** The store failed, in time or not. */
+  onError(ask: PendingAsk, error: unknown): void
   /** The deadline has passed. Returns the decision of the failure mode. */
-  miss(ask: PendingAsk, error: unknown): Decision
+  onDeadline(ask: PendingAsk, error: unknown): Decision
 }
 
 /**
@@ -37,7 +35,7 @@ export interface AnswerHandler {
  * deadlines, too.
  */
 export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
-  readonly op: AskOp
+  readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: Caller
   /**
@@ -54,11 +52,16 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
   meanwhile: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
-  constructor(op: AskOp, checks: readonly Check[], caller: Caller) {
+  constructor(op: DecidingOp, checks: readonly Check[], caller: Caller) {
     super()
     this.op = op
     this.checks = checks
     this.caller = caller
+  }
+
+  /** Tells whether the store answers while it is being asked: nobody waits for a promise yet. */
+  get isAnsweredAtOnce(): boolean {
+    return this.list === undefined && this.meanwhile === undefined
   }
 
   /** Tells whether the caller has a decision already. */
@@ -84,15 +87,15 @@ export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
   }
 
   settle(outcomes: readonly Outcome[]): void {
-    this.caller.answers.hear(this, outcomes)
+    this.caller.answerHandler.onAnswer(this, outcomes)
   }
 
   fail(error: unknown): void {
-    this.caller.answers.lose(this, error)
+    this.caller.answerHandler.onError(this, error)
   }
 
   override miss(error: unknown): void {
-    this.meanwhile = this.caller.answers.miss(this, error)
+    this.meanwhile = this.caller.answerHandler.onDeadline(this, error)
     this.#resolve?.(this.meanwhile)
   }
 }

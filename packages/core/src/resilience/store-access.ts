@@ -65,11 +65,11 @@ export class StoreAccess implements AnswerHandler {
 
   ask(ask: PendingAsk): MaybePromise<Decision> {
     if (this.#timedOut && ask.request && this.#timedOut.has(ask.request)) {
-      const decision = this.#without(ask)
-      this.#payUp(ask)
+      const decision = this.#decideWithout(ask)
+      this.#payNow(ask)
       return decision
     }
-    if (this.#outage.isUnderWay) return this.#askAway(ask)
+    if (this.#outage.isUnderWay) return this.#askDuringOutage(ask)
     if (this.#fallback.debts.size > 0 && this.#breaker.isSound) this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
@@ -118,14 +118,14 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** Some of the traffic goes without the store, or all of it. */
-  #askAway(ask: PendingAsk): MaybePromise<Decision> {
+  #askDuringOutage(ask: PendingAsk): MaybePromise<Decision> {
     const nowMs = monotonicMs()
     const passing = this.#breaker.pass(nowMs)
     if (passing === 'probe') return this.#askStore(ask)
     const { ramp } = this.#outage
-    if (passing === 'stop' || !ramp) return this.#without(ask)
-    if (ramp.isOver(nowMs)) this.#arrive(ask.caller, nowMs)
-    else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#without(ask)
+    if (passing === 'stop' || !ramp) return this.#decideWithout(ask)
+    if (ramp.isOver(nowMs)) this.#endOutage(ask.caller, nowMs)
+    else if (!ramp.isBack(ask.checks[0]?.key ?? '', nowMs)) return this.#decideWithout(ask)
     this.#reconciliation.payFor(ask)
     return this.#askStore(ask)
   }
@@ -142,7 +142,7 @@ export class StoreAccess implements AnswerHandler {
     try {
       outcomes = store.apply(ask.op, ask.checks, ask)
     } catch (error) {
-      return this.#failed(error, ask, false)
+      return this.#decideAfterFailure(error, ask, false)
     }
     if (isPromise(outcomes)) {
       outcomes.then(
@@ -151,7 +151,7 @@ export class StoreAccess implements AnswerHandler {
       )
       return this.#wait(ask)
     }
-    if (!this.#isRemote && this.#outage.isUnderWay) this.#succeeded(ask.caller, monotonicMs())
+    if (!this.#isRemote && this.#outage.isUnderWay) this.#noteSuccess(ask.caller, monotonicMs())
     return this.#decidedHere(outcomes)
   }
 
@@ -166,7 +166,7 @@ export class StoreAccess implements AnswerHandler {
     try {
       store.submit?.(ask)
     } catch (error) {
-      if (!ask.decision) return this.#failed(error, ask, false)
+      if (!ask.decision) return this.#decideAfterFailure(error, ask, false)
     }
     return ask.decision ?? this.#wait(ask)
   }
@@ -180,9 +180,9 @@ export class StoreAccess implements AnswerHandler {
     return ask.promise()
   }
 
-  hear(ask: PendingAsk, found: readonly Outcome[]): void {
+  onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
     try {
-      if (!ask.list && !ask.meanwhile) {
+      if (ask.isAnsweredAtOnce) {
         ask.answer(this.#decidedHere(found))
         return
       }
@@ -192,40 +192,40 @@ export class StoreAccess implements AnswerHandler {
       this.#fallback.remember(ask.checks, answer)
       if (ask.meanwhile) {
         this.#reconciliation.answeredLate(ask, found, ask.meanwhile)
-        this.#payUp(ask)
+        this.#payNow(ask)
         return
       }
-      this.#succeeded(ask.caller, ask.askedAt)
+      this.#noteSuccess(ask.caller, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
       // A store that answers nonsense.
-      this.lose(ask, error)
+      this.onError(ask, error)
     }
   }
 
-  lose(ask: PendingAsk, error: unknown): void {
+  onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (ask.meanwhile) {
       this.#reconciliation.lost(ask, ask.meanwhile)
-      this.#payUp(ask)
-    } else ask.answer(this.#failed(error, ask, false))
+      this.#payNow(ask)
+    } else ask.answer(this.#decideAfterFailure(error, ask, false))
   }
 
-  miss(ask: PendingAsk, error: unknown): Decision {
+  onDeadline(ask: PendingAsk, error: unknown): Decision {
     this.#monitor.tellMissed()
     if (typeof ask.request === 'object') {
       this.#timedOut ??= new WeakSet()
       this.#timedOut.add(ask.request)
     }
-    return this.#failed(error, ask, true)
+    return this.#decideAfterFailure(error, ask, true)
   }
 
   /** Pays the certain debts of the keys, if the store is there: they may not be asked for again. */
-  #payUp(ask: PendingAsk): void {
+  #payNow(ask: PendingAsk): void {
     if (this.#breaker.state === 'closed') this.#reconciliation.payFor(ask)
   }
 
-  #succeeded(caller: Caller, nowMs: number): void {
+  #noteSuccess(caller: Caller, nowMs: number): void {
     if (!this.#breaker.succeed(nowMs)) return
     this.#outage.beginReturn(monotonicMs())
     this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
@@ -233,27 +233,27 @@ export class StoreAccess implements AnswerHandler {
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
-  #failed(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
+  #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     ask.caller.onFailure(ask.op, error)
     this.#noteFailure(ask.caller, error)
-    return this.#without(ask, isDoubtful)
+    return this.#decideWithout(ask, isDoubtful)
   }
 
   #noteFailure(caller: Caller, error: unknown): void {
     const nowMs = monotonicMs()
     // A store that cannot decide one check is there, and decides others.
-    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.#succeeded(caller, nowMs)
-    else if (this.#breaker.fail(nowMs, error)) this.#leave(nowMs, error)
+    if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.#noteSuccess(caller, nowMs)
+    else if (this.#breaker.fail(nowMs, error)) this.#beginOutage(nowMs, error)
   }
 
-  #leave(nowMs: number, error: unknown): void {
+  #beginOutage(nowMs: number, error: unknown): void {
     if (this.#outage.begin(nowMs)) this.#monitor.tell({ type: 'fallback-entered' })
     const retryInMs = Math.ceil(this.#breaker.retryAt - nowMs)
     this.#monitor.tell({ type: 'breaker', state: 'open', retryInMs })
     this.#deadlines.missAll(error)
   }
 
-  #arrive(caller: Caller, nowMs: number): void {
+  #endOutage(caller: Caller, nowMs: number): void {
     this.#breaker.recover()
     this.#monitor.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
     this.#payAll(caller)
@@ -263,7 +263,7 @@ export class StoreAccess implements AnswerHandler {
     void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
   }
 
-  #without(ask: PendingAsk, isDoubtful = false): Decision {
+  #decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#outage.countDecision()
     this.#monitor.counters.decisionsWithout += 1
     return decideWithout(ask, this.#fallback, isDoubtful)
@@ -282,7 +282,7 @@ export class StoreAccess implements AnswerHandler {
       const answer = applyChange(caller.store, op, checks, canceller)
       if (!isPromise(answer)) return answer
       const outcomes = await inTime(answer, this.#deadlines.of(caller.deadlineMs))
-      this.#succeeded(caller, monotonicMs())
+      this.#noteSuccess(caller, monotonicMs())
       return outcomes
     } catch (error) {
       this.#noteFailure(caller, error)

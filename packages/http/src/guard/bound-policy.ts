@@ -58,8 +58,8 @@ export interface PolicyCheck<Native> extends Check, LimitInForce {
   readonly scope: Scope
 }
 
-/** Tells whether a policy is not enforced for everybody. */
-export function isOnTrial<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
+/** Tells whether a policy is in shadow for some requests at least. */
+export function mayBeInShadow<Native>({ policy, enforce }: BoundPolicy<Native>): boolean {
   return policy.enforcedShare < 1 || enforce !== undefined
 }
 

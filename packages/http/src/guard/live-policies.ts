@@ -50,7 +50,9 @@ export interface LiveGuard {
   prepare(version: PolicyVersion): () => void
 }
 
-/** Policies that change while the application runs: what `openPolicies` of `@sluice/policies` makes. */
+/**
+ * Policies that change while the application runs: what `openPolicies` of `@sluice/policies` makes.
+ */
 export interface LivePolicies {
   /**
    * Registers a guard, and puts the version in force into it at once.

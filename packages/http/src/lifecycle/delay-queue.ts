@@ -2,11 +2,11 @@ import type { Hold } from './hold.ts'
 
 /** Holds requests until their turn comes, up to a bound. */
 export class DelayQueue {
-  readonly #bound: number
+  readonly #maxWaiting: number
   #waiting = 0
 
-  constructor(bound: number) {
-    this.#bound = bound
+  constructor(maxWaiting: number) {
+    this.#maxWaiting = maxWaiting
   }
 
   get waiting(): number {
@@ -14,7 +14,7 @@ export class DelayQueue {
   }
 
   get isFull(): boolean {
-    return this.#waiting >= this.#bound
+    return this.#waiting >= this.#maxWaiting
   }
 
   /** Holds a request until its turn comes, `delayMs` from now, or its response is over before. */

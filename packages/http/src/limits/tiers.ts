@@ -24,7 +24,8 @@ export interface TierTable<Native> {
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
  * `adaptive(…)`. Who changes the tier keeps what is counted.
  * @example
- * rateLimit({ window: '1m', key: user((req) => req.user?.id), limit: tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan) })
+ * const limit = tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan)
+ * rateLimit({ limit, window: '1m', key: user((req) => req.user?.id) })
  * @param tierOf the tier of a request; nothing, or '', for those without one
  * @throws SluiceError when an entry of the table is no limit
  */

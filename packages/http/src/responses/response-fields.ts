@@ -12,7 +12,7 @@ import type { RequestContext } from '../adapter/context.ts'
 import { fieldLines, type HttpResponse, type ResponseField } from '../adapter/response.ts'
 import { type FieldKind, kindOf, PolicyStates } from './policy-states.ts'
 
-export interface FieldOptions {
+export interface RenderOptions {
   readonly rejected: boolean
   /** As `formatRetryAfter` answers it; only of a request that is refused. */
   readonly retryAfter: string | undefined
@@ -34,10 +34,10 @@ export class ResponseFields {
    */
   #written: readonly ResponseField[] = []
   #theirs: Map<string, readonly string[]> | undefined
-  #options: FieldOptions | undefined
+  #options: RenderOptions | undefined
 
   /** The fields as they are to be set now. */
-  render(response: HttpResponse, options: FieldOptions): readonly ResponseField[] {
+  render(response: HttpResponse, options: RenderOptions): readonly ResponseField[] {
     this.#options = options
     const fields = this.#limits(response, options)
     if (options.retryAfter !== undefined) {
@@ -66,7 +66,7 @@ export class ResponseFields {
     })
   }
 
-  #limits(response: HttpResponse, options: FieldOptions): ResponseField[] {
+  #limits(response: HttpResponse, options: RenderOptions): ResponseField[] {
     const { dialects, uniformStates } = this.policies
     if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
     return formatFields(uniformStates, dialects, options)
@@ -83,7 +83,7 @@ export class ResponseFields {
     return false
   }
 
-  #joined(response: HttpResponse, options: FieldOptions): ResponseField[] {
+  #joined(response: HttpResponse, options: RenderOptions): ResponseField[] {
     const fields: ResponseField[] = []
     for (const dialect of this.policies.dialects) {
       const kind = kindOf(dialect)
@@ -116,7 +116,7 @@ export class ResponseFields {
     return undefined
   }
 
-  #exposed(response: HttpResponse, { githubExtras }: FieldOptions): ResponseField {
+  #exposed(response: HttpResponse, { githubExtras }: RenderOptions): ResponseField {
     const existing = fieldLines(response, 'Access-Control-Expose-Headers').join(', ')
     return [
       'Access-Control-Expose-Headers',

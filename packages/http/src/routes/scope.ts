@@ -30,7 +30,9 @@ export function scopedKey(scope: Scope, key: string): string {
   return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
 }
 
-/** The key as its resolver found it, of one that `scopedKey` made; any other is returned as it is. */
+/**
+ * The key as its resolver found it, of one that `scopedKey` made; any other is returned as it is.
+ */
 export function unscopedKey(key: string): string {
   const [head, length] = /^@scope\/(\d+)\//.exec(key) ?? []
   return head === undefined ? key : key.slice(head.length + Number(length) + 1)

@@ -144,7 +144,10 @@ export class FreeRetries<Native extends object> {
   }
 }
 
-/** Observers of the marks. They hear of failures of the marks' store, which no other limiter notices. */
+/**
+ * Observers of the marks. They hear of failures of the marks' store, which no other limiter
+ * notices.
+ */
 function toldOfFailures(observer: Observers<never>): readonly Observers<never>[] {
   const { onStoreError } = observer
   return onStoreError ? [{ onStoreError: onStoreError.bind(observer) }] : []

@@ -13,7 +13,9 @@ import type { Decided } from './decided.ts'
 /** Lets a request pass. */
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
 
-/** Tells the observers of a guard what becomes of its requests. Costs nothing where nobody observes. */
+/**
+ * Tells the observers of a guard what becomes of its requests. Costs nothing where nobody observes.
+ */
 export class Observation<Native extends object> {
   readonly #observers: JoinedObservers<Native>
   readonly #limiter: Limiter
@@ -55,7 +57,9 @@ export class Observation<Native extends object> {
   }
 }
 
-/** The methods that the name of a route may have: on one for all methods, clients make up others. */
+/**
+ * The methods that the name of a route may have: on one for all methods, clients make up others.
+ */
 const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )

@@ -3,8 +3,8 @@ import type { Access } from '../access/lists.ts'
 import type { HttpRequest } from '../adapter/request.ts'
 import {
   type BoundPolicy,
-  isOnTrial,
   type LimitInForce,
+  mayBeInShadow,
   type PolicyCheck,
   validCost,
   validEnforcement,
@@ -26,8 +26,8 @@ export interface Asking<Native> {
 }
 
 /**
- * The checks of a request. `deny`: the request has no key, and is to be refused. `block` and `allow`: a list says so. An empty list: the request
- * has no key, and passes uncounted.
+ * The checks of a request. `deny`: the request has no key, and is to be refused. `block` and
+ * `allow`: a list says so. An empty list: the request has no key, and passes uncounted.
  */
 export type FoundChecks<Native extends object> =
   | readonly PolicyCheck<Native>[]
@@ -51,13 +51,13 @@ export class RequestChecks<Native extends object> {
    * always is.
    */
   readonly #onlyKey: KeyResolver<Native> | undefined
-  /** Tells whether some policy asks the request if it is enforced. */
-  readonly #asksMode: boolean
+  /** Tells whether the `enforce` of some policy is a function of the request. */
+  readonly #asksEnforcement: boolean
   /**
-   * Keys of policies that are all on trial: without one they are left out, since a trial refuses
-   * nothing.
+   * Keys that only policies in shadow need: a request without such a key is not refused, since
+   * these policies refuse nothing.
    */
-  readonly #trialKeys: ReadonlySet<KeyResolver<Native>>
+  readonly #shadowKeys: ReadonlySet<KeyResolver<Native>>
 
   /** Resolvers that have not found a key yet, with the requests for which they found none. */
   readonly #fruitless: Map<KeyResolver<Native>, number>
@@ -71,10 +71,10 @@ export class RequestChecks<Native extends object> {
       this.#keys.length === 1 && setup.policies.every(isFixed) && !setup.strikesLater
         ? this.#keys[0]
         : undefined
-    this.#asksMode = setup.policies.some(({ enforce }) => enforce !== undefined)
-    this.#trialKeys = new Set(
+    this.#asksEnforcement = setup.policies.some(({ enforce }) => enforce !== undefined)
+    this.#shadowKeys = new Set(
       this.#keys.filter((key) =>
-        setup.policies.every((bound) => bound.key !== key || isOnTrial(bound)),
+        setup.policies.every((bound) => bound.key !== key || mayBeInShadow(bound)),
       ),
     )
   }
@@ -164,10 +164,12 @@ export class RequestChecks<Native extends object> {
         return this.#setup.penalty ? withoutUndueStrikes(whole) : whole
       }),
     )
-    return this.#asksMode ? andThen(checks, (found) => this.#withModes(found, native)) : checks
+    return this.#asksEnforcement
+      ? andThen(checks, (found) => this.#withEnforcement(found, native))
+      : checks
   }
 
-  #withModes(
+  #withEnforcement(
     checks: readonly PolicyCheck<Native>[],
     native: Native,
   ): MaybePromise<readonly PolicyCheck<Native>[]> {
@@ -213,7 +215,7 @@ export class RequestChecks<Native extends object> {
   }
 
   /**
-   * A request that passes by its address alone does not need a key, and policies on trial refuse
+   * A request that passes by its address alone does not need a key, and policies in shadow refuse
    * nothing.
    */
   #without(
@@ -221,10 +223,10 @@ export class RequestChecks<Native extends object> {
     { request, access }: Asking<Native>,
   ): MaybePromise<KeyOrMode> {
     const { onMissingKey } = this.#setup
-    const isTrial = onMissingKey !== 'ip' && this.#trialKeys.has(resolver)
+    const isShadow = onMissingKey !== 'ip' && this.#shadowKeys.has(resolver)
     const isAllowed = onMissingKey === 'error' && access === 'allow'
     if (onMissingKey === 'ip') this.#warnIfFruitless(resolver)
-    return insteadOfKey(isTrial || isAllowed ? 'skip' : onMissingKey, request)
+    return insteadOfKey(isShadow || isAllowed ? 'skip' : onMissingKey, request)
   }
 
   #keyOf({ key: resolver }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {

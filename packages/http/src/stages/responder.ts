@@ -1,7 +1,7 @@
 import { andThen, type Decision, divideChecks, type MaybePromise } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { ResponseField } from '../adapter/response.ts'
-import { isOnTrial, type PolicyCheck } from '../guard/bound-policy.ts'
+import { mayBeInShadow, type PolicyCheck } from '../guard/bound-policy.ts'
 import type { PolicyGuardOptions } from '../guard/options.ts'
 import { type Passage, passWithoutFields, type RequestDecision } from '../guard/passage.ts'
 import { strikeDue } from '../guard/penalty.ts'
@@ -19,7 +19,11 @@ import {
   refusalStatus,
   turnedAway,
 } from '../responses/refusal.ts'
-import { type FieldOptions, type ResponseFields, retryAfter } from '../responses/response-fields.ts'
+import {
+  type RenderOptions,
+  type ResponseFields,
+  retryAfter,
+} from '../responses/response-fields.ts'
 import type { Decided } from './decided.ts'
 import type { Observation } from './observation.ts'
 
@@ -29,7 +33,7 @@ export class Responder<Native extends object, Handler> {
   readonly #options: PolicyGuardOptions<Native, Handler>
   readonly #delayQueue: DelayQueue
   readonly #leases: LeaseRenewer | undefined
-  readonly #hasTrials: boolean
+  readonly #mayHaveShadows: boolean
   readonly #hasRefunds: boolean
   readonly #observation: Observation<Native>
 
@@ -43,7 +47,7 @@ export class Responder<Native extends object, Handler> {
     this.#delayQueue = delayQueue
     const policies = setup.policies.map(({ policy }) => policy)
     this.#leases = LeaseRenewer.of(setup.limiter, policies)
-    this.#hasTrials = setup.policies.some(isOnTrial)
+    this.#mayHaveShadows = setup.policies.some(mayBeInShadow)
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
     this.#observation = setup.observation
   }
@@ -52,7 +56,7 @@ export class Responder<Native extends object, Handler> {
   respond(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     if (this.#isTurnedAway(decided)) return this.#turnAway(decided)
     this.observe(decided)
-    return this.#answer(decided)
+    return this.#passageOf(decided)
   }
 
   /** Tells observers of a decision: once for each request. */
@@ -84,11 +88,11 @@ export class Responder<Native extends object, Handler> {
     const decision = new ChargeableDecision(this.#setup, decided, undefined)
     if (decision.outcomes.length === 0) return { decision, fields: [] }
     const fields = this.#fieldsOf(decision, this.#enforced(checks))
-    const options = { ...this.#fieldOptions(decision), rejected: false, retryAfter: undefined }
+    const options = { ...this.#renderOptions(decision), rejected: false, retryAfter: undefined }
     return { decision, fields: fields.render(context.response, options) }
   }
 
-  #answer(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
+  #passageOf(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     const { context } = decided
     const account = this.#accountOf(decided)
     const decision = new ChargeableDecision(this.#setup, decided, account)
@@ -99,7 +103,7 @@ export class Responder<Native extends object, Handler> {
     }
     const fields = this.#fieldsOf(decision, checks)
     if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })
-    const set = fields.render(context.response, this.#fieldOptions(decision))
+    const set = fields.render(context.response, this.#renderOptions(decision))
     return decision.delayMs === 0
       ? {
           decision,
@@ -143,7 +147,7 @@ export class Responder<Native extends object, Handler> {
         decision,
         status,
         fields: [
-          ...fields.render(response, this.#fieldOptions(decision)),
+          ...fields.render(response, this.#renderOptions(decision)),
           ['Cache-Control', 'no-store'],
         ],
         body: known,
@@ -163,7 +167,7 @@ export class Responder<Native extends object, Handler> {
     const decision = turnedAway(decided.decision)
     // To observers it is a lack of room, and no store that failed.
     this.observe({ ...decided, decision: { ...decision, source: 'shed' } })
-    return this.#answer({ ...decided, decision, checks: [] })
+    return this.#passageOf({ ...decided, decision, checks: [] })
   }
 
   #fieldsOf(
@@ -177,7 +181,7 @@ export class Responder<Native extends object, Handler> {
     return fields
   }
 
-  #fieldOptions(decision: Decision): FieldOptions {
+  #renderOptions(decision: Decision): RenderOptions {
     const { retryJitter, exposeHeaders, githubExtras } = this.#setup
     return {
       rejected: !decision.allowed,
@@ -189,7 +193,7 @@ export class Responder<Native extends object, Handler> {
   }
 
   #enforced(checks: readonly PolicyCheck<Native>[]): readonly PolicyCheck<Native>[] {
-    return this.#hasTrials ? divideChecks(checks).enforced : checks
+    return this.#mayHaveShadows ? divideChecks(checks).enforced : checks
   }
 
   #accountOf(decided: Decided<Native>): RequestAccount<Native> | undefined {

@@ -10,7 +10,9 @@ import {
 } from '../instruments.ts'
 
 export interface OpenTelemetryOptions {
-  /** The meter that the metrics are made with: `metrics.getMeter('my-api')` of @opentelemetry/api. */
+  /**
+   * The meter that the metrics are made with: `metrics.getMeter('my-api')` of @opentelemetry/api.
+   */
   meter: Meter
 }
 
@@ -18,7 +20,8 @@ export interface OpenTelemetryOptions {
 const metered = new WeakMap<Meter, Pick<Metrics, 'read' | 'tap'>>()
 
 /**
- * Has a meter of OpenTelemetry read the metrics. Counters and gauges are read when they are exported; histograms are fed as things happen.
+ * Has a meter of OpenTelemetry read the metrics. Counters and gauges are read when they are
+ * exported; histograms are fed as things happen.
  * @throws SluiceError when the meter is none, or reads other metrics already
  */
 export function openTelemetry(

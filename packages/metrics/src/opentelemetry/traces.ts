@@ -13,8 +13,8 @@ export interface Traces {
 }
 
 /**
- * Adds what was decided to the active span, as attributes and one event; each call to the store is a span. Identities are not in it.
- * Where no SDK of OpenTelemetry runs, nothing happens.
+ * Adds what was decided to the active span, as attributes and one event; each call to the store
+ * is a span. Identities are not in it. Where no SDK of OpenTelemetry runs, nothing happens.
  * @example
  * import { trace } from '@opentelemetry/api'
  * app.use(rateLimit({ limit: 100, window: '1m', observers: [traces({ trace })] }))
@@ -37,7 +37,8 @@ export function traces(options: TracesOptions): Traces {
     onStoreCall({ requests, checks, startedAt, durationMs, failed }) {
       const tracer = trace.getTracer('@sluice/metrics')
       const attributes = { 'sluice.requests': requests, 'sluice.checks': checks }
-      // A call carries checks of many requests: the span that happens to be active is not its parent.
+      // A call carries checks of many requests: the span that happens to be active is not its
+      // parent.
       const options = { startTime: startedAt, attributes, root: true }
       const span = tracer.startSpan('sluice.store.call', options)
       // 2: an error, as OpenTelemetry numbers it. Its constants would be an import at run time.

@@ -102,7 +102,7 @@ export class PolicyCounts {
       const outcome = decision.outcomes[i]
       if (check === undefined || outcome === undefined) continue
       const count = this.#countOf(check.policy, i)
-      this.#checks.add(this.#resultSlot(count, resultOf(outcome, decision, isFallback)))
+      this.#checks.add(this.#resultSlot(count, checkResult(outcome, decision, isFallback)))
       count.topKeys?.note(this.#kept(check), !outcome.allowed, nowMs)
       if (decision.allowed) this.#noteUse(count, outcome)
     }
@@ -166,7 +166,9 @@ export class PolicyCounts {
     this.#descriptions.read()
   }
 
-  /** Reads how large the share of the busiest identity is. A penalty counts strikes, and has none. */
+  /**
+   * Reads how large the share of the busiest identity is. A penalty counts strikes, and has none.
+   */
   readShares(): void {
     const shares = this.#table.of('sluice_hot_key_share')
     for (const [label, { topKeys, isPenalty }] of this.#byLabel) {
@@ -245,7 +247,7 @@ function labelOf({ named, name, limit, windowMs }: Policy): string {
   return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }
 
-function resultOf(outcome: Outcome, decision: Decision, isFallback: boolean): CheckResult {
+function checkResult(outcome: Outcome, decision: Decision, isFallback: boolean): CheckResult {
   if (isFallback) return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
   if (!outcome.allowed) return 'denied'
   // Where counts are spread over shards, one that denies keeps the others from being asked.

@@ -38,7 +38,10 @@ export class RequestCounts {
     this.#overflow = table.of('sluice_series_overflow_total')
   }
 
-  /** The label of a route that was counted: its pattern, `unmatched`, or `other` where there are too many. */
+  /**
+   * The label of a route that was counted: its pattern, `unmatched`, or `other` where there are too
+   * many.
+   */
   labelOf(route: string | undefined): string {
     return (this.#routes.get(route) ?? this.#others).label
   }
@@ -74,7 +77,7 @@ export class RequestCounts {
 }
 
 /** Returns the result of a request by its decision alone. */
-export function resultOf(decision: Decision, isQueued: boolean): RequestResult {
+export function requestResult(decision: Decision, isQueued: boolean): RequestResult {
   if (isQueued) return 'queued'
   if (decision.source === 'open') return 'failed_open'
   if (decision.source === 'closed') return 'failed_closed'

@@ -1,0 +1,72 @@
+import type { LimiterEvent, ResilienceEvent, StoreCall, StoreHealth } from '@sluice/core'
+import type { InstrumentName } from './instruments.ts'
+import type { SeriesTable } from './series.ts'
+
+/** Readings of the stores. If a process has several, the worst of them counts. */
+export class StoreReadings {
+  readonly #table: SeriesTable
+  readonly #spaces = new Set<WeakRef<object>>()
+  /** Held by its space alone, so that the store of a limiter that nobody uses is let go. */
+  readonly #health = new WeakMap<object, () => StoreHealth>()
+  #reconciled = 0
+  #missed = 0
+
+  constructor(table: SeriesTable) {
+    this.#table = table
+  }
+
+  watch({ space, storeHealth }: LimiterEvent): void {
+    if (!this.#health.has(space)) this.#spaces.add(new WeakRef(space))
+    this.#health.set(space, storeHealth)
+  }
+
+  note(event: ResilienceEvent): void {
+    if (event.type === 'deadline-missed') this.#missed += event.checks
+    if (event.type === 'reconciled') this.#reconciled += event.units
+  }
+
+  noteCall({ durationMs, checks, failed }: StoreCall): void {
+    const [seconds, sizes] = [
+      this.#table.of('sluice_store_call_seconds'),
+      this.#table.of('sluice_store_call_checks'),
+    ]
+    seconds.observe(seconds.slot(), durationMs / 1_000)
+    sizes.observe(sizes.slot(), checks)
+    const failures = this.#table.of('sluice_store_call_failures_total')
+    failures.add(failures.slot(), failed ? 1 : 0)
+  }
+
+  read(): void {
+    const all = this.#healthOfAll()
+    const states = all.map(({ breaker }) => ['closed', 'half-open', 'open'].indexOf(breaker))
+    this.#set('sluice_breaker_state', Math.max(0, ...states))
+    this.#set('sluice_fallback_active', all.some(({ isAway }) => isAway) ? 1 : 0)
+    this.#set(
+      'sluice_keys_owed',
+      all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
+    )
+    this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
+    const skews = all
+      .map(({ clockSkewMs }) => clockSkewMs)
+      .sort((a, b) => Math.abs(b) - Math.abs(a))
+    this.#set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
+    this.#set('sluice_deadlines_missed_total', this.#missed)
+    this.#set('sluice_reconciled_units_total', this.#reconciled)
+  }
+
+  #healthOfAll(): readonly StoreHealth[] {
+    const all: StoreHealth[] = []
+    for (const ref of this.#spaces) {
+      const space = ref.deref()
+      const health = space && this.#health.get(space)
+      if (health) all.push(health())
+      else this.#spaces.delete(ref)
+    }
+    return all
+  }
+
+  #set(name: InstrumentName, value: number): void {
+    const series = this.#table.of(name)
+    series.set(series.slot(), value)
+  }
+}
