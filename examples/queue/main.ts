@@ -1,6 +1,7 @@
 // Orders are answered with 202 at once, a worker sees to them, and a client that waits as it is told polls for the results.
 //   npm run example:queue                                  API, worker and client in one process, jobs in its memory
 //   REDIS_URL=redis://localhost npm run example:queue      the same over BullMQ; ROLE=api, ROLE=worker or ROLE=client for one of them
+//   BROKER=rabbitmq npm run example:queue                  the same over RabbitMQ and Redis; RABBITMQ_URL and REDIS_URL say where
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { reportApi } from './api.ts'
@@ -8,14 +9,14 @@ import { orderReports } from './client.ts'
 import { openBroker } from './open-broker.ts'
 import { reportWorker } from './worker.ts'
 
-const { REDIS_URL, PORT = '3000', ROLE = 'all', ORDERS = '8' } = process.env
+const { PORT = '3000', ROLE = 'all', ORDERS = '8' } = process.env
 const plays = (role: string): boolean => ROLE === role || ROLE === 'all'
 
 if (ROLE === 'client') await orderReports(`http://localhost:${PORT}`, Number(ORDERS))
 else await serve()
 
 async function serve(): Promise<void> {
-  const opened = openBroker(REDIS_URL)
+  const opened = openBroker(process.env)
   console.log(`Jobs are kept ${opened.about}.`)
   const worker = plays('worker') ? reportWorker(opened) : undefined
   const server = plays('api') ? reportApi(opened).listen(Number(PORT)) : undefined

@@ -1,5 +1,6 @@
 import { memoryStore, type Store } from '@sluice/core'
 import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
+import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 
@@ -11,15 +12,22 @@ export interface Opened {
   about: string
 }
 
-/** BullMQ on Redis where there is a URL, else the memory of this process. */
-export function openBroker(url: string | undefined): Opened {
-  if (!url) {
+const name = 'reports'
+
+/** The broker that the environment names: `BROKER` is `memory`, `bullmq` or `rabbitmq`. */
+export function openBroker({ BROKER, REDIS_URL, RABBITMQ_URL }: NodeJS.ProcessEnv): Opened {
+  const kind = BROKER ?? (REDIS_URL ? 'bullmq' : 'memory')
+  const url = REDIS_URL ?? 'redis://localhost'
+  if (kind === 'memory') {
     const about = 'in the memory of this process (set REDIS_URL for BullMQ on Redis)'
-    return { broker: memoryBroker({ name: 'reports' }), store: memoryStore(), about }
+    return { broker: memoryBroker({ name }), store: memoryStore(), about }
   }
-  return {
-    broker: bullmqBroker({ name: 'reports', connection: url }),
-    store: redisStore(new Redis(url)),
-    about: 'in Redis, by BullMQ',
+  const store = redisStore(new Redis(url))
+  if (kind === 'bullmq') {
+    return { broker: bullmqBroker({ name, connection: url }), store, about: 'in Redis, by BullMQ' }
   }
+  if (kind !== 'rabbitmq') throw new Error(`BROKER is memory, bullmq or rabbitmq, not ${kind}`)
+  const connection = RABBITMQ_URL ?? 'amqp://localhost'
+  const broker = rabbitmqBroker({ name, connection, store })
+  return { broker, store, about: 'in Redis, and delivered by RabbitMQ' }
 }

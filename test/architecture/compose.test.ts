@@ -52,6 +52,11 @@ describe('docker-compose.yml', () => {
     expect(services.valkey?.image).toMatch(/^valkey\//)
   })
 
+  it('has a profile for RabbitMQ', () => {
+    expect(withProfile('rabbitmq')).toEqual(['rabbitmq'])
+    expect(services.rabbitmq?.ports).toEqual(['5672:5672'])
+  })
+
   it('publishes no port of the host twice', () => {
     const published = Object.values(services)
       .flatMap(({ ports }) => ports ?? [])

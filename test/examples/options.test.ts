@@ -32,7 +32,11 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   Batches: ['redis#BatchOptions'],
   'Calls of a limiter': ['core#CostOptions', 'core#RefundOptions'],
   Queues: ['queue#QueueOptions'],
-  Brokers: ['queue#MemoryBrokerOptions', 'queue#BullmqBrokerOptions'],
+  Brokers: [
+    'queue#MemoryBrokerOptions',
+    'queue#BullmqBrokerOptions',
+    'queue#RabbitmqBrokerOptions',
+  ],
   Admissions: ['queue#AdmissionOptions'],
   'Idempotency keys': ['queue#IdempotencyOptions'],
   'Status monitor': ['queue#StatusMonitorOptions'],
@@ -166,24 +170,31 @@ function anchorsOf(page: string): readonly string[] {
   )
 }
 
+/** The sources of all entries of a package. */
+function entriesOf(name = ''): readonly string[] {
+  const { exports }: { exports: object } = JSON.parse(readText(`packages/${name}/package.json`))
+  return Object.values(exports).flatMap((entry: unknown) => {
+    const source =
+      typeof entry === 'object' && entry ? Reflect.get(entry, '@sluice/source') : undefined
+    return typeof source === 'string' ? [join(root, 'packages', name, source)] : []
+  })
+}
+
 /** Asks the compiler for the properties of types, those of each member of a union. @param types as `package#Name` */
 function compile(types: readonly string[]): typeof optionsOf {
   const sources = (name = '') => join(root, 'packages', name, 'src')
   const names = new Set(types.map((type) => type.split('#')[0]))
-  const program = ts.createProgram(
-    [...names].map((name) => join(sources(name), 'index.ts')),
-    {
-      customConditions: ['@sluice/source'],
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
-      target: ts.ScriptTarget.ES2023,
-      allowImportingTsExtensions: true,
-      noEmit: true,
-      skipLibCheck: true,
-      strict: true,
-      types: [],
-    },
-  )
+  const program = ts.createProgram([...names].flatMap(entriesOf), {
+    customConditions: ['@sluice/source'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    skipLibCheck: true,
+    strict: true,
+    types: [],
+  })
   const checker = program.getTypeChecker()
   const propertiesOf = (type: string): string[] => {
     const [folder, name] = type.split('#')

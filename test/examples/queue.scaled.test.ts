@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
+import { startRabbitmq } from '../support/rabbitmq-server.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -49,19 +50,33 @@ describe('examples/queue', { timeout: 60_000 }, () => {
     'does so over BullMQ, with API, worker and client in processes of their own',
     async () => {
       await using redis = await startRedis()
-      const env = { REDIS_URL: redis.url }
-      const port = await freePort()
-      const worker = start('queue', { ...env, ROLE: 'worker' })
-      const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
-      await Promise.all([api.printed(/listening/), worker.printed(/by BullMQ/)])
-      expect(await order(`http://localhost:${port}`)).toEqual(report)
-      const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
-      expectServed(await client.printed(/6 of 6 reports/))
-      expect(await client.ended()).toEqual({ code: 0, errors: '' })
-      await Promise.all([worker, api, client].map((example) => example.stop()))
+      await expectServedByProcesses({ REDIS_URL: redis.url }, /by BullMQ/)
     },
   )
+
+  it.runIf(isProof)(
+    'does so over RabbitMQ, with API, worker and client in processes of their own',
+    async () => {
+      await using redis = await startRedis()
+      await using rabbitmq = await startRabbitmq()
+      const env = { BROKER: 'rabbitmq', REDIS_URL: redis.url, RABBITMQ_URL: rabbitmq.url }
+      await expectServedByProcesses(env, /delivered by RabbitMQ/)
+    },
+    120_000,
+  )
 })
+
+async function expectServedByProcesses(env: Record<string, string>, about: RegExp): Promise<void> {
+  const port = await freePort()
+  const worker = start('queue', { ...env, ROLE: 'worker' })
+  const api = start('queue', { ...env, ROLE: 'api', PORT: `${port}` })
+  await Promise.all([api.printed(/listening/), worker.printed(about)])
+  expect(await order(`http://localhost:${port}`)).toEqual(report)
+  const client = start('queue', { PORT: `${port}`, ROLE: 'client', ORDERS: '6' })
+  expectServed(await client.printed(/6 of 6 reports/))
+  expect(await client.ended()).toEqual({ code: 0, errors: '' })
+  await Promise.all([worker, api, client].map((example) => example.stop()))
+}
 
 describe('examples/outbound', { timeout: 60_000 }, () => {
   it.runIf(isProof)('makes its calls without one that is refused', async () => {

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bullmqBroker, createWorker } from '@sluice/queue'
-import { redisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import { createWorker } from '@sluice/queue'
+import { openBroker } from './open-broker.ts'
 
-/** A worker whose handler ends its process for a certain job. Its arguments: URL of Redis. */
-const [url = ''] = process.argv.slice(2)
+/** A worker whose handler ends its process for a certain job. Its argument: the place of the broker. */
+const [place = ''] = process.argv.slice(2)
 
-const redis = new Redis(url)
+const { broker, client: redis, store } = openBroker(JSON.parse(place))
 createWorker({
-  broker: bullmqBroker({ connection: url, onError: () => undefined }),
-  ...{ store: redisStore(redis), limit: 20, window: '1s', concurrency: 5, lease: '1s' },
+  ...{ broker, store, limit: 20, window: '1s', concurrency: 5, lease: '1s' },
   async handler({ id, payload }) {
     if (payload === 'poison') process.kill(process.pid, 'SIGKILL')
     await redis.rpush('started', id)

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
+import { expectPoisonGivenUp } from '../proofs/poison-run.ts'
 import { RabbitmqBench } from './bench.ts'
 
 const bench = RabbitmqBench.of()
@@ -173,6 +174,13 @@ describe('a worker over RabbitMQ', () => {
     expect(ran).toEqual([job.id])
     await connection.close()
   })
+})
+
+describe('a job that ends the process of whoever runs it', () => {
+  it('is given up after five, and the others run', async () => {
+    const { redis, rabbitmq } = bench
+    await expectPoisonGivenUp({ redis: redis.url, rabbitmq: rabbitmq.url, name: bench.newName() })
+  }, 120_000)
 })
 
 describe('a delay', () => {

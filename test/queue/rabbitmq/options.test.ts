@@ -4,7 +4,7 @@ import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { stepOf } from '../../../packages/queue/src/brokers/rabbitmq/delays.ts'
+import { stepOf } from '../../../packages/queue/src/brokers/rabbitmq/publisher.ts'
 import { freePort } from '../../support/free-port.ts'
 import { newJob, roomy } from '../new-job.ts'
 

@@ -6,7 +6,7 @@ type Amqplib = typeof import('amqplib')
 
 /** A RabbitMQ server. */
 export interface RabbitmqServer {
-  /** Where it is, without a password. */
+  /** Address of the server for messages, without a password. */
   readonly where: string
   /** Opens a connection. RabbitMQ ends a connection that is silent for two or three heartbeats. */
   connect(heartbeatSeconds: number): Promise<ChannelModel>

@@ -39,7 +39,7 @@ export interface TakenJob {
   readonly wasRunning: boolean
 }
 
-/** What a message stands for: a job to run, one that is due later, or nothing any more. */
+/** A message stands for a job to run, for one that is due later, or for nothing any more. */
 export type Taken =
   | ({ readonly outcome: 'run' } & TakenJob)
   | { readonly outcome: 'early'; readonly next: Delivery; readonly delayMs: number }

@@ -91,7 +91,7 @@ export function placeOf({ id, identity }: StoredJob): [place: string, identity: 
 /** Time (ms) by which a record outlives its retention. The end of the job shortens it. */
 const recordMarginMs = 30 * 86_400_000
 
-/** Returns the time (ms) for which the record of an idempotency key is kept while its job is open. */
+/** Returns how long (ms) the record of an idempotency key is kept while its job is open. */
 export function recordMs({ enqueuedAt, expiresAt = enqueuedAt, retentionMs }: StoredJob): number {
   return Math.max(0, expiresAt - enqueuedAt) + retentionMs + recordMarginMs
 }

@@ -1,0 +1,56 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+import { until } from '../../support/until.ts'
+import { newJob, roomy } from '../new-job.ts'
+import { endStates } from './end-states.ts'
+import { type BrokerPlace, openBroker } from './open-broker.ts'
+
+const poison = new URL('./poison-process.ts', import.meta.url)
+
+/** Starts a process that ends with the test at the latest. */
+export function startProcess(script: URL, ...args: string[]): ChildProcess {
+  const child = fork(fileURLToPath(script), args, {
+    execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** Has workers run 60 jobs, one of which kills its process, and expects the outcome that all brokers promise. */
+export async function expectPoisonGivenUp(place: BrokerPlace): Promise<void> {
+  const { broker, client } = openBroker(place)
+  const jobs = Array.from({ length: 60 }, (_, i) => newJob({ payload: i === 10 ? 'poison' : i }))
+  for (const job of jobs) await broker.enqueue(job, roomy)
+  let isOver = false
+  let kills = 0
+  let states: Awaited<ReturnType<typeof endStates>> = []
+  const startWorker = (): ChildProcess => startProcess(poison, JSON.stringify(place))
+  const child = { worker: startWorker() }
+  const restart = (): void => {
+    if (isOver) return
+    kills += 1
+    child.worker = startWorker()
+    child.worker.once('exit', restart)
+  }
+  child.worker.once('exit', restart)
+  try {
+    const ended = async (): Promise<boolean> => (await broker.depth()).depth === 0
+    await until('all have ended', ended, { timeoutMs: 90_000 })
+    states = await endStates(broker, jobs)
+    // The worker tells of it a little later.
+    await until('the dead letter is told of', async () => (await client.llen('dead')) !== 0)
+  } finally {
+    isOver = true
+    child.worker.kill('SIGKILL')
+  }
+  expect(states.filter((state) => state === 'done')).toHaveLength(59)
+  expect(states[10]).toBe('failed')
+  expect(kills).toBe(5)
+  const [dead = '', ...others] = await client.lrange('dead', 0, -1)
+  expect(JSON.parse(dead)).toMatchObject({ type: 'dead', id: jobs[10]?.id })
+  expect(others).toEqual([])
+  await broker.close()
+  client.disconnect()
+}
