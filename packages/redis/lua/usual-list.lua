@@ -4,7 +4,8 @@
 -- usual/unusual.lua decides the whole request.
 --
 -- src/scripts/scripts.ts repeats what stands between `-- EACH` and `-- END` for each policy, with
--- its number in the place of N. WIDTH is the number of policies.
+-- its number in the place of N, and behind the names of its variables. WIDTH is the number of
+-- policies.
 --
 -- KEYS     the key of each policy of each request, one request after the other
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
@@ -18,61 +19,55 @@ local caller_ms = ARGV[2]
 -- include shared
 local call_text, repeats, costs = ARGV[1], ARGV[3] == '1', nil
 -- EACH
-local limit_N, window_N, setting_N = ARGV[3 * N + 1] + 0, ARGV[3 * N + 2] + 0, ARGV[3 * N + 3]
-setting_N = tonumber(setting_N) or setting_N
+local limit, window, setting = ARGV[3 * N + 1] + 0, ARGV[3 * N + 2] + 0, ARGV[3 * N + 3]
+setting = tonumber(setting) or setting
 -- END
 if ARGV[4 + 3 * WIDTH] then
   costs = {}
   for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * WIDTH + i]) end
 end
 
-local reply, size, values, values_before, values_end = { call_text, now }, 2, nil, 0, 0
+local keys, reply, size, values, values_before, values_end = KEYS, { call_text, now }, 2, nil, 0, 0
 local decide_request, unreadable_values, policies
-for request_start = 0, #KEYS - WIDTH, WIDTH do
+for request_start = 0, #keys - WIDTH, WIDTH do
   if READS_STRINGS and request_start >= values_end and not repeats then
     -- Arguments have to fit the stack of Lua.
     values_before, values_end = request_start, request_start + (256 - 256 % WIDTH)
-    if values_end > #KEYS then values_end = #KEYS end
-    values = redis_call('MGET', unpack(KEYS, request_start + 1, values_end))
+    if values_end > #keys then values_end = #keys end
+    values = redis_call('MGET', unpack(keys, request_start + 1, values_end))
   end
   local is_usual, is_foreign, is_second = false, false, false
   if repeats then
     for i = request_start + 2, request_start + WIDTH do
-      for j = request_start + 1, i - 1 do is_second = is_second or KEYS[i] == KEYS[j] end
+      for j = request_start + 1, i - 1 do is_second = is_second or keys[i] == keys[j] end
     end
   end
   repeat
     if is_second then break end
-    local key, units, limit, window, setting, value_index
-    local amount, detail, denied, write, where, data, ttl, extra, is_new
+    local units, value_index = 1, request_start - values_before
     -- EACH
-    key, limit, window, setting = KEYS[request_start + N], limit_N, window_N, setting_N
-    value_index, units = request_start + N - values_before, 1
-    if costs then units = costs[request_start + N] end
-    amount, denied, write, where, ttl, extra, is_new = nil, nil, nil, nil, nil, nil, nil
-    if units and units > 0 then
-      -- DECIDE_N
+    local key, amount, detail, denied, write, where, data, ttl, extra, is_new = keys[request_start + N]
+    value_index = value_index + 1
+    if costs then units = costs[request_start + N] or 0 end
+    if units > 0 then
+      -- DECIDE
     end
     if denied or not amount then break end
-    local key_N, amount_N, detail_N, write_N, where_N, data_N = key, amount, detail, write, where, data
-    local ttl_N, extra_N, is_new_N = ttl, extra, is_new
     -- END
     -- EACH
-    if is_new_N and not is_foreign then
-      is_foreign = not redis_call('SET', key_N, data_N, 'NX', 'PX', ttl_N + ttl_margin)
-      if not is_foreign then write_N = nil end
+    if is_new and not is_foreign then
+      is_foreign = not redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin)
+      if not is_foreign then write = nil end
     end
     -- END
     if is_foreign then
       -- EACH
-      if is_new_N and not write_N then redis_call('DEL', key_N) end
+      if is_new and not write then redis_call('DEL', key) end
       -- END
       break
     end
-    denied, is_usual = false, true
+    is_usual = true
     -- EACH
-    key, amount, detail, write, where, data = key_N, amount_N, detail_N, write_N, where_N, data_N
-    ttl, extra = ttl_N, extra_N
     -- include usual/write
     -- include report
     reply[size + N] = report
@@ -82,7 +77,7 @@ for request_start = 0, #KEYS - WIDTH, WIDTH do
     -- Policies stand in `fields` by number, limit, window and setting.
     local fields = {}
     -- EACH
-    fields[4 * N - 3], fields[4 * N - 2], fields[4 * N - 1], fields[4 * N] = N, limit_N, window_N, setting_N
+    fields[4 * N - 3], fields[4 * N - 2], fields[4 * N - 1], fields[4 * N] = N, limit, window, setting
     -- END
     local width = WIDTH
     -- include usual/unusual

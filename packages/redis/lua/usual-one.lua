@@ -28,10 +28,10 @@ local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
 -- include shared
 local values, value_index, units = nil, 1, 1
-local amount, detail, denied, write, where, data, ttl, extra, is_new
 
 -- A request alone is decided before anything else is defined.
 if not ARGV[6] then
+  local amount, detail, denied, write, where, data, ttl, extra, is_new
   -- DECIDE
   if amount and not (denied and COUNTS_DENIED) then
     -- include usual/write
@@ -40,7 +40,7 @@ if not ARGV[6] then
   end
 end
 
-local width, size, costs, policy_setting = 1, #KEYS, nil, setting
+local width, keys, size, costs, policy_setting = 1, KEYS, #KEYS, nil, setting
 if ARGV[7] then
   costs = {}
   for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
@@ -54,16 +54,16 @@ for number = 1, size do
     -- Arguments have to fit the stack of Lua.
     values_before, values_end = values_end, number + 255
     if values_end > size then values_end = size end
-    values = redis_call('MGET', unpack(KEYS, number, values_end))
+    values = redis_call('MGET', unpack(keys, number, values_end))
   end
-  value_index, key = number - values_before, KEYS[number]
+  local amount, detail, denied, write, where, data, ttl, extra, is_new
+  value_index, key = number - values_before, keys[number]
   if costs then
     units, setting = costs[number], policy_setting
     if type(units) == 'string' then
       setting, units = units, units:find(':', 1, true) and 1
     end
   end
-  amount, denied, write, where, ttl, extra, is_new = nil, nil, nil, nil, nil, nil, nil
   if units and units > 0 then
     -- DECIDE
   end

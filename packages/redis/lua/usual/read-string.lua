@@ -1,5 +1,9 @@
 -- Reads the value for a module that reads a string. A key that MGET shows as absent may hold
 -- another type: `is_new` says that it may be written only if it is absent.
 local value = values and values[value_index]
-if values then is_new = not value else value = redis.pcall('GET', key) end
-if value and type(value) ~= 'string' then break end
+if values then
+  is_new = not value
+else
+  value = redis.pcall('GET', key)
+  if value and type(value) ~= 'string' then break end
+end

@@ -106,22 +106,28 @@ function usualScript(frame: string, parts: readonly Part[]): Script {
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
   const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
-  const text = forEach(readLua(frame), parts.length)
+  const text = forEach(readLua(frame), parts)
     .replace('READS_STRINGS', String(readsStrings))
     .replace(/\bCOUNTS_DENIED\b/g, String(parts.some(({ countsDenied }) => countsDenied)))
     .replace(/\bWIDTH\b/g, String(parts.length))
-  const decide = Object.fromEntries(
-    parts.map((part, index) => [`DECIDE_${index + 1}`, moduleText(part)]),
-  )
-  return scriptOf(text, { DEFINE: define, DECIDE: decide.DECIDE_1 ?? '', ...decide })
+  return scriptOf(text, { DEFINE: define, DECIDE: parts.map(moduleText)[0] ?? '' })
 }
 
-/** Repeats what stands between `-- EACH` and `-- END`, with the numbers of policies for N. */
-function forEach(text: string, width: number): string {
-  return text.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
-    Array.from({ length: width }, (_, index) => block.replace(/(\b|_)N\b/g, `$1${index + 1}`)).join(
-      '',
-    ),
+/** The variables of a module that differ by policy. */
+const ofPolicy =
+  /\b(?:limit|window|setting|key|amount|detail|denied|write|where|data|ttl|extra|is_new)\b/g
+
+/** Repeats what stands between `-- EACH` and `-- END` for each policy. */
+function forEach(frame: string, parts: readonly Part[]): string {
+  return frame.replace(/^ *-- EACH\n([\s\S]*?)^ *-- END\n/gm, (_, block: string) =>
+    parts
+      .map((part, index) =>
+        withIncludes(block)
+          .replace(/^ *-- DECIDE$/m, () => withIncludes(moduleText(part)))
+          .replace(ofPolicy, `$&_${index + 1}`)
+          .replace(/\bN\b/g, String(index + 1)),
+      )
+      .join(''),
   )
 }
 
@@ -155,7 +161,7 @@ function defineGeneral(files: readonly string[]): string {
  */
 function scriptOf(frame: string, parts: { readonly [name: string]: string }): Script {
   const text = withIncludes(
-    withIncludes(frame).replace(/^ *-- ([A-Z_\d]+)$/gm, (line, name) => parts[name] ?? line),
+    withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
   )
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
