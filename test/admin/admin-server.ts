@@ -24,6 +24,8 @@ export type Framework = (typeof frameworks)[number]
 
 /** A file with a policy for each kind of key, and an override. */
 export const wholeFile = `
+# A machine that runs tests may stand still for seconds.
+deadlineMs: 10000
 policies:
   - { name: burst, limit: 5, window: 1h, key: user }
   - { name: account, limit: 100, window: 1h, key: { all: [tenant, user] } }
