@@ -4,7 +4,7 @@ import type { HandlerRequest } from '@sluice/http'
 /** A right: to look, to act on keys and jobs, to change policies. */
 export type Role = 'read' | 'keys' | 'policies'
 
-export const roles: readonly Role[] = ['read', 'keys', 'policies']
+const roles: readonly Role[] = ['read', 'keys', 'policies']
 
 /** Somebody who may do something. */
 export interface Granted {

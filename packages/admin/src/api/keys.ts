@@ -214,7 +214,7 @@ function nameOf({ metrics, policies }: Admin, digest: string): string | undefine
   return undefined
 }
 
-export function isUsed(outcome: Outcome | undefined): boolean {
+function isUsed(outcome: Outcome | undefined): boolean {
   if (!outcome) return false
   const { allowed, limit, remaining } = outcome
   return !allowed || (remaining !== undefined && remaining < limit)
