@@ -20,10 +20,12 @@ import { openInTest } from '../policies/live-policies.ts'
 import { readText } from '../support/workspace.ts'
 
 export const frameworks = ['express 5', 'express 4', 'fastify', 'koa'] as const
-export type Framework = (typeof frameworks)[number]
+type Framework = (typeof frameworks)[number]
 
 /** A file with a policy for each kind of key, and an override. */
-export const wholeFile = `
+const wholeFile = `
+# A machine that runs tests may stand still for seconds.
+deadlineMs: 10000
 policies:
   - { name: burst, limit: 5, window: 1h, key: user }
   - { name: account, limit: 100, window: 1h, key: { all: [tenant, user] } }
@@ -123,7 +125,7 @@ const ajv = new Ajv2020({ strict: false })
 ajv.addSchema(document, 'openapi')
 
 /** Checks an answer against the schema that openapi.json has for its status. */
-export function checkAnswer(method: string, path: string, status: number, value: unknown): void {
+function checkAnswer(method: string, path: string, status: number, value: unknown): void {
   const [plain = ''] = path.split('?')
   const name = `/${plain.replace(/^queues\/[^/]+/, 'queues/{queue}')}`
   const responses = document.paths[name]?.[method.toLowerCase()]?.responses

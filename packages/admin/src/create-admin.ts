@@ -20,9 +20,9 @@ import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
 import { pageAnswer } from './page-files.ts'
 
 export interface AdminOptions<Native = unknown> {
-  /** The policies that can be changed: what `openPolicies` makes. @default none */
+  /** The policies that can be changed: the result of `openPolicies`. @default none */
   policies?: Policies
-  /** What `collectMetrics` makes. @default none: no live numbers and no busiest keys */
+  /** The result of `collectMetrics`. @default none: no live numbers and no busiest keys */
   metrics?: Metrics
   /** The queues whose dead letters can be seen. @default none */
   queues?: readonly Pick<Queue, 'broker'>[]

@@ -105,7 +105,7 @@ export interface FleetReport {
   readonly ttlMs: number
 }
 
-/** Where to go on, and whether anything is to be changed. */
+/** The part of the keys of a policy that is to be forgotten. */
 export interface ForgetOptions {
   /** The cursor of the last answer. @default the beginning */
   readonly cursor?: string | undefined

@@ -127,7 +127,7 @@ export class LivePolicySet implements LivePolicies {
     return countsOf(identity, this.#sources.versions)
   }
 
-  /** What is in force in this process, without asking the store. */
+  /** The policies in force in this process; the store is not asked. */
   get state(): PolicyState {
     const { shared, versions } = this.#sources
     const { number, entries } = shared.layer

@@ -62,11 +62,6 @@ async function unlink(redis: RedisClient, names: readonly string[]): Promise<num
   return counts.reduce((sum: number, each) => sum + Number(each), 0)
 }
 
-/** Escapes what a pattern of Redis gives a meaning to. */
-export function escapeGlob(text: string): string {
-  return text.replace(/[\\*?[\]^]/g, '\\$&')
-}
-
 function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : []
 }

@@ -2,7 +2,6 @@ import { createHmac, hash } from 'node:crypto'
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { hashTags } from './cluster/hash-tags.ts'
-import { escapeGlob } from './forget-policy.ts'
 import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {
@@ -69,10 +68,12 @@ export class KeyEncoder {
       : digestText(bytesOf(key, this.#options.secret))
   }
 
-  /** A pattern of SCAN that all keys of a policy match, and no others. */
+  /**
+   * A pattern of SCAN that all keys of a policy match, and no others: neither a prefix nor the id of
+   * a policy has a character that means something in a pattern.
+   */
   patternOf(policy: Policy): string {
-    const { prefix } = this.#options
-    return `${escapeGlob(prefix)}:{*}:${escapeGlob(this.#policyPart(policy))}:*`
+    return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`
   }
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {

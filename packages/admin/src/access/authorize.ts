@@ -1,10 +1,10 @@
 import { invalid, isOptions, type MaybePromise, warnOnce } from '@sluice/core'
 import type { HandlerRequest } from '@sluice/http'
 
-/** What somebody may do: look, act on keys and jobs, change policies. */
+/** A right: to look, to act on keys and jobs, to change policies. */
 export type Role = 'read' | 'keys' | 'policies'
 
-export const roles: readonly Role[] = ['read', 'keys', 'policies']
+const roles: readonly Role[] = ['read', 'keys', 'policies']
 
 /** Somebody who may do something. */
 export interface Granted {

@@ -1,7 +1,7 @@
 import type { HandlerRequest } from '@sluice/http'
 
 /** Header that a page of another site cannot send without asking first. */
-export const customHeader = 'x-sluice-admin'
+const customHeader = 'x-sluice-admin'
 
 /**
  * Tells why a request may come from another site; `undefined` if it does not. Command lines send

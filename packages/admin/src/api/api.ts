@@ -4,21 +4,20 @@ import { Value } from '@sinclair/typebox/value'
 import { type HandlerRequest, type HandlerResponse, readBody } from '@sluice/http'
 import type { Granted } from '../access/authorize.ts'
 import { ApiError } from './api-error.ts'
-import { audit } from './audit.ts'
 import type { Admin, Answering } from './context.ts'
 import { type Endpoint, type EndpointName, endpoints } from './endpoints.ts'
 import * as keyLimits from './key-limits.ts'
 import * as keys from './keys.ts'
 import * as views from './live.ts'
+import * as overview from './overview.ts'
 import * as policies from './policies.ts'
 import * as queues from './queues.ts'
-import { session } from './session.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: queries and bodies are checked against their schemas
 const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
-  session,
+  session: overview.session,
   live: views.live,
-  fleet: views.fleet,
+  fleet: overview.fleet,
   top: views.top,
   policies: policies.policies,
   overrides: policies.overrides,
@@ -39,7 +38,7 @@ const answering: Readonly<Record<EndpointName, Answering<any, any>>> = {
   deadLetters: queues.deadLetters,
   retryDead: queues.retryDead,
   deleteDead: queues.deleteDead,
-  audit,
+  audit: overview.audit,
 }
 
 interface Route {

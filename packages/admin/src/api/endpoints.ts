@@ -18,8 +18,35 @@ export interface Endpoint {
   readonly ifMatch?: boolean
 }
 
+/** The names of the operations. */
+export type EndpointName =
+  | 'session'
+  | 'live'
+  | 'fleet'
+  | 'top'
+  | 'policies'
+  | 'overrides'
+  | 'change'
+  | 'rollback'
+  | 'kill'
+  | 'history'
+  | 'diff'
+  | 'export'
+  | 'lookup'
+  | 'reset'
+  | 'block'
+  | 'unblock'
+  | 'refund'
+  | 'temporaryLimit'
+  | 'unlock'
+  | 'queues'
+  | 'deadLetters'
+  | 'retryDead'
+  | 'deleteDead'
+  | 'audit'
+
 /** All operations by name. */
-export const endpoints = {
+export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   session: {
     method: 'GET',
     path: 'session',
@@ -209,6 +236,4 @@ export const endpoints = {
     query: views.auditQuery,
     answer: views.auditAnswer,
   },
-} as const satisfies Readonly<Record<string, Endpoint>>
-
-export type EndpointName = keyof typeof endpoints
+}

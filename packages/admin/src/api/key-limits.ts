@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { algorithmOf } from '@sluice/core/backend'
 import type { CountedKey, OverrideEntry } from '@sluice/policies'
 import { ApiError } from './api-error.ts'
 import type { Admin, Answering } from './context.ts'
@@ -42,8 +43,7 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   const [outcome] = await peek([found])
   const used = outcome?.remaining === undefined ? 0 : outcome.limit - outcome.remaining
   const units = Math.min(body.units, used)
-  const isFixed = found.policy.algorithm === 'fixed-window'
-  const endsMs = Date.now() + (isFixed ? (outcome?.resetMs ?? 0) : found.policy.windowMs)
+  const endsMs = Date.now() + found.policy.windowMs
   if (units > 0) {
     const until = new Date(endsMs).toISOString()
     const value = { ...modeOf(admin, name, key), key, limit: found.limit + units }
@@ -59,8 +59,8 @@ function checkRefundable(
   { policy, limit, limitIsKnown }: CountedKey,
   key: Key,
 ): void {
-  const { name, algorithm } = policy
-  if (algorithm === 'penalty' || algorithm === 'concurrency') {
+  const { name } = policy
+  if (algorithmOf(policy).counts !== 'units') {
     throw new ApiError(400, `${name} counts no units that could be given back.`)
   }
   if (!limitIsKnown || limit === Number.POSITIVE_INFINITY) {

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { type Check, digestOf, type Outcome, windowMsOf } from '@sluice/core'
+import { type Check, digestOf, type Outcome, type Policy, windowMsOf } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import { topKeysWindows } from '@sluice/metrics'
 import type { CountedKey } from '@sluice/policies'
 import { ApiError, fromStore } from './api-error.ts'
@@ -128,7 +129,7 @@ async function acted(
 
 async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
   const identity = await identityOf(admin, body.key)
-  const counted = identity.counted.filter(({ policy }) => policy.algorithm === 'penalty')
+  const counted = identity.counted.filter(({ policy }) => isPenalty(policy))
   if (counted.length > 0) return { ...identity, counted }
   throw new ApiError(
     400,
@@ -183,9 +184,8 @@ function stateOf(
   const denied = Object.fromEntries(
     topKeysWindows.map((window) => [window, deniedOf(admin, policy.name, { digest, window })]),
   )
-  const isPenalty = policy.algorithm === 'penalty'
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
-  const shown = { policy: policy.name, isPenalty, mode, denied }
+  const shown = { policy: policy.name, isPenalty: isPenalty(policy), mode, denied }
   if (!outcome) return { ...shown, allowed: true, limit: 'unlimited' }
   const { allowed, remaining, resetMs, retryAfterMs } = outcome
   return {
@@ -214,10 +214,14 @@ function nameOf({ metrics, policies }: Admin, digest: string): string | undefine
   return undefined
 }
 
-export function isUsed(outcome: Outcome | undefined): boolean {
+function isUsed(outcome: Outcome | undefined): boolean {
   if (!outcome) return false
   const { allowed, limit, remaining } = outcome
   return !allowed || (remaining !== undefined && remaining < limit)
+}
+
+function isPenalty(policy: Policy): boolean {
+  return algorithmOf(policy).counts === 'strikes'
 }
 
 function isBlocked(outcome: Outcome | undefined): boolean {

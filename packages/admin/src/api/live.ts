@@ -2,7 +2,6 @@ import type { Static } from '@sinclair/typebox'
 import { type Family, type InstrumentName, instruments, type Sample } from '@sluice/metrics'
 import { ApiError } from './api-error.ts'
 import type { Admin, Answering } from './context.ts'
-import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 import type { liveAnswer } from './schemas/views.ts'
 
@@ -56,26 +55,6 @@ export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }
     return found ? [{ policy: name, ...found }] : []
   })
   return { by, window, lists }
-}
-
-export const fleet: Answering = async ({ admin }) => {
-  const { version, refused } = policiesOf(admin).state
-  const members = await admin.views.members()
-  const self = { id: admin.instance, version, refused }
-  const instances = members.length > 0 ? members : [self]
-  const versions = new Map<string, number>()
-  for (const each of instances) versions.set(each.version, (versions.get(each.version) ?? 0) + 1)
-  const health = admin.storeHealth()
-  return {
-    scope: members.length > 0 ? 'fleet' : 'process',
-    instances: instances.map((each) => ({ ...each, isThis: each.id === admin.instance })),
-    versions: [...versions].map(([id, count]) => ({ version: id, instances: count })),
-    store: health && {
-      name: admin.store()?.name ?? 'store',
-      ...{ breaker: health.breaker, isAway: health.isAway, keysOwed: health.keysOwed },
-      ...{ instances: health.instances, clockSkewMs: health.clockSkewMs },
-    },
-  }
 }
 
 function metricsOf({ metrics }: Admin): NonNullable<Admin['metrics']> {

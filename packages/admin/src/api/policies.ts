@@ -11,7 +11,7 @@ export const policies: Answering = ({ admin, who }) => {
   const { version, number, kill, killedBy, refused, entries } = live.state
   return {
     ...{ version, number, kill, killedBy, refused },
-    policies: policyViews(live.file),
+    policies: policyViews(live.file, live.policies),
     overrides: overridesOf(live.file, entries, who),
     entries: shownEntries(entries, who),
   }
@@ -63,7 +63,7 @@ export const rollback: Answering<unknown, Static<typeof schemas.rollbackRequest>
 export const kill: Answering<unknown, Static<typeof schemas.killRequest>> = (call) =>
   changed(call, { kill: call.body.kill })
 
-/** What stands in an entry is checked against the schema of files when it is set. */
+/** Reads entries, whose values are checked against the schema of files when they are set. */
 function editOf({ set = [], remove = [], reason }: Static<typeof schemas.changeRequest>) {
   return { set: set.map((entry) => ({ ...entry, reason })), remove } as PolicyEdit
 }

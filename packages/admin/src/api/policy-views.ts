@@ -1,8 +1,8 @@
-import { isOptions } from '@sluice/core'
+import { isOptions, type Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import {
   type Difference,
   type OverrideEntry,
-  type PolicyEntry,
   type PolicyFile,
   placedPolicies,
   type StatusEntry,
@@ -10,7 +10,8 @@ import {
 import type { Granted } from '../access/authorize.ts'
 
 /** The policies of a file as the page lists them. */
-export function policyViews(file: PolicyFile): readonly object[] {
+export function policyViews(file: PolicyFile, inForce: readonly Policy[]): readonly object[] {
+  const made = new Map(inForce.map((policy) => [policy.name, policy]))
   return placedPolicies(file).map(({ policy, path }) => {
     const { name, limit, key, enforce } = policy
     const [place, route] = path
@@ -21,7 +22,7 @@ export function policyViews(file: PolicyFile): readonly object[] {
       algorithm: policy.algorithm ?? 'sliding-log',
       mode: policy.mode ?? 'enforce',
       key: key ?? keyOfRoute(file, path) ?? file.key ?? 'ip',
-      fields: changeable(policy),
+      fields: changeable(made.get(name)),
     }
   })
 }
@@ -40,8 +41,9 @@ function keyOfRoute({ routes = {} }: PolicyFile, [place, name]: readonly unknown
   return typeof route === 'object' ? route.key : undefined
 }
 
-function changeable({ algorithm }: PolicyEntry): readonly string[] {
-  const hasBurst = algorithm === 'token-bucket'
+/** @param policy `undefined` while no limiter uses it: then the set decides when it is changed */
+function changeable(policy: Policy | undefined): readonly string[] {
+  const hasBurst = policy !== undefined && algorithmOf(policy).options.fields.includes('burst')
   return ['limit', ...(hasBurst ? ['burst'] : []), 'mode', 'share']
 }
 

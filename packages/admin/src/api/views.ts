@@ -4,7 +4,7 @@ import type { AuditRecord, AuditTrail } from '../audit/audit-trail.ts'
 import { fromStore } from './api-error.ts'
 
 /** A view of a store that all tabs share: it is asked once in a while, however many they are. */
-export interface View<T> {
+interface View<T> {
   (): Promise<T>
   /** Has the store asked anew: after a change the answer would be old. */
   forget(): void
@@ -17,7 +17,7 @@ export interface Views {
   readonly depths: View<readonly QueueDepth[]>
 }
 
-export interface QueueDepth {
+interface QueueDepth {
   readonly name: string
   /** `undefined` while the broker does not answer. */
   readonly depth: Depth | undefined

@@ -16,7 +16,7 @@ export interface AuditRecord {
   readonly reason: string
   /** Whom and what it is about. Identities are digests. */
   readonly target?: AuditTarget | undefined
-  /** What came of it. */
+  /** The answer of the action, or its error. */
   readonly result?: unknown
 }
 
@@ -30,7 +30,7 @@ export interface AuditTarget {
   readonly version?: string | undefined
 }
 
-/** What is told of each step beside the trail of the store. */
+/** A function that is told of each step, beside the trail of the store. */
 export type AuditSink = (record: AuditRecord) => MaybePromise<void>
 
 /** A colon: no set of policies can have this name. */

@@ -36,7 +36,7 @@ const refused = open(
 /** The key of an override; its values are `…` for those who may only read. */
 const shownKey = Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]))
 
-export const entry = open(
+const entry = open(
   {
     policy: policyName,
     field: Type.Union([fixedField, Type.Literal('override')]),
@@ -48,7 +48,7 @@ export const entry = open(
   'A change over the file.',
 )
 
-export const policyView = open({
+const policyView = open({
   name: policyName,
   routes: Type.Array(Type.String(), {
     description: 'The routes that it applies to: * for all requests.',
@@ -63,7 +63,7 @@ export const policyView = open({
   fields: Type.Array(fixedField, { description: 'The fields that can change at run time.' }),
 })
 
-export const override = open({
+const override = open({
   policy: policyName,
   key: shownKey,
   limit: optional(Type.Union([Type.Integer(), Type.Literal('unlimited')])),
@@ -112,7 +112,7 @@ export const changeRequest = closed({
 export const rollbackRequest = closed({ version, reason, dryRun })
 export const killRequest = closed({ kill, reason, dryRun })
 
-export const difference = open({
+const difference = open({
   path: Type.String({ description: 'policies.burst.limit, routes./health, overrides, kill.' }),
   from: optional(anything('Left out: it was not there.')),
   to: optional(anything('Left out: it is not there any more.')),
@@ -127,7 +127,7 @@ const touched = open({
   }),
 })
 
-export const affected = open(
+const affected = open(
   {
     known: Type.Boolean(),
     why: optional(

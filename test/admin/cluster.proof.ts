@@ -1,0 +1,116 @@
+import { redisStore } from '@sluice/redis'
+import { Cluster, Redis } from 'ioredis'
+import { createCluster } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { startAdmin } from './admin-server.ts'
+
+const reason = 'a test'
+
+describe('the admin API on a Cluster', () => {
+  let cluster: RedisCluster
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+  })
+  afterAll(() => cluster.stop())
+
+  const ioredis = async () => {
+    const client = new Cluster(cluster.ports.map((port) => ({ host: '127.0.0.1', port })))
+    return { client, end: () => client.disconnect() }
+  }
+  const nodeRedis = async () => {
+    const rootNodes = cluster.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` }))
+    const client = createCluster({ rootNodes })
+    client.on('error', () => undefined)
+    await client.connect()
+    return { client, end: () => void client.destroy() }
+  }
+
+  it.each([
+    ['ioredis', ioredis],
+    ['node-redis', nodeRedis],
+  ])('changes limits, blocks, and unlocks everybody, by %s', async (name, open) => {
+    const { client, end } = await open()
+    const store = redisStore(client, { prefix: name })
+    const { call, visit, policies } = await startAdmin({ store })
+    const users = Array.from({ length: 40 }, (_, index) => `user-${index}`)
+    for (const user of users) for (let i = 0; i < 6; i += 1) await visit(user)
+    expect(await visit('user-7')).toBe(429)
+    const act = (action: string, body: object) =>
+      call('POST', `keys/${action}`, { body: { reason, ...body } })
+    const { digest } = (await call('POST', 'keys/lookup', { body: { key: 'user user-7' } })).body
+    expect((await act('reset', { key: { digest } })).body.found).toBe(true)
+    expect(await visit('user-7')).toBe(200)
+    expect((await act('block', { key: 'user user-7', duration: '1h' })).status).toBe(200)
+    expect(await visit('user-7')).toBe(429)
+    expect((await act('unblock', { key: 'user user-7' })).body.found).toBe(true)
+    const { body } = await act('unlock', { policy: 'burst' })
+    expect(body).toMatchObject({ keys: users.length })
+    for (const user of users) {
+      const { policies: states } = (await call('POST', 'keys/lookup', { body: { key: { user } } }))
+        .body
+      expect(states[0]).toMatchObject({ policy: 'burst', used: 0 })
+    }
+    const changed = await call('POST', 'policies/changes', {
+      headers: { 'if-match': `"${policies.version}"` },
+      body: { set: [{ policy: 'burst', field: 'limit', value: 1 }], reason },
+    })
+    expect(changed.status).toBe(200)
+    const { body: audit } = await call('GET', 'audit')
+    expect(audit.records.map(({ action }: { action: string }) => action)).toContain('keys.unlock')
+    expect([await visit('user-9'), await visit('user-9')]).toEqual([200, 429])
+    await policies.close()
+    end()
+  })
+})
+
+describe('bulk unlock of many keys', () => {
+  let server: RedisServer
+  let client: Redis
+  beforeAll(async () => {
+    server = await startRedis()
+    client = new Redis(server.url)
+  })
+  afterAll(async () => {
+    client.disconnect()
+    await server.stop()
+  })
+
+  it('goes on from its cursor, and leaves all other keys alone', async () => {
+    const store = redisStore(client, { prefix: 'abc' })
+    const { call, policies } = await startAdmin({ store })
+    const many = 50_000
+    const [burst] = policies.policies
+    if (!burst) throw new Error('there is no policy')
+    const asked = Array.from({ length: many }, (_, index) => {
+      return store.apply('charge', [{ policy: burst, key: `@user/${index}`, cost: 1, limit: 5 }])
+    })
+    await Promise.all(asked)
+    const others = Array.from({ length: 2_000 }, (_, index) => `abc:{x}:burst-${index}:y`)
+    await client.mset(Object.fromEntries(others.map((key) => [key, '1'])))
+    let keys = 0
+    let calls = 0
+    let cursor: string | undefined
+    do {
+      const { body } = await call('POST', 'keys/unlock', {
+        body: { policy: 'burst', cursor, reason },
+      })
+      keys += body.keys
+      calls += 1
+      cursor = body.cursor
+    } while (cursor !== undefined && calls < 100)
+    expect(keys).toBe(many)
+    expect(calls).toBeGreaterThan(1)
+    expect(await client.exists(...others)).toBe(others.length)
+  })
+
+  it('is not offered where the client puts a prefix before keys', async () => {
+    const prefixed = new Redis(server.url, { keyPrefix: 'app:' })
+    const { call } = await startAdmin({ store: redisStore(prefixed) })
+    expect((await call('GET', 'session')).body.features.unlock).toBe(false)
+    const body = { policy: 'burst', reason }
+    expect((await call('POST', 'keys/unlock', { body })).status).toBe(400)
+    prefixed.disconnect()
+  })
+})

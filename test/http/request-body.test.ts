@@ -1,0 +1,32 @@
+import { PassThrough } from 'node:stream'
+import { type HttpRequest, readBody } from '@sluice/http'
+import { describe, expect, it } from 'vitest'
+
+function requestOf(stream: PassThrough, headers: Readonly<Record<string, string>> = {}): HttpRequest {
+  return {
+    ...{ method: 'POST', path: '/', route: undefined, ip: undefined },
+    header: (name) => headers[name],
+    content: { url: '/', parsed: undefined, stream },
+  }
+}
+
+describe('readBody', () => {
+  it('gives up a body that does not come in time', async () => {
+    const stream = new PassThrough()
+    stream.write('{"key":')
+    await expect(readBody(requestOf(stream), 1_000, 5)).rejects.toThrow(/within 5 ms/)
+    expect(stream.listenerCount('data')).toBe(0)
+  })
+
+  it('reads one that comes in time, up to a length', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const read = (text: string) => {
+      const stream = new PassThrough()
+      stream.end(text)
+      return readBody(requestOf(stream, headers), 10, 60_000)
+    }
+    expect(await read('{"a":1}')).toEqual({ outcome: 'read', value: { a: 1 } })
+    expect(await read('{"a":12345678}')).toEqual({ outcome: 'too-large' })
+    expect(await read('{"a":')).toEqual({ outcome: 'malformed' })
+  })
+})
