@@ -2,7 +2,10 @@ import { PassThrough } from 'node:stream'
 import { type HttpRequest, readBody } from '@sluice/http'
 import { describe, expect, it } from 'vitest'
 
-function requestOf(stream: PassThrough, headers: Readonly<Record<string, string>> = {}): HttpRequest {
+function requestOf(
+  stream: PassThrough,
+  headers: Readonly<Record<string, string>> = {},
+): HttpRequest {
   return {
     ...{ method: 'POST', path: '/', route: undefined, ip: undefined },
     header: (name) => headers[name],
