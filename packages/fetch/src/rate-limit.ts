@@ -1,10 +1,4 @@
-import {
-  type Handler,
-  invalid,
-  type Limiter,
-  type RequestDecision,
-  routeScope,
-} from '@sluice/http'
+import { type Handler, invalid, type Limiter, type RequestDecision, routeScope } from '@sluice/http'
 import { answerOf, createFetchGuard } from './adapter/index.ts'
 import { type Place, WebContext } from './context.ts'
 import type { FetchHandler, FetchInfo, RateLimitOptions } from './options.ts'

@@ -118,7 +118,6 @@ export type { ShedOptions } from './limits/shedder.ts'
 export type { Signal, SignalOptions } from './limits/signal.ts'
 export type { LimitOption, LimitSource, LimitValue } from './limits/source.ts'
 export { type TierTable, tiers } from './limits/tiers.ts'
-export { fieldsOn } from './responses/response-fields.ts'
 export {
   type Problem,
   plainProblem,
@@ -127,6 +126,7 @@ export {
   reducedCapacity,
 } from './responses/problem.ts'
 export { RateLimitError } from './responses/rate-limit-error.ts'
+export { fieldsOn } from './responses/response-fields.ts'
 export type { RoutePattern, Router, RouteTable, Routing } from './routes/router.ts'
 export { routeScope, type Scope, unscopedKey } from './routes/scope.ts'
 export type { PerRequest } from './user-functions.ts'
