@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, constants, type ServerHttp2Session } from 'node:http2'
+import { connect, constants } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import {
   createLimiter,
@@ -234,6 +234,13 @@ describe('what is held for a stream of HTTP/2', () => {
     onTestFinished(() => void vi.useRealTimers())
     const app = fastify({ http2: true })
     onTestFinished(() => app.close())
+    let open = 0
+    app.addHook('onRequest', async (_request, reply) => {
+      open += 1
+      reply.raw.once('close', () => {
+        open -= 1
+      })
+    })
     const reached = vi.fn()
     const onDecision = vi.fn()
     await app.register(rateLimitPlugin, {
@@ -244,15 +251,13 @@ describe('what is held for a stream of HTTP/2', () => {
       onDecision,
     })
     app.get('/', async () => reached())
-    const sessions: ServerHttp2Session[] = []
-    app.server.on('session', (started) => sessions.push(started))
     const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
     for (let i = 0; i < 3; i += 1) {
       session.request({ ':path': '/' }).on('error', () => undefined)
     }
     await until('it is decided', () => onDecision.mock.calls.length === 3)
     session.destroy()
-    await until('the session has ended', () => sessions.every(({ closed }) => closed))
+    await until('the responses have ended', () => open === 0)
     await vi.advanceTimersByTimeAsync(500)
 
     expect(reached).toHaveBeenCalledTimes(1)

@@ -9,7 +9,7 @@ export type RequestBody =
 /**
  * Reads the body of a request: the result of a parser, if one has run, else the stream, up to a
  * length.
- * @param timeoutMs time for which the stream is read; rejects after it. @default as long as it takes
+ * @param timeoutMs time for which the stream is read; rejects after it. @default no bound
  */
 export async function readBody(
   request: HttpRequest,
