@@ -21,7 +21,9 @@ export interface FetchOptions<Asked extends readonly unknown[]> {
    * @default the address of the connection
    */
   addressOf?: (...asked: Asked) => string | undefined
-  /** Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none */
+  /**
+   * Router for `routes`: `nodeRouter` of `@sluice/http/adapter`, which needs Node. @default none
+   */
   router?: Router
 }
 

@@ -13,15 +13,21 @@ import { type TierTable, tiers } from '../limits/tiers.ts'
 export interface RequestKeys<Native> {
   /** Joins several identities to one, such as account and address; missing when any of them is. */
   all(...resolvers: KeyResolver<Native>[]): IdentityResolver<Native, unknown[]>
-  /** An API key. **Anybody can make up keys**: `apiKey({ verify: (key) => issued.has(key) })`. */
+  /**
+   * An API key. **Anybody can make up API keys**: `apiKey({ verify: (key) => issued.has(key) })`.
+   */
   apiKey(options?: ApiKeyOptions<Native>): IdentityResolver<Native>
-  /** A bearer token. **Anybody can make up tokens**: give `verify`, or refuse unknown ones. */
+  /**
+   * A bearer token. **Anybody can make up tokens**: give `verify`, or refuse unknown ones before.
+   */
   bearer(options?: CredentialOptions<Native>): IdentityResolver<Native>
   /** The first identity that a request has: `firstOf(apiKey({ verify }), ip())`. */
   firstOf(...resolvers: KeyResolver<Native>[]): KeyResolver<Native>
   /** The tenant on whose account a request is made: `tenant((request) => request.tenant?.id)`. */
   tenant(find: (request: Native) => MaybePromise<Id>): IdentityResolver<Native, [id: Id]>
-  /** A limit for each tier: `tiers({ free: 9, default: 6 }, (request) => request.user?.plan)`. */
+  /**
+   * A limit for each tier: `tiers({ free: 100, default: 60 }, (request) => request.user?.plan)`.
+   */
   tiers<R extends Native = Native>(
     table: TierTable<NoInfer<R>>,
     tierOf: (request: R) => MaybePromise<string | null | undefined>,
