@@ -69,8 +69,8 @@ export class KeyEncoder {
   }
 
   /**
-   * A pattern of SCAN that all keys of a policy match, and no others: neither a prefix nor the id of
-   * a policy has a character that means something in a pattern.
+   * A pattern of SCAN that all keys of a policy match, and no others: neither a prefix nor the id
+   * of a policy has a character that means something in a pattern.
    */
   patternOf(policy: Policy): string {
     return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`
