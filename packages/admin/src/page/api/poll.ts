@@ -1,7 +1,7 @@
 import { useEffect, useReducer } from 'preact/hooks'
 import { ask, OfflineError } from './client.ts'
 
-/** What is known of one address of the API. */
+/** Knowledge of one address of the API. */
 export interface Polled<T> {
   readonly data: T | undefined
   /** The error of the newest attempt. */
@@ -14,7 +14,7 @@ export interface Polled<T> {
 /** The state of the way to the server. */
 export type Link = 'waiting' | 'online' | 'offline'
 
-export const pollMs = 2_000
+const pollMs = 2_000
 
 const nothing: Polled<never> = {
   data: undefined,
