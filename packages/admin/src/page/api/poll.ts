@@ -1,7 +1,7 @@
 import { useEffect, useReducer } from 'preact/hooks'
 import { ask, OfflineError } from './client.ts'
 
-/** Knowledge of one address of the API. */
+/** The newest answer of one address of the API, and its state. */
 export interface Polled<T> {
   readonly data: T | undefined
   /** The error of the newest attempt. */
