@@ -46,7 +46,7 @@ export function workspaces(): Workspace[] {
 
 /** Files under a folder, recursively, relative to the root; none when the folder does not exist. */
 export function filesUnder(folder: string, extension: string): string[] {
-  const skipped = new Set(['node_modules', 'dist'])
+  const skipped = new Set(['node_modules', 'dist', '.tsc'])
   const found: string[] = []
   for (const entry of entriesOf(folder)) {
     const path = `${folder}/${entry.name}`

@@ -32,6 +32,11 @@ describe('the page of @sluice/admin', () => {
     expect(found(css, /@import/g)).toEqual([])
   })
 
+  it('carries the licences of what is bundled', () => {
+    const [, , [, script = ''] = []] = files
+    expect(script.match(/^(preact|uplot): The MIT License/gm)).toHaveLength(2)
+  })
+
   it('names no other origin', () => {
     const addresses = files.flatMap(
       ([, text]) => text.match(/(?:https?:)?\/\/[a-z][\w.-]+\.\w+/g) ?? [],
@@ -39,6 +44,14 @@ describe('the page of @sluice/admin', () => {
     expect(addresses.filter((address) => !address.includes('www.w3.org'))).toEqual([])
   })
 })
+
+/** The licences of what is bundled, which have to travel with it. */
+function licences(): string {
+  const texts = ['preact', 'uplot'].map(
+    (name) => `${name}: ${readText(`node_modules/${name}/LICENSE`).trim()}`,
+  )
+  return `/*!\n${texts.join('\n\n')}\n*/`
+}
 
 /** One document, one sheet of styles and one script. */
 async function bundlePage(): Promise<readonly (readonly [name: string, text: string])[]> {
@@ -54,6 +67,7 @@ async function bundlePage(): Promise<readonly (readonly [name: string, text: str
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    banner: { js: licences() },
     charset: 'utf8',
   })
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''

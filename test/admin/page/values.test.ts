@@ -118,6 +118,14 @@ describe('namedKeyOf', () => {
     expect(namedKeyOf('user Lovelace, Ada', names)).toEqual({ user: 'Lovelace, Ada' })
   })
 
+  it('reads an address alone, and a value in quotes', () => {
+    expect(['203.0.113.9', '2001:db8::1'].map((typed) => namedKeyOf(typed, names))).toEqual([
+      { ip: '203.0.113.9' },
+      { ip: '2001:db8::1' },
+    ])
+    expect(namedKeyOf('user "ada, x"', names)).toEqual({ user: 'ada, x' })
+  })
+
   it('knows no values of a digest', () => {
     expect(namedKeyOf('q83vEjRWeJCrze8SNFZ4kA', names)).toBeUndefined()
   })

@@ -12,7 +12,7 @@ export interface Place {
 }
 
 /** Reads the hash of the address; an unknown view is the overview. */
-export function placeOf(hash: string): Place {
+function placeOf(hash: string): Place {
   const [, name = '', detail = ''] = hash.split('/')
   const view = views.find((each) => each === name) ?? 'overview'
   return { view, detail: decoded(detail) }

@@ -34,7 +34,8 @@ export function App() {
   useEffect(() => {
     document.title = `${titles[place.view]} · Sluice`
     // The focus follows to the new view, as it does to a new page.
-    if (!isFirst.current) main.current?.focus()
+    if (!isFirst.current) main.current?.focus({ preventScroll: true })
+    window.scrollTo(0, 0)
     isFirst.current = false
   }, [place.view])
   return (
@@ -94,7 +95,7 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
           </a>
         ))}
       </nav>
-      <footer>
+      <div class="foot">
         {session && (
           <div class="who">
             <div>{session.actor}</div>
@@ -116,7 +117,7 @@ function Side({ view, session }: { view: View; session: Session | undefined }) {
             </button>
           ))}
         </fieldset>
-      </footer>
+      </div>
     </header>
   )
 }

@@ -1,9 +1,3 @@
-/** One fault of a change: the option that is wrong, and what would be right. */
-export interface Fault {
-  readonly path?: string
-  readonly message: string
-}
-
 /** An answer of the API that is not the one that was asked for. */
 export class ApiError extends Error {
   readonly status: number

@@ -14,7 +14,7 @@ export interface Polled<T> {
 /** The state of the way to the server. */
 export type Link = 'waiting' | 'online' | 'offline'
 
-export const pollMs = 2_000
+const pollMs = 2_000
 
 const nothing: Polled<never> = {
   data: undefined,

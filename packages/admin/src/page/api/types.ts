@@ -44,4 +44,3 @@ export type Dead = Static<typeof deadAnswer>
 export type DeadAction = Static<typeof deadActionAnswer>
 export type Audit = Static<typeof auditAnswer>
 export type AuditRecord = Audit['records'][number]
-export type Role = Session['may'][number]

@@ -1,5 +1,5 @@
 import type { ComponentChildren, TargetedInputEvent } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from './icons.tsx'
 
 interface FieldProps {
@@ -131,10 +131,10 @@ interface DialogProps {
 export function Dialog(props: DialogProps) {
   const { title, onClose, onSubmit, footer, broad = false, children } = props
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before a field of the dialog takes the focus, so that the focus returns to where it was.
+  useLayoutEffect(() => {
     const before = document.activeElement
-    const element = dialog.current
-    if (!element?.open) element?.showModal()
+    dialog.current?.showModal()
     return () => {
       if (before instanceof HTMLElement) before.focus()
     }

@@ -54,9 +54,9 @@ export function Table<T>({ label, items, idOf, columns }: TableProps<T>) {
       class={isLong ? 'scroll tall' : 'scroll'}
       // The keyboard must reach it to scroll it.
       tabIndex={doesScroll ? 0 : undefined}
-      aria-label={label}
+      aria-label={doesScroll ? `${label}: rows` : undefined}
     >
-      <table class="table" aria-rowcount={items.length + 1}>
+      <table class="table" aria-label={label} aria-rowcount={items.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
             {columns.map(({ title, look }) => (

@@ -135,7 +135,7 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
   const isDenied = lookup.policies.some(({ allowed, mode }) => !allowed && mode === 'enforce')
   const buttons: readonly (readonly [KeyActionName, string, boolean])[] = [
     ['reset', 'Reset', true],
-    ['refund', 'Refund', true],
+    ['refund', 'Refund', namedKey !== undefined && session.features.changes],
     ['limit', 'Temporary limit', namedKey !== undefined && session.features.changes],
     ['unblock', 'Unblock', hasPenalty],
     ['block', 'Block', hasPenalty],
@@ -194,9 +194,8 @@ function Found({ lookup, typed, session, onAgain }: FoundProps) {
 
 /** The state of a key under one policy, as a bar. */
 function State({ of }: { of: KeyPolicy }) {
-  const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = of
+  const { policy, isPenalty, mode, allowed, limit, used, denied } = of
   const share = typeof limit === 'number' && limit > 0 ? (used ?? 0) / limit : allowed ? 0 : 1
-  const history = (['1m', '10m', '1h'] as const).filter((span) => denied[span] !== undefined)
   return (
     <li>
       <div class="row apart">
@@ -215,26 +214,24 @@ function State({ of }: { of: KeyPolicy }) {
       </div>
       <Meter share={share} label={`${policy}: ${percent(share)} used`} />
       <div class="row apart muted small">
-        <span>
-          {history.length === 0
-            ? 'no denials among the busiest keys'
-            : `denied ${history.map((span) => `${count(denied[span] ?? 0)} in ${span}`).join(' · ')}`}
-        </span>
-        <span>{stateWords(allowed, retryAfterMs, resetMs)}</span>
+        <span>{!isPenalty && denialWords(denied)}</span>
+        <span>{stateWords(of)}</span>
       </div>
     </li>
   )
 }
 
-function stateWords(
-  allowed: boolean,
-  retryAfterMs: number | undefined,
-  resetMs: number | undefined,
-) {
-  if (!allowed) {
-    return retryAfterMs === undefined
-      ? 'waiting cannot help'
-      : `allowed again in ${duration(retryAfterMs)}`
-  }
-  return resetMs ? `next units in ${duration(resetMs)}` : 'all units are left'
+/** Says when the key was denied, as far as the busiest keys tell. */
+function denialWords(denied: KeyPolicy['denied']): string {
+  const spans = (['1m', '10m', '1h'] as const).filter((span) => denied[span] !== undefined)
+  if (spans.length === 0) return 'no denials among the busiest keys'
+  if (denied['1h'] === 0) return 'not denied within the last hour'
+  return `denied ${spans.map((span) => `${count(denied[span] ?? 0)} in ${span}`).join(' · ')}`
+}
+
+function stateWords({ isPenalty, allowed, used, retryAfterMs, resetMs }: KeyPolicy): string {
+  if (!allowed && retryAfterMs === undefined) return 'waiting cannot help'
+  if (!allowed) return `allowed again in ${duration(retryAfterMs ?? 0)}`
+  if (isPenalty) return 'not blocked'
+  return used && resetMs ? `next units in ${duration(resetMs)}` : 'all units are left'
 }

@@ -166,18 +166,25 @@ function Traffic({ points }: { points: LiveWindow['points'] }) {
 }
 
 const policyColumns: readonly Column<PolicyRates>[] = [
-  { title: 'Policy', look: 'cut', cell: ({ policy }) => policy },
+  {
+    title: 'Policy',
+    look: 'cut',
+    cell: ({ policy, shadowDenied }) => (
+      <span title={policy}>
+        {policy} {shadowDenied > 0 && <Badge tone="shadow">shadow</Badge>}
+      </span>
+    ),
+  },
   { title: 'Checks', look: 'num', cell: ({ checks }) => brief(checks) },
   { title: 'Near', look: 'num wide', cell: ({ nearMisses }) => brief(nearMisses) },
   {
     title: 'Denied',
     look: 'num',
-    cell: ({ denied, shadowDenied }) =>
-      shadowDenied > 0 ? (
-        <span class="tone-shadow">{brief(shadowDenied)} in shadow</span>
-      ) : (
-        <span class={denied > 0 ? 'tone-deny' : ''}>{brief(denied)}</span>
-      ),
+    cell: ({ denied, shadowDenied }) => (
+      <span class={shadowDenied > 0 ? 'tone-shadow' : denied > 0 ? 'tone-deny' : ''}>
+        {brief(denied + shadowDenied)}
+      </span>
+    ),
   },
   {
     title: 'Share',
@@ -207,17 +214,15 @@ function ByPolicy({ rates }: { rates: readonly PolicyRates[] }) {
   )
 }
 
-const answererNames: Readonly<Record<string, string>> = {
-  memory: 'Memory',
-  redis: 'Redis',
-  denial_cache: 'Denial cache',
-  fallback: 'Fallback',
+/** Writes `denial-cache` as `Denial cache`. */
+function answererText(name: string): string {
+  return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`.replaceAll('-', ' ')
 }
 
 function Latency({ answerers }: { answerers: readonly Answerer[] }) {
   const all = answerers.reduce((sum, each) => sum + each.count, 0)
   const columns: readonly Column<Answerer>[] = [
-    { title: 'Answered by', look: 'cut', cell: ({ name }) => answererNames[name] ?? name },
+    { title: 'Answered by', cell: ({ name }) => answererText(name) },
     { title: 'Share', look: 'num', cell: ({ count }) => percent(count / all) },
     {
       title: 'p50',
@@ -307,13 +312,12 @@ const instanceColumns: readonly Column<Instance>[] = [
     title: 'Process',
     cell: ({ id, isThis }) => (
       <>
-        <span class="mono">{id.slice(0, 8)}</span> {isThis && <Badge tone="accent">this one</Badge>}
+        <span class="mono">{id.slice(0, 8)}</span> {isThis && <Badge tone="accent">this</Badge>}
       </>
     ),
   },
   {
     title: 'Version',
-    look: 'cut',
     cell: ({ version, refused }) => (
       <>
         <span class="mono">{version}</span>{' '}

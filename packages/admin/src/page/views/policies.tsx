@@ -289,13 +289,10 @@ function Overrides({ overrides, mayChange, onOpen }: OverridesProps) {
   )
 }
 
-/** The history costs the store more than the rest; every change refreshes it at once. */
-const historyMs = 10_000
-
 const kindTones = { file: 'none', change: 'accent', rollback: 'near', kill: 'deny' } as const
 
 function HistoryPanel({ mayChange, onOpen }: ListProps) {
-  const history = usePolled<History>('policies/history', historyMs)
+  const history = usePolled<History>('policies/history')
   const now = useNow()
   const columns = (versions: readonly VersionRecord[]): readonly Column<VersionRecord>[] => [
     {
@@ -330,7 +327,7 @@ function HistoryPanel({ mayChange, onOpen }: ListProps) {
           <button
             type="button"
             class="button little plain"
-            aria-label={`Differences of ${record.id}`}
+            aria-label={`Diff of ${record.id}`}
             onClick={() => {
               const before = versions[versions.indexOf(record) + 1]
               onOpen({ what: 'diff', record, before })

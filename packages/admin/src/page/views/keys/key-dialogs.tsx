@@ -145,6 +145,7 @@ function RefundDialog(props: KeyDialogProps) {
       blocked={!isRight || policy === ''}
       actions={[{ label: 'Refund', run }]}
     >
+      <p>For one window of the policy the identity may take as many units more.</p>
       <div class="fields">
         <Select
           label="Policy"

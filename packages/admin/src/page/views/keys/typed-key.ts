@@ -18,6 +18,7 @@ export function namedKeyOf(
   typed: string,
   names: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
+  if (isAddress(typed.trim()) && names.includes('ip')) return { ip: typed.trim() }
   const starts = names.map((name) => `${name} `)
   const parts: string[] = []
   for (const part of typed.trim().split(/,\s*/)) {
@@ -28,7 +29,21 @@ export function namedKeyOf(
   }
   const pairs = parts.map((part) => {
     const space = part.indexOf(' ')
-    return [part.slice(0, space), part.slice(space + 1).trim()] as const
+    return [part.slice(0, space), unquoted(part.slice(space + 1).trim())] as const
   })
   return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
+}
+
+function isAddress(text: string): boolean {
+  return /^\d{1,3}(\.\d{1,3}){3}$/.test(text) || /^[\da-f]*:[\da-f:.]+$/i.test(text)
+}
+
+/** A value with a comma before a name stands in quotes. */
+function unquoted(value: string): string {
+  try {
+    const text: unknown = value.startsWith('"') ? JSON.parse(value) : value
+    return typeof text === 'string' ? text : value
+  } catch {
+    return value
+  }
 }

@@ -1,0 +1,91 @@
+import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { findOrInstallChrome } from '../../support/chrome-binary.ts'
+import { addNote } from '../../support/run-notes.ts'
+
+export const views = ['Overview', 'Policies', 'Keys', 'Top', 'Queues', 'Audit'] as const
+
+/** Starts a browser; `undefined` where there is none, which the end of the run says. */
+export async function startBrowser(): Promise<Browser | undefined> {
+  const chrome = findOrInstallChrome()
+  if (!('problem' in chrome)) {
+    return chromium.launch({ executablePath: chrome.path, args: ['--no-sandbox'] })
+  }
+  addNote(
+    `NOT TRIED: the page of admin in a browser, since there is no Chrome: set CHROME_BIN (${chrome.problem})`,
+  )
+  return undefined
+}
+
+/** A page, and what it did that it must not do. */
+export interface WatchedPage {
+  readonly page: Page
+  /** Violations of the policy of contents, errors of scripts, and requests to other origins. */
+  readonly faults: readonly string[]
+  /** Answers of the API, as `GET session 200`. */
+  readonly calls: readonly string[]
+  /** Addresses that were asked for. */
+  readonly asked: readonly string[]
+}
+
+interface PageOptions {
+  readonly width?: number
+  readonly scheme?: 'light' | 'dark'
+}
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { width = 1280, scheme = 'light' }: PageOptions = {},
+): Promise<WatchedPage> {
+  const page = await browser.newPage({
+    viewport: { width, height: 800 },
+    colorScheme: scheme,
+    locale: 'en-GB',
+  })
+  const { origin } = new URL(url)
+  const faults: string[] = []
+  const calls: string[] = []
+  const asked: string[] = []
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML/.test(message.text())) faults.push(message.text())
+  })
+  page.on('request', (request) => {
+    asked.push(request.url())
+    const isOwn = request.url().startsWith(`${origin}/`) || request.url().startsWith('data:')
+    if (!isOwn && !request.url().startsWith('blob:')) faults.push(`asks ${request.url()}`)
+  })
+  page.on('response', (response) => {
+    const [, path] = /\/api\/v1\/([^?]*)/.exec(response.url()) ?? []
+    if (path !== undefined)
+      calls.push(`${response.request().method()} ${path} ${response.status()}`)
+  })
+  await page.goto(url)
+  return { page, faults, calls, asked }
+}
+
+/** Finds what hinders people, by the rules of WCAG 2.2 AA. */
+export async function hindrances(page: Page): Promise<readonly string[]> {
+  // As the debugger of the browser, which the policy of contents does not bind.
+  await page.evaluate(axe.source)
+  return page.evaluate(`axe
+    .run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+    .then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html.slice(0, 160) + ' ' + (any[0]?.message ?? ''))),
+    )`)
+}
+
+/** Fills in the reason of the open dialog, and presses a button of it. */
+export async function confirm(page: Page, button: string): Promise<void> {
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Reason').fill('a proof')
+  await dialog.getByRole('button', { name: button, exact: true }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
+/** Goes to a view by its link. */
+export async function show(page: Page, name: (typeof views)[number]): Promise<void> {
+  await page.getByRole('link', { name, exact: true }).click()
+  await page.getByRole('heading', { name, level: 1 }).waitFor()
+}

@@ -1,0 +1,259 @@
+import type { Browser } from 'playwright-core'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+} from 'vitest'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+import {
+  confirm,
+  hindrances,
+  openPage,
+  show,
+  startBrowser,
+  views,
+  type WatchedPage,
+} from './browser.ts'
+import { type LimitedApi, startLimitedApi } from './limited-api.ts'
+
+const note = { author: 'bob', reason: 'a test' }
+
+let browser: Browser | undefined
+let redis: RedisServer
+let api: LimitedApi
+let watched: WatchedPage
+/** The version of the file alone. */
+let base: string
+
+beforeAll(async () => {
+  browser = await startBrowser()
+  if (!browser) return
+  redis = await startRedis()
+  api = await startLimitedApi(redis.url)
+  base = api.policies.version
+  watched = await openPage(browser, api.page)
+}, 400_000)
+
+afterAll(async () => {
+  if (!browser) return
+  await browser.close()
+  await api[Symbol.asyncDispose]()
+  await redis.stop()
+})
+
+beforeEach(async (test) => {
+  if (!browser) return test.skip('there is no Chrome')
+  if (api.policies.version !== base) await api.policies.rollback(base, note)
+  await watched.page.goto(api.page)
+})
+
+afterEach(() => expect(watched.faults).toEqual([]))
+
+const text = (words: string) => watched.page.getByText(words).first().waitFor()
+
+/** Logs in until it is refused. */
+async function exhaust(who: string): Promise<void> {
+  await until(`${who} is denied`, async () => (await login(who)) === 429)
+}
+
+/** Changes the limit of logins behind the back of the page. */
+async function set(limit: number): Promise<string> {
+  return api.policies.set({ policy: 'login', field: 'limit', value: limit }, note)
+}
+
+const login = (who: string) => api.ask('POST', '/login', { 'x-user': who })
+
+describe('each view', () => {
+  it('shows what there is, without a hindrance for anybody, in light and dark', async () => {
+    const { page } = watched
+    await exhaust('ada')
+    const words = {
+      Overview: 'Latency by who answered',
+      Policies: 'POST /login',
+      Keys: 'Unlock everybody under one policy',
+      Top: 'user ada',
+      Queues: 'the printer answered 502',
+      Audit: 'policies.change',
+    }
+    await set(4)
+    for (const name of views) {
+      await show(page, name)
+      await text(words[name])
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.getByRole('button', { name: `${scheme} theme` }).click()
+        expect(await hindrances(page), `${name} in ${scheme}`).toEqual([])
+      }
+    }
+    await show(page, 'Policies')
+    await page.getByRole('button', { name: 'Change sustained' }).click()
+    expect(await hindrances(page), 'the form of a policy').toEqual([])
+  }, 60_000)
+
+  it('fits a screen of 360 pixels', async () => {
+    const { page } = watched
+    await exhaust('ada')
+    await page.setViewportSize({ width: 360, height: 740 })
+    onTestFinished(() => page.setViewportSize({ width: 1280, height: 800 }))
+    for (const name of views) {
+      await show(page, name)
+      const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
+      expect(spare, name).toBeGreaterThanOrEqual(0)
+      expect(await hindrances(page), name).toEqual([])
+    }
+  }, 60_000)
+})
+
+describe('policies', () => {
+  it('are changed: the next request meets the new limit, and is let through in shadow', async () => {
+    const { page } = watched
+    expect(await login('bob')).toBe(200)
+    await show(page, 'Policies')
+    await page.getByRole('button', { name: 'Change login' }).click()
+    await page.getByLabel('Limit', { exact: true }).fill('-1')
+    await text('A whole number from 0 on')
+    await page.getByLabel('Limit', { exact: true }).fill('1')
+    await text('policies.login.limit')
+    await confirm(page, 'Apply')
+    expect(await login('bob')).toBe(429)
+    await page.getByRole('button', { name: 'Change login' }).click()
+    await page.getByLabel('Limit', { exact: true }).fill('0')
+    await text('policies.login.limit')
+    await confirm(page, 'Try in shadow')
+    expect(await login('bob')).toBe(200)
+    await show(page, 'Audit')
+    await text('policies.change')
+  }, 60_000)
+
+  it('are rolled back', async () => {
+    const { page } = watched
+    const mistake = await set(0)
+    await api.policies.remove({ policy: 'login', field: 'limit' }, note)
+    await show(page, 'Policies')
+    await page.getByRole('button', { name: `Diff of ${mistake}` }).click()
+    await text('policies.login.limit')
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).first().click()
+    await page.getByRole('button', { name: `Roll back to ${mistake}` }).click()
+    await text('policies.login.limit')
+    await confirm(page, 'Roll back')
+    expect(await login('cleo')).toBe(429)
+  }, 60_000)
+
+  it('are not changed over the change of somebody else', async () => {
+    const { page } = watched
+    await show(page, 'Policies')
+    await page.getByRole('button', { name: 'Change login' }).click()
+    await page.getByLabel('Limit', { exact: true }).fill('3')
+    await text('policies.login.limit')
+    await set(4)
+    await page.getByLabel('Reason').fill('second')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await text('Somebody else has changed the policies')
+    expect((await api.policies.status()).entries).toMatchObject([{ value: 4 }])
+  }, 60_000)
+
+  it('refuse nothing while the kill switch is thrown, which every view says', async () => {
+    const { page } = watched
+    await exhaust('dora')
+    await show(page, 'Policies')
+    await page.getByRole('button', { name: 'Kill switch' }).click()
+    await confirm(page, 'Switch to shadow')
+    await text('The kill switch is thrown')
+    expect(await login('dora')).toBe(200)
+    await show(page, 'Overview')
+    await text('The kill switch is thrown')
+  }, 60_000)
+
+  it('are changed by the keyboard alone; Escape leaves, and the focus returns', async () => {
+    const { page } = watched
+    await show(page, 'Policies')
+    const button = page.getByRole('button', { name: 'Change login' })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await until('the focus returns', async () => (await page.evaluate(focused)) === 'Change login')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('0')
+    await text('policies.login.limit')
+    await page.getByLabel('Reason').focus()
+    await page.keyboard.type('by hand')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await login('emma')).toBe(429)
+  }, 60_000)
+})
+
+describe('a key', () => {
+  it('is looked up as it is typed, and unlocked', async () => {
+    const { page } = watched
+    await exhaust('frida')
+    await show(page, 'Keys')
+    await page.getByLabel('Key', { exact: true }).fill('user frida')
+    await page.keyboard.press('Enter')
+    await text('denied now')
+    await page.getByRole('button', { name: 'Reset' }).click()
+    await confirm(page, 'Reset')
+    await text('allowed now')
+    expect(await login('frida')).toBe(200)
+    expect(page.url()).not.toContain('frida')
+  }, 60_000)
+
+  it('is blocked, unblocked, and has a limit of its own for a while', async () => {
+    const { page } = watched
+    const ask = () => api.ask('GET', '/', { 'x-user': 'gwen' })
+    await show(page, 'Keys')
+    await page.getByLabel('Key', { exact: true }).fill('user gwen')
+    await page.getByRole('button', { name: 'Look up' }).click()
+    await page.getByRole('button', { name: 'Block', exact: true }).click()
+    await confirm(page, 'Block')
+    await text('denied now')
+    expect(await ask()).toBe(429)
+    await page.getByRole('button', { name: 'Unblock' }).click()
+    await confirm(page, 'Unblock')
+    await text('allowed now')
+    await page.getByRole('button', { name: 'Temporary limit' }).click()
+    await page.getByLabel('Policy').first().selectOption('sustained')
+    await page.getByLabel('Limit', { exact: true }).fill('0')
+    await confirm(page, 'Set the limit')
+    expect(await ask()).toBe(429)
+  }, 60_000)
+
+  it('is found by the list of those who are limited; of a long list few rows are drawn', async () => {
+    const { page } = watched
+    const users = Array.from({ length: 99 }, (_, index) => `user-${index}`)
+    await set(0)
+    await Promise.all(users.map(login))
+    await show(page, 'Top')
+    const table = page.getByRole('table', { name: 'Busiest keys of login' })
+    await table.getByRole('link').first().waitFor()
+    await until('all are counted', async () => {
+      return Number(await table.getAttribute('aria-rowcount')) >= users.length
+    })
+    expect(await table.getByRole('row').count()).toBeLessThan(60)
+    await table.getByRole('link').first().click()
+    await text('denied now')
+  }, 60_000)
+})
+
+describe('dead letters', () => {
+  it('are run again, and deleted', async () => {
+    const { page } = watched
+    await show(page, 'Queues')
+    await page.getByRole('checkbox').first().check()
+    await page.getByRole('button', { name: 'Delete 1' }).click()
+    await confirm(page, 'Delete')
+    await page.getByRole('button', { name: 'Retry all 2' }).click()
+    await confirm(page, 'Retry')
+    await text('2 run again.')
+  }, 60_000)
+})
+
+const focused = 'document.activeElement.ariaLabel'

@@ -1,0 +1,153 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+import { openPage, show, startBrowser, views, type WatchedPage } from './browser.ts'
+import { type LimitedApi, startLimitedApi, startProxy, startSite } from './limited-api.ts'
+
+let browser: Browser | undefined
+let redis: RedisServer
+let api: LimitedApi
+let watched: WatchedPage
+
+beforeAll(async () => {
+  browser = await startBrowser()
+  if (!browser) return
+  redis = await startRedis()
+  api = await startLimitedApi(redis.url)
+}, 400_000)
+
+afterAll(async () => {
+  if (!browser) return
+  await browser.close()
+  await api[Symbol.asyncDispose]()
+  await redis.stop()
+})
+
+beforeEach(async (test) => {
+  if (!browser) return test.skip('there is no Chrome')
+  watched = await openPage(browser, api.page)
+})
+
+afterEach(async () => {
+  if (!browser) return
+  await watched.page.close()
+  expect(watched.faults).toEqual([])
+})
+
+const text = (words: string) => watched.page.getByText(words).first().waitFor()
+
+describe('the page', () => {
+  it('says that it is offline, shows what it knew, and comes back', async () => {
+    await text('Latency by who answered')
+    await api.leave()
+    await text('Offline.')
+    await text('Latency by who answered')
+    await api.comeBack()
+    await watched.page.getByText('Offline.').waitFor({ state: 'detached' })
+  }, 60_000)
+
+  it('can be read while Redis is away, and says so', async () => {
+    redis.pause()
+    try {
+      await until('requests are decided without Redis', async () => {
+        await api.ask('GET', '/', { 'x-user': 'ada' })
+        return watched.page.getByText('The store is away').isVisible()
+      })
+      await show(watched.page, 'Policies')
+      await text('POST /login')
+    } finally {
+      redis.resume()
+    }
+  }, 60_000)
+
+  it('asks nothing in a hidden tab, and asks for changes only', async () => {
+    const { page, calls, asked } = watched
+    await until('something has not changed', () => calls.includes('GET policies 304'))
+    await page.clock.install()
+    await page.reload()
+    await text('Latency by who answered')
+    await page.evaluate(`(${setHidden})(true)`)
+    const { length } = asked
+    await page.clock.runFor(60_000)
+    expect(asked.slice(length)).toEqual([])
+    await page.evaluate(`(${setHidden})(false)`)
+    await until('it asks again', () => asked.length > length)
+  }, 60_000)
+
+  it.each(['/', '/admin/limits'])('stands under %s', async (path) => {
+    if (!browser) return
+    await using other = await startLimitedApi(redis.url, path)
+    await works(browser, other.page)
+  })
+
+  it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
+    if (!browser) return
+    await using proxy = await startProxy(api.origin, '/tools')
+    await works(browser, `${proxy.origin}/tools/limits/`)
+    await works(browser, `${proxy.origin}/tools/limits`)
+  })
+
+  it('obeys no page of another origin', async () => {
+    if (!browser) return
+    await using site = await startSite((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another</title>')
+    })
+    const page = await browser.newPage()
+    await page.goto(site.origin.replace('127.0.0.1', 'localhost'))
+    await page.evaluate(`(${attack})(${JSON.stringify(`${api.page}api/v1/policies/kill`)})`)
+    await page.close()
+    expect((await api.policies.status()).kill).toBe('none')
+    expect((await api.policies.history()).filter(({ kind }) => kind === 'kill')).toEqual([])
+    const frame = await browser.newPage()
+    await frame.goto(site.origin)
+    const isShown = await frame.evaluate(`(${isFramed})(${JSON.stringify(api.page)})`)
+    await frame.close()
+    expect(isShown).toBe(false)
+  }, 60_000)
+})
+
+const setHidden = `(hidden) => {
+  Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden })
+  document.dispatchEvent(new Event('visibilitychange'))
+}`
+
+/** Tries what a page of another site can do: with the header, without a preflight, and by a form. */
+const attack = `async (target) => {
+  const body = JSON.stringify({ kill: 'off', reason: 'an attack' })
+  const headers = { 'Content-Type': 'application/json', 'X-Sluice-Admin': '1', 'If-Match': '*' }
+  const credentials = 'include'
+  await fetch(target, { method: 'POST', body, headers, credentials }).catch(() => {})
+  await fetch(target, { method: 'POST', body, mode: 'no-cors', credentials }).catch(() => {})
+  const form = document.createElement('form')
+  const frame = document.createElement('iframe')
+  frame.name = 'hidden'
+  Object.assign(form, { method: 'POST', action: target, target: 'hidden', enctype: 'text/plain' })
+  const input = document.createElement('input')
+  Object.assign(input, { name: body.slice(0, -1) + ',"x":"', value: '"}' })
+  form.append(input)
+  document.body.append(frame, form)
+  await new Promise((resolve) => {
+    frame.addEventListener('load', resolve)
+    form.submit()
+  })
+}`
+
+const isFramed = `async (url) => {
+  const frame = document.createElement('iframe')
+  frame.src = url
+  const loaded = new Promise((resolve) => frame.addEventListener('load', resolve))
+  document.body.append(frame)
+  await loaded
+  // A frame that was refused shows a page of the browser; what is of another origin cannot be read either way.
+  return performance.getEntriesByName(url).some(({ responseStatus }) => responseStatus === 200)
+}`
+
+/** Opens the page at an address, and every view of it. */
+async function works(browser: Browser, url: string): Promise<void> {
+  const { page, faults } = await openPage(browser, url)
+  await page.getByText('Latency by who answered').waitFor()
+  for (const name of views) await show(page, name)
+  await page.close()
+  expect(faults).toEqual([])
+}
