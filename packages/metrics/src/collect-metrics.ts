@@ -93,7 +93,7 @@ export interface Metrics {
   topKeys(options: TopKeysOptions): TopKeysAnswer | undefined
   /** All metrics as they stand. Queues are asked how full they are. */
   read(): Promise<readonly Family[]>
-  /** All metrics as they stand, without asking queues: their gauges are those of the last `read`. */
+  /** All metrics as they stand; the gauges of queues are those of the last `read`. */
   snapshot(): readonly Family[]
   /** Has each further value of a histogram told to somebody who keeps a histogram too. */
   tap(name: InstrumentName, tap: Tap): void

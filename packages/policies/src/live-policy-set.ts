@@ -176,7 +176,7 @@ export class LivePolicySet implements LivePolicies {
     return this.change({ rollback: version }, options)
   }
 
-  /** Makes several changes in one version: entries to set, entries to remove, and the kill switch. */
+  /** Makes several changes in one version: entries to set or to remove, the kill switch. */
   async change(edit: PolicyEdit, options: ChangeOptions): Promise<string> {
     const document = this.#document()
     checkNote(options)
