@@ -2,6 +2,7 @@ import type { Broker } from '@sluice/queue'
 import { createWorker } from '@sluice/queue'
 import { connect } from 'amqplib'
 import { describe, expect, it } from 'vitest'
+import { tlsFront } from '../../support/tls-front.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
 import { RabbitmqBench } from './bench.ts'
@@ -128,6 +129,14 @@ describe('what a server refuses', () => {
     )
     expect(await refusal(`amqp://ada:secret@${place}`)).toMatch(/needs the rights configure/)
     expect(await refusal(`amqps://${place}`)).toMatch(/speaks no TLS|with TLS for amqps/)
+  }, 60_000)
+
+  it('is said of a certificate that nobody trusts, which the connection may bring along', async () => {
+    await using front = await tlsFront(bench.rabbitmq.port)
+    const url = `amqps://localhost:${front.port}`
+    expect(await refusal(url)).toMatch(/self.signed.*amqplib\.connect\(url, \{ ca \}\)/)
+    const trusting = bench.open({ connection: () => connect(url, { ca: [front.ca] }) })
+    expect(await trusting.enqueue(newJob(), roomy)).toMatchObject({ outcome: 'enqueued' })
   }, 60_000)
 
   it('is said of a queue that exists with other arguments', async () => {

@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { createServer } from 'node:tls'
+import { findOnPath, installPackage } from './system-package.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+export interface TlsFront extends AsyncDisposable {
+  readonly port: number
+  /** The certificate, which its own key has signed. */
+  readonly ca: string
+}
+
+/** A port that speaks TLS, and passes what it reads to a port that does not. */
+export async function tlsFront(target: number): Promise<TlsFront> {
+  const { key, cert } = certificate()
+  const server = createServer({ key, cert }, (outside) => {
+    const inside = connect(target, '127.0.0.1')
+    outside.pipe(inside).pipe(outside)
+    outside.on('error', () => inside.destroy())
+    inside.on('error', () => outside.destroy())
+  })
+  // A client that does not trust the certificate leaves.
+  server.on('tlsClientError', () => undefined)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the front has no port')
+  return {
+    port: address.port,
+    ca: cert,
+    async [Symbol.asyncDispose]() {
+      server.close()
+    },
+  }
+}
+
+/** A certificate of `localhost` for two days. */
+function certificate(): { readonly key: string; readonly cert: string } {
+  using folder = temporaryFolder('tls')
+  const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')]
+  const note = findOnPath(['openssl']) ? '' : installPackage({ what: 'openssl', apt: ['openssl'] })
+  const { status, stderr } = spawnSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+      ...['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'],
+      ...['-addext', 'subjectAltName=DNS:localhost'],
+    ],
+    { encoding: 'utf8', timeout: 30_000 },
+  )
+  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr} ${note}`)
+  return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+}
