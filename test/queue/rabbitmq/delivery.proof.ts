@@ -32,31 +32,6 @@ describe('a worker over RabbitMQ', () => {
     expect([...ran].sort()).toEqual([0, 1, 2])
   })
 
-  it('puts a job back that waits long for its rate, which is no run of it', async () => {
-    const broker = bench.open()
-    const client = new Redis(bench.redis.url)
-    onTestFinished(() => client.disconnect())
-    const attempts: number[] = []
-    const worker = createWorker({
-      ...{ broker, store: redisStore(client), limit: 1, window: '13s' },
-      handler: async ({ attempt }) => void attempts.push(attempt),
-    })
-    const jobs = [newJob(), newJob()]
-    for (const job of jobs) await broker.enqueue(job, roomy)
-    const deliveries = async () => {
-      const keys = jobs.map(({ id }) => `{sluice:${broker.name}}:${id}`)
-      return Promise.all(keys.map(async (key) => Number(await client.hget(key, 'delivery'))))
-    }
-    await until('one is put back', async () => (await deliveries()).includes(2))
-    expect(attempts).toEqual([1])
-    await until('both are done', async () => {
-      const states = await Promise.all(jobs.map(({ id }) => broker.status(id)))
-      return states.every((status) => status?.state === 'done')
-    })
-    expect(attempts).toEqual([1, 1])
-    await worker.close()
-  }, 60_000)
-
   it('tells a handler that its job is cancelled from another process', async () => {
     const broker = bench.open()
     const elsewhere = bench.open({ name: broker.name })

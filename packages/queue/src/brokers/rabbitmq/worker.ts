@@ -21,10 +21,10 @@ const infrastructureRetryMs = 1_000
 const cancellationPollMs = 500
 
 /**
- * Longest time (ms) for which a job that has not begun is held. It is put back after that, so that
- * workers whose rate has room take it.
+ * Longest time (ms) for which a job that has not begun is held. RabbitMQ ends the channel of a
+ * worker that holds a message for half an hour, and with the channel all runs of the worker.
  */
-export const maxHeldMs = 10_000
+export const maxHeldMs = 300_000
 
 export interface RabbitmqWork {
   readonly server: RabbitmqServer
