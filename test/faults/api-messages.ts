@@ -47,6 +47,8 @@ export type FromApi =
 export interface ApiReport {
   readonly requests: readonly RequestTimes[]
   readonly loop: readonly LoopDelay[]
+  /** Keys of which the store has still to be told what was admitted without it. */
+  readonly keysOwed: number
 }
 
 /** When a request arrived in the process, was given to the limiter, was let pass by it or refused, and was replied to. */

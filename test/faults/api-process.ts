@@ -1,6 +1,6 @@
 // One process of a fleet: an API whose limiters count in Redis. It is told what to do by messages of its parent, and tells what happens.
 import type { IncomingMessage } from 'node:http'
-import type { Store } from '@sluice/core'
+import { createLimiter, type Store } from '@sluice/core'
 import { apiKey } from '@sluice/http'
 import { redisStore } from '@sluice/redis'
 import { connectRedis } from './api-clients.ts'
@@ -33,13 +33,16 @@ const store: Store = redisStore(client.client, {
   heartbeatMs: HEARTBEAT_MS,
   ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
 })
+// Limiters of one store share what they know of it.
+const health = createLimiter({ store, policies: settings.policies })
 const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests())
 process.on('message', (message: ToApi) => void obey(message))
 tell({ type: 'listening', port: api.port })
 
 async function obey(message: ToApi): Promise<void> {
   if (message.type === 'report') {
-    tell({ type: 'report', report: { requests, loop } })
+    const { keysOwed } = health.storeHealth()
+    tell({ type: 'report', report: { requests, loop, keysOwed } })
     return
   }
   if (message.type === 'step-clock') {

@@ -108,7 +108,7 @@ export function judge(cell: CellRun, fleet: FleetRun, bounds: WaitBounds = stric
     ...waitProblems(verdict, bounds),
     ...tooLong(cell, meanwhile, cell.deadlineMs + bounds.overDeadlineMs),
     ...(wasLateAnyway(cell, fleet, bounds) ? [] : admissionProblems(cell, fleet, verdict)),
-    ...chargeProblems(cell, verdict, hot),
+    ...chargeProblems(cell, verdict, { hot, reports: fleet.reports }),
     ...eventProblems(cell, fleet, { figures: verdict, isBusy: bounds.isBusy }),
   ]
   return { ...verdict, problems }
@@ -238,7 +238,7 @@ function lateBeside({ splitsFleet = false }: Fault, apis: FleetRun['apis']): num
 function chargeProblems(
   { fault, marks }: CellRun,
   { chargedInAll: charged, events, reconciledUnits }: Figures,
-  hot: readonly Measured[],
+  { hot, reports }: { hot: readonly Measured[]; reports: FleetRun['reports'] },
 ): string[] {
   if (charged === undefined) return fault.ownClock ? [] : ['the store does not say what it knows']
   const keptFrom = fault.losesData === 'acknowledged' ? marks.ended : marks.begun
@@ -252,7 +252,11 @@ function chargeProblems(
   // When an answer is lost, what was admitted without the store is charged again, and some clients send again what was under way.
   const again = fault.store === 'flaky' ? reconciledUnits + resentShare * hot.length : 0
   return [
-    ...(charged < least ? [`the store knows of ${charged} units of ${known} admitted`] : []),
+    ...(charged < least
+      ? [
+          `the store knows of ${charged} units of ${known} admitted; it has to be told of keys: ${reports.map(({ keysOwed }) => keysOwed).join()}`,
+        ]
+      : []),
     ...(charged > hot.length + lost + again
       ? [`${charged} charged for ${hot.length} admitted`]
       : []),
