@@ -126,6 +126,7 @@ async function runUnderLoad(
   await load.stop()
   const marks = { loaded, begun, ended, recovered, stopped }
   const runs: FleetRun[] = []
+  await Promise.all(fleets.map(askUntilBack))
   for (const fleet of fleets) runs.push(await reportOn(fleet, load.samples))
   return { ...options, marks, fleets: runs }
 }
@@ -142,6 +143,20 @@ async function untilRecovered(fleets: readonly Fleet[]): Promise<void> {
     () => apis.every(({ breaker, isAway }) => breaker === 'closed' && !isAway),
     { timeoutMs: RECOVERY_TIMEOUT_MS },
   )
+}
+
+/**
+ * A machine that stopped at the very end may have opened a breaker. A process tells the store of what it
+ * admitted meanwhile when its traffic is back, and so it has to be asked.
+ */
+async function askUntilBack(fleet: Fleet): Promise<void> {
+  const patientUntil = monotonicMs() + RECOVERY_TIMEOUT_MS
+  for (const [instance, api] of fleet.apis.entries()) {
+    while ((api.breaker !== 'closed' || api.isAway) && monotonicMs() < patientUntil) {
+      await askOnce(fleet, { instance, route: 'fallback', key: 'quiet-last' })
+      await sleep(20)
+    }
+  }
 }
 
 async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {
