@@ -18,7 +18,13 @@ import { type FoundJob, JobTable } from './job-table.ts'
 import { type RabbitmqBrokerOptions, type RabbitmqSetup, setUpRabbitmq } from './options.ts'
 import { type Delivery, Publisher } from './publisher.ts'
 import { Sweep } from './sweep.ts'
-import { maxHeldMs, RabbitmqWorker } from './worker.ts'
+import { RabbitmqWorker } from './worker.ts'
+
+/**
+ * Longest time (ms) for which a worker holds a job that waits for its rate. RabbitMQ ends the
+ * channel of a worker that holds a message for half an hour, and with the channel all its runs.
+ */
+const maxHeldMs = 10_000
 
 /** Time (ms) by which a message outlives its job, which is told to have expired before. */
 const messageMarginMs = 600_000
@@ -36,6 +42,7 @@ export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
 class RabbitmqBroker implements Broker {
   readonly isShared = true
   readonly name: string
+  readonly maxHeldMs = maxHeldMs
   readonly #setup: RabbitmqSetup
   readonly #calls: BoundedCalls
   readonly #jobs: JobTable
