@@ -64,7 +64,7 @@ describe('a worker of a broker whose jobs cannot be held', () => {
       const { broker } = holding(maxHeldMs)
       const startedAt = new Map<string, number>()
       const worker = createWorker({
-        ...{ broker, window: `${windowMs}ms`, ...rate },
+        ...{ broker, window: `${windowMs}ms` as const, ...rate },
         handler: ({ id }) => void startedAt.set(id, Date.now()),
       })
       for (let i = 0; i < jobs; i += 1) await broker.enqueue(newJob(), roomy)

@@ -20,7 +20,7 @@ function storeWith(wrap: (run: () => Promise<unknown>, text: string) => Promise<
   const client = new Redis(bench.redis.url, { maxRetriesPerRequest: null })
   onTestFinished(() => client.disconnect())
   const store = redisStore(client)
-  const runScript: RunScript = (...call) => wrap(async () => store.runScript(...call), call[0])
+  const runScript: RunScript = (...call) => wrap(async () => store.runScript?.(...call), call[0])
   return { ...store, apply: store.apply.bind(store), runScript }
 }
 
@@ -31,7 +31,7 @@ describe('a job that waits long for its rate', () => {
     onTestFinished(() => client.disconnect())
     const attempts: [unknown, number][] = []
     const options = {
-      ...{ broker, store: redisStore(client), limit: 1, window: '11s' },
+      ...({ broker, store: redisStore(client), limit: 1, window: '11s' } as const),
       handler: async ({ payload, attempt }: { payload: unknown; attempt: number }) => {
         attempts.push([payload, attempt])
       },
