@@ -1,12 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { runInNewContext } from 'node:vm'
-import { build } from 'esbuild'
-import { describe, expect, it } from 'vitest'
+import { rateLimit } from '@sluice/fetch'
+import { redisStore } from '@sluice/redis'
+import { build, type Plugin } from 'esbuild'
+import { Redis } from 'ioredis'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { redisHttpFront } from '../support/redis-http-front.ts'
+import { startRedis } from '../support/redis-server.ts'
 
 /** The globals of a runtime for fetch handlers, as far as a guard may use them. */
 const runtime = () => ({ console, setTimeout, clearTimeout, setInterval, clearInterval })
 
 /** Those that handlers of fetch use. */
 const ofFetch = { Request, Response, Headers, ReadableStream, TextEncoder, URL, URLSearchParams }
+
+/** Those that a client of Redis over HTTP uses beside them, and the store. */
+const ofHttp = { fetch, AbortController, TextDecoder, btoa, crypto, performance, queueMicrotask }
+
+/** Puts the texts of `lua/` in the place of what reads them from files, as the build does. */
+const withLua: Plugin = {
+  name: 'lua',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/read-lua\.ts$/ }, ({ path }) => {
+      const folder = join(dirname(path), '../lua')
+      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      const texts = files
+        .filter((file) => file.endsWith('.lua'))
+        .map((file) => [file.slice(0, -'.lua'.length), readFileSync(join(folder, file), 'utf8')])
+      const object = JSON.stringify(Object.fromEntries(texts))
+      return { contents: `const texts = ${object}; export const readLua = (name) => texts[name]` }
+    })
+  },
+}
 
 async function run(script: string, globals: object = {}): Promise<unknown> {
   const { outputFiles } = await build({
@@ -19,6 +45,7 @@ async function run(script: string, globals: object = {}): Promise<unknown> {
     mainFields: ['module', 'main'],
     conditions: ['@sluice/source'],
     logLevel: 'silent',
+    plugins: [withLua],
   })
   const bundle = outputFiles[0]?.text ?? ''
   expect(bundle).not.toMatch(/\b(?:require|from|import)\b[\s(]*["']node:/)
@@ -124,5 +151,40 @@ describe('in a runtime of fetch, without Node', () => {
       ofFetch,
     )
     expect(answers).toEqual([200, 429, 200])
+  })
+
+  it('a handler counts in a Redis behind HTTP, together with processes of Node', async () => {
+    await using redis = await startRedis()
+    await using front = await redisHttpFront(redis.url)
+    const answers = await run(
+      `
+      import { rateLimit } from '@sluice/fetch'
+      import { redisStore } from '@sluice/redis'
+      import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
+      const client = redisByHttp('${front.url}', '${front.token}')
+      const store = redisStore(client, { secret: 'a secret' })
+      const limited = rateLimit({ name: 'api', limit: 2, window: '1m', deadlineMs: 10_000, store })(
+        () => new Response('hello'),
+      )
+      const info = { remoteAddress: '203.0.113.9' }
+      const ask = async () => (await limited(new Request('http://a.example/'), info)).status
+      async function asked() {
+        const found = [await ask(), await ask(), await ask()]
+        await store.close()
+        return found
+      }
+      export const answers = asked()
+    `,
+      { ...ofFetch, ...ofHttp },
+    )
+    expect(answers).toEqual([200, 200, 429])
+    const client = new Redis(redis.url)
+    onTestFinished(() => client.disconnect())
+    const store = redisStore(client, { secret: 'a secret', heartbeatMs: 0 })
+    const onNode = rateLimit({ name: 'api', limit: 2, window: '1m', deadlineMs: 10_000, store })
+    const limited = onNode(() => new Response('hello'))
+    const statusOf = async (remoteAddress: string) =>
+      (await limited(new Request('http://a.example/'), { remoteAddress })).status
+    expect([await statusOf('203.0.113.9'), await statusOf('203.0.113.8')]).toEqual([429, 200])
   })
 })

@@ -29,6 +29,10 @@ describe('redisStore(client)', () => {
     expect(() => redisStore(createCluster({ rootNodes }))).not.toThrow()
   })
 
+  it('takes a client of a user, which sends commands in its own way', () => {
+    expect(() => redisStore({ send: async () => null })).not.toThrow()
+  })
+
   it('takes a client whose class was renamed or wrapped', () => {
     class Wrapped extends Redis {}
     expect(() => redisStore(new Wrapped({ lazyConnect: true }))).not.toThrow()

@@ -7,8 +7,10 @@ import { createClient } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { createClient as createClient5 } from 'redis5'
 import { afterAll, beforeAll, vi } from 'vitest'
+import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
 import { createStatesTable, postgresStore } from '../../examples/postgres-store/postgres-store.ts'
 import { startPostgres } from '../support/postgres-server.ts'
+import { redisHttpFront } from '../support/redis-http-front.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { scaled } from '../support/scale.ts'
 
@@ -263,6 +265,13 @@ const otherClients: readonly StoreDriver[] = [
   redisDriver('Redis, node-redis 4', async (url) => {
     const client = await createClient4({ url }).connect()
     return { client, close: async () => client.disconnect() }
+  }),
+  redisDriver('Redis over HTTP', async (url) => {
+    const front = await redisHttpFront(url)
+    return {
+      client: redisByHttp(front.url, front.token),
+      close: async () => front[Symbol.asyncDispose](),
+    }
   }),
 ]
 

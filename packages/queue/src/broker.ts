@@ -71,7 +71,12 @@ type Outcome =
   | { readonly outcome: 'cancelled' | 'expired' }
   /** `returned`: back to the queue, as if it had not been taken; `postponed`: back for later. */
   | { readonly outcome: 'returned' }
-  | { readonly outcome: 'postponed'; readonly delayMs: number }
+  | {
+      readonly outcome: 'postponed'
+      readonly delayMs: number
+      /** True if no job of the worker can begin sooner: the broker may deliver none until then. */
+      readonly pausesWorker?: boolean
+    }
 
 /** The earlier runs of a job, as its broker knows them, and a function that notes this run. */
 export interface Delivery {
@@ -135,6 +140,11 @@ export interface Broker {
   readonly isShared: boolean
   /** Names the queue. */
   readonly name: string
+  /**
+   * The longest time (ms) for which a worker may hold a job that has not begun. After it, or as
+   * soon as a longer wait is certain, the job is postponed. @default any time
+   */
+  readonly maxHeldMs?: number
   enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued>
   /**
    * Finds the id of the job of an idempotency key within an identity; `undefined` for an unknown

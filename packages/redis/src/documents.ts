@@ -2,6 +2,7 @@ import type { Documents } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
 import { hashTags } from './cluster/hash-tags.ts'
 import { readLua } from './read-lua.ts'
+import { listOf, textOf } from './replies/texts.ts'
 
 const writeScript = readLua('write-document')
 const membersScript = readLua('members')
@@ -51,14 +52,4 @@ export function redisDocuments(redis: RedisClient, prefix: string): Documents {
       )
     },
   }
-}
-
-function listOf(reply: unknown): readonly unknown[] {
-  return Array.isArray(reply) ? reply : []
-}
-
-/** Clients give texts, or bytes. */
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return Buffer.isBuffer(value) ? value.toString('utf8') : ''
 }

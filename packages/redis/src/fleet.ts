@@ -1,10 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { type ClockSkewEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
 import { storeFailure } from './replies/store-failure.ts'
 
 /** Id of this process in the fleet, one for all of its stores. */
-const processId = randomUUID()
+let processId: string | undefined
+
+/** Makes the id on first use: some runtimes have no random numbers before a request. */
+function ownId(): string {
+  processId ??= crypto.randomUUID()
+  return processId
+}
 
 /** A process that was not heard of for so many beats counts no more. */
 const beatsUntilGone = 3
@@ -25,7 +30,7 @@ export class Fleet {
   #beatMs = 0
   readonly #observers = new Set<(event: ClockSkewEvent) => void>()
   #members = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
   /** The numbers of processes at the last beats. */
   readonly #counts: number[] = []
   /** Settled when the clock of Redis was asked for once, whatever came of it. */
@@ -87,7 +92,7 @@ export class Fleet {
     if (this.#members > 0 || this.#beatMs === 0) return
     clearTimeout(this.#timer)
     this.#beatMs = 0
-    this.#send('ZREM', this.#key, processId).catch(ignore)
+    this.#send('ZREM', this.#key, ownId()).catch(ignore)
   }
 
   /**
@@ -111,10 +116,10 @@ export class Fleet {
       clearTimeout(this.#timer)
       // Not all processes of a fleet that starts together beat together.
       this.#timer = setTimeout(() => void this.#beat(), beatMs * (0.75 + Math.random() / 2))
-      this.#timer.unref()
+      this.#timer.unref?.()
     }
     this.#timer = setTimeout(next, longestBeats * beatMs)
-    this.#timer.unref()
+    this.#timer.unref?.()
     try {
       const measured = this.#measureClock()
       this.#clockAsked ??= measured
@@ -130,7 +135,7 @@ export class Fleet {
     const now = this.now()
     const lifeMs = beatsUntilGone * this.#beatMs
     const [, , count] = await Promise.all([
-      this.#send('ZADD', this.#key, String(now), processId),
+      this.#send('ZADD', this.#key, String(now), ownId()),
       this.#send('ZREMRANGEBYSCORE', this.#key, '-inf', `(${now - lifeMs}`),
       this.#send('ZCARD', this.#key),
       this.#send('PEXPIRE', this.#key, String(2 * lifeMs)),

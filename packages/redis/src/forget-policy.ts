@@ -1,6 +1,7 @@
 import type { ForgetOptions, Forgotten } from '@sluice/core'
 import type { RedisClient } from './clients/redis-client.ts'
 import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
+import { listOf, textOf } from './replies/texts.ts'
 
 /** Keys that one SCAN looks at, about, and the most SCANs of one call. */
 const keysOfScan = 1_000
@@ -60,13 +61,4 @@ async function unlink(redis: RedisClient, names: readonly string[]): Promise<num
     [...byTag.values()].map((group) => redis.send('unlink', group, group[0] ?? '')),
   )
   return counts.reduce((sum: number, each) => sum + Number(each), 0)
-}
-
-function listOf(reply: unknown): readonly unknown[] {
-  return Array.isArray(reply) ? reply : []
-}
-
-/** Clients give texts, or bytes. */
-function textOf(value: unknown): string {
-  return Buffer.isBuffer(value) ? value.toString('utf8') : String(value)
 }

@@ -1,3 +1,4 @@
+export type { CommandClient } from './clients/command-client.ts'
 export type { IoredisLike } from './clients/ioredis.ts'
 export type { IoredisClusterLike } from './clients/ioredis-cluster.ts'
 export type { NodeRedisLike } from './clients/node-redis.ts'

@@ -1,7 +1,7 @@
-import { createHmac, hash } from 'node:crypto'
 import type { Check, Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { hashTags } from './cluster/hash-tags.ts'
+import { digestIdentity, firstByteOf } from './digests.ts'
 import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {
@@ -11,7 +11,6 @@ export interface KeyOptions {
   readonly encoding: Encoding
 }
 
-const digestBytes = 16
 /**
  * Of each of two generations: those that are asked for again move from the old one to the young
  * one.
@@ -65,7 +64,7 @@ export class KeyEncoder {
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text
-      : digestText(bytesOf(key, this.#options.secret))
+      : digestIdentity(key, this.#options.secret).text
   }
 
   /**
@@ -78,8 +77,7 @@ export class KeyEncoder {
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {
     if (digest !== undefined) {
-      const [first = 0] = Buffer.from(digest, 'base64url')
-      return [this.#join(hashTagOfByte(first), policy, digest)]
+      return [this.#join(hashTagOfByte(firstByteOf(digest)), policy, digest)]
     }
     const identity = this.#identityOf(key)
     if (identity.policy === policy) return identity.key
@@ -119,10 +117,10 @@ export class KeyEncoder {
 
   #digest(key: string): Identity {
     const { secret, digest } = this.#options
-    const bytes = bytesOf(key, secret)
+    const { firstByte, text } = digestIdentity(key, secret)
     return {
-      tag: hashTagOfByte(bytes[0] ?? 0),
-      text: digest ? digestText(bytes) : escapeKey(key),
+      tag: hashTagOfByte(firstByte),
+      text: digest ? text : escapeKey(key),
       policy: undefined,
       key: [''],
       keys: undefined,
@@ -147,24 +145,12 @@ export class KeyEncoder {
 
 /** Copies a text that was put together from others: V8 would go through its parts at every use. */
 function flat(text: string): string {
-  return Buffer.from(text).toString()
+  return typeof Buffer === 'undefined' ? text : Buffer.from(text).toString()
 }
 
 /** By the first byte of the digest, which its text has too. */
 function hashTagOfByte(byte: number): string {
   return hashTags[byte % hashTags.length] ?? ''
-}
-
-function bytesOf(key: string, secret: string | undefined): Buffer {
-  // UTF-8 would make one character of all lone surrogates, and one key of two.
-  const utf16 = Buffer.from(key, 'utf16le')
-  return secret === undefined
-    ? hash('sha256', utf16, 'buffer')
-    : createHmac('sha256', secret).update(utf16).digest()
-}
-
-function digestText(bytes: Buffer): string {
-  return bytes.toString('base64url', 0, digestBytes)
 }
 
 /**

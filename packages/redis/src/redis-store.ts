@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import {
   type Ask,
   type Cancellation,
@@ -99,7 +98,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   const calls = new CallEncoder(scripts)
   const plans = new Plans(scripts, settings)
   let callNumber = 0
-  let incarnation = randomInt(u32)
+  /** Chosen at the first call: some runtimes have no random numbers before a request. */
+  let incarnation: number | undefined
   warnAboutGuessableKeys(options)
   const errors = clientErrors(client)
 
@@ -135,6 +135,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   ): Promise<readonly AskResult[]> {
     callNumber += 1
     const now = isServerClock ? undefined : clientNow()
+    incarnation ??= Math.floor(Math.random() * u32)
     const call = calls.encode(asks, plan, { now, number: callNumber, incarnation })
     // Four for each key at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
@@ -293,7 +294,8 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
 }
 
 function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
-  if (process.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
+  const mode = typeof process === 'undefined' ? undefined : process.env.NODE_ENV
+  if (mode !== 'production' || (secret !== undefined && digest)) return
   warnOnce(
     `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
   )

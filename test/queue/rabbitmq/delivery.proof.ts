@@ -3,7 +3,7 @@ import { createWorker, type QueueEvent, type Settlement } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
 import { connect } from 'amqplib'
 import { Redis } from 'ioredis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
 import { expectPoisonGivenUp } from '../proofs/poison-run.ts'
@@ -174,6 +174,47 @@ describe('a worker over RabbitMQ', () => {
     expect(ran).toEqual([job.id])
     await connection.close()
   })
+})
+
+describe('a run that outlasts the consumer_timeout of RabbitMQ', () => {
+  /** Settings that RabbitMQ reads as a channel opens; it looks at its channels once a minute else. */
+  function set(settings: string): void {
+    bench.rabbitmq.control('eval', `application:set_env([{rabbit, [${settings}]}]).`)
+  }
+
+  it('is warned of and told, and its job is delivered again and done once', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    set('{consumer_timeout, 2000}, {channel_tick_interval, 200}')
+    onTestFinished(() => set('{consumer_timeout, 1800000}, {channel_tick_interval, 60000}'))
+    const errors: string[] = []
+    const onError = ({ message }: Error): void => void errors.push(message)
+    const broker = bench.open({ onError, consumerTimeout: '2s' })
+    const job = newJob()
+    await broker.enqueue(job, roomy)
+    const signals: AbortSignal[] = []
+    const events: QueueEvent[] = []
+    const worker = createWorker({
+      broker,
+      handler: (_job, { signal }) => {
+        signals.push(signal)
+        if (signals.length > 1) return 'second'
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+        })
+      },
+      onEvent: (event) => events.push(event),
+    })
+    await until('it is done', async () => (await broker.status(job.id))?.state === 'done')
+    await worker.close()
+    const warning = /RabbitMQ takes it back after 2000 ms\. Lower the worker's timeout/
+    expect(warn).toHaveBeenCalledWith(expect.stringMatching(warning))
+    expect(errors).toContainEqual(expect.stringMatching(/PRECONDITION_FAILED.*timed out/))
+    expect(signals[0]?.reason).toMatchObject({ name: 'LeaseLost' })
+    expect(await broker.status(job.id)).toMatchObject({ result: 'second' })
+    const types = events.map(({ type }) => type)
+    expect(types.filter((type) => type === 'done')).toHaveLength(1)
+  }, 60_000)
 })
 
 describe('a job that ends the process of whoever runs it', () => {

@@ -51,7 +51,7 @@ export function createWorker<Payload = unknown, Result = unknown>(
   const { broker, rate, concurrency, leaseMs } = setup
   const emit = emitterOf(broker, options)
   const runSetup: RunSetup = { ...setup, emit }
-  const startRate = new StartRate(rate && limiterOf(broker, rate))
+  const startRate = new StartRate(rate && limiterOf(broker, rate), broker.maxHeldMs)
   /** Controllers that stop the runs when the worker cannot wait any longer. */
   const running = new Set<AbortController>()
   let isOver = false
@@ -70,7 +70,11 @@ export function createWorker<Payload = unknown, Result = unknown>(
       if (!isTooLate) await delivery.begin()
     }
     try {
-      if (!(await startRate.pass(cancelled, begin))) return notBegun(job, cancelled)
+      const pass = await startRate.pass(cancelled, begin)
+      if (pass.outcome === 'refused') return notBegun(job, cancelled)
+      if (pass.outcome === 'later') {
+        return { outcome: 'postponed', delayMs: pass.delayMs, pausesWorker: true }
+      }
     } catch {
       // The broker has reported the error, which is not the job's.
       return { outcome: 'postponed', delayMs: brokerRetryMs }

@@ -1,4 +1,5 @@
 import { quote, SluiceError } from '@sluice/core'
+import { type CommandClient, commandClient, isCommandClient } from './command-client.ts'
 import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
 import {
   type IoredisClusterLike,
@@ -20,7 +21,7 @@ import type { RedisClient } from './redis-client.ts'
 
 /**
  * A client as users construct it: of ioredis 5 or 6, or of node-redis 4, 5 or 6; for a single node,
- * Sentinel or Cluster.
+ * Sentinel or Cluster. Or one of their own, which sends commands by HTTP.
  */
 export type UserClient =
   | IoredisLike
@@ -28,6 +29,7 @@ export type UserClient =
   | NodeRedisLike
   | NodeRedisClusterLike
   | NodeRedisSentinelLike
+  | CommandClient
 
 /**
  * Tells by what it can do which client this is.
@@ -40,9 +42,10 @@ export function recogniseClient(client: unknown): RedisClient {
     if (isNodeRedisCluster(client)) return nodeRedisClusterClient(client)
     if (isNodeRedisSentinel(client)) return nodeRedisSentinelClient(client)
     if (isNodeRedis(client)) return nodeRedisClient(client)
+    if (isCommandClient(client)) return commandClient(client)
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) or of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), but got ${quote(client)}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), or with a method send(command), but got ${quote(client)}`,
   )
 }

@@ -11,5 +11,5 @@ export interface RedisClient {
    * Sends one command and gives its reply; an error reply rejects.
    * @param key one of its keys, by which a Cluster finds the node
    */
-  send(name: string, args: readonly RedisArgument[], key: string): Promise<unknown>
+  send(name: string, args: readonly string[], key: string): Promise<unknown>
 }

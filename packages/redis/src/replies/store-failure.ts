@@ -43,7 +43,7 @@ const knownFailures: readonly KnownFailure[] = [
   {
     code: 'SLUICE_REDIS_CONNECTION',
     pattern:
-      /\b(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|clos|connect|offline|Socket|stream isn't|timed? ?out|max retries|redirections|sentinels? |startup nodes|slots cache|Protocol error/i,
+      /\b(fetch|NetworkError|ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|clos|connect|offline|Socket|stream isn't|timed? ?out|max retries|redirections|sentinels? |startup nodes|slots cache|Protocol error/i,
     fix: 'see that Redis runs, and that the address, the protocol (TLS or not) and the network are right',
   },
 ]
@@ -82,8 +82,10 @@ function describe(what: string, error: unknown): SluiceError {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
   // A Cluster of ioredis tells apart that it found no node, and why.
-  const inner = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
-  if (error.message !== '') return withoutSecrets(error.message) + inner
+  const node = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
+  // The fetch of Node says in its cause alone why it failed.
+  const why = error.message === 'fetch failed' ? ` (${reasonOf(error.cause)})` : ''
+  if (error.message !== '') return withoutSecrets(error.message) + node + why
   if ('code' in error && typeof error.code === 'string') return error.code
   // Errors of node-redis say by their class alone that a command was not answered in time.
   return error.name === 'Error' ? error.constructor.name : error.name

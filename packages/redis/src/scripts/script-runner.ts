@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Store } from '@sluice/core'
 import type { EncodedCall } from '../calls/call.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
+import { sha1Of } from '../digests.ts'
 import type { Script } from './scripts.ts'
 
 /**
@@ -77,7 +77,7 @@ export class ScriptRunner {
 export function scriptsOf(redis: RedisClient): NonNullable<Store['runScript']> {
   const sums = new Map<string, string>()
   return async (text, keys, args) => {
-    const sha1 = sums.get(text) ?? createHash('sha1').update(text).digest('hex')
+    const sha1 = sums.get(text) ?? sha1Of(text)
     sums.set(text, sha1)
     const [key = ''] = keys
     const rest = [String(keys.length), ...keys, ...args]

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { CountingName } from '@sluice/core'
+import { sha1Of } from '../digests.ts'
 import { readLua } from '../read-lua.ts'
 import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
 
@@ -163,7 +163,7 @@ function scriptOf(frame: string, parts: { readonly [name: string]: string }): Sc
   const text = withIncludes(
     withIncludes(frame).replace(/^ *-- ([A-Z]+)$/gm, (line, name) => parts[name] ?? line),
   )
-  return { text, sha1: createHash('sha1').update(text).digest('hex') }
+  return { text, sha1: sha1Of(text) }
 }
 
 function withIncludes(text: string): string {

@@ -13,6 +13,7 @@ import type {
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
 import { BoundedCalls, type BrokerCall } from '../redis/bounded-calls.ts'
+import { closeWorkers } from '../redis/close-workers.ts'
 import { readJob, type StoredJob, statusOf, storedJob, writeJob } from '../redis/stored-job.ts'
 import type { BullmqConnection } from './connection.ts'
 import { findJob, isForgotten, isOverdue } from './lookup.ts'
@@ -23,17 +24,10 @@ import { type Bullmq, BullmqWorker } from './worker.ts'
 /** Attempts that BullMQ allows: so many that our worker decides, which counts them itself. */
 const attemptsOfBullmq = 1_000_000
 
-/** Most calls under way: a frozen Redis may execute all of them when it continues. */
-const maxCalls = 100
-
-/** Most expired jobs that are ended in one step to make room. */
-const endedAtOnce = 50
-
 /** Number of BullMQ's events that are kept, approximately. */
 const eventsKept = 10
 
-/** Time (ms) that `close` waits for workers that are still open, and then for the connections. */
-const workersPatienceMs = 2_000
+/** Time (ms) that `close` waits for the connections, after the workers. */
 const connectionPatienceMs = 1_000
 
 /**
@@ -65,18 +59,15 @@ class BullmqBroker implements Broker {
   constructor(setup: BullmqSetup) {
     this.name = setup.name
     this.#setup = setup
-    this.#calls = new BoundedCalls({ deadlineMs: setup.deadlineMs, maxAtOnce: maxCalls })
+    this.#calls = new BoundedCalls(setup.deadlineMs)
   }
 
   async enqueue(job: NewJob, terms: EnqueueTerms): Promise<Enqueued> {
     return this.#ask(async (opened, ask) => {
       const wanted = storedJob(job, terms)
-      let taken = await opened.state.records.take(wanted, { claim: job.id, terms })
-      if (taken.outcome === 'overdue' && !ask.isTimedOut) {
-        await this.#endOverdue(opened, terms)
-        taken = await opened.state.records.take(wanted, { claim: job.id, terms })
-      }
-      if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
+      const claim = { claim: job.id, terms }
+      const end = (id: string) => endOverdue(opened, id)
+      const taken = await opened.state.records.take(wanted, claim, { ask, end })
       if (taken.outcome !== 'taken') return taken
       const { id, isKnown } = taken
       await this.#add(opened, { job: { ...wanted, id }, claim: job.id, ask })
@@ -166,12 +157,7 @@ class BullmqBroker implements Broker {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    const workers = [...this.#workers]
-    const closing = Promise.all(workers.map((worker) => worker.close()))
-    if (!(await endsWithin(closing, workersPatienceMs))) {
-      for (const worker of workers) worker.abandon()
-      await closing
-    }
+    await closeWorkers([...this.#workers])
     // A queue that could not be opened was reported to its caller, and has nothing to close.
     const opened = await this.#opened?.catch(() => undefined)
     if (!opened) return
@@ -215,17 +201,6 @@ class BullmqBroker implements Broker {
     if (ask.isTimedOut && !job.record) await state.endWaiting(job, 'withdrawn')
   }
 
-  /** Ends jobs that expired before a run began, so that they hold no places. */
-  async #endOverdue({ queue, state }: Opened, { onExpired }: EnqueueTerms): Promise<void> {
-    const ids = await state.records.overdue(endedAtOnce)
-    const ends = ids.map(async (id) => {
-      const found = await findJob(queue, id)
-      if (!found || (await state.endWaiting(readJob(found.job), 'expired')) !== 'ended') return
-      onExpired?.(found.status)
-    })
-    await Promise.all(ends)
-  }
-
   /** Opens the queue on first use: a broker without use has no connection. */
   #open(): Promise<Opened> {
     this.#opened ??= this.#connect()
@@ -265,6 +240,14 @@ class BullmqBroker implements Broker {
   #checkOpen(): void {
     if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
   }
+}
+
+/** Ends a job that expired before a run began, so that it holds no place. */
+async function endOverdue({ queue, state }: Opened, id: string): Promise<JobStatus | undefined> {
+  const found = await findJob(queue, id)
+  if (!found || (await state.endWaiting(readJob(found.job), 'expired')) !== 'ended')
+    return undefined
+  return found.status
 }
 
 async function loadBullmq(): Promise<Bullmq> {

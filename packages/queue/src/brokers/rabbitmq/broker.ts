@@ -1,4 +1,4 @@
-import { endsWithin, errorText, notify, SluiceError, warnOnce } from '@sluice/core'
+import { errorText, notify, SluiceError, warnOnce } from '@sluice/core'
 import type {
   Broker,
   BrokerWorker,
@@ -12,24 +12,22 @@ import type {
 } from '../../broker.ts'
 import { isOpen, type JobStatus, type NewJob } from '../../job.ts'
 import { BoundedCalls, type BrokerCall } from '../redis/bounded-calls.ts'
+import { closeWorkers } from '../redis/close-workers.ts'
 import { type StoredJob, storedJob } from '../redis/stored-job.ts'
 import { type FoundJob, JobTable } from './job-table.ts'
 import { type RabbitmqBrokerOptions, type RabbitmqSetup, setUpRabbitmq } from './options.ts'
 import { type Delivery, Publisher } from './publisher.ts'
 import { Sweep } from './sweep.ts'
-import { maxHeldMs, RabbitmqWorker } from './worker.ts'
+import { RabbitmqWorker } from './worker.ts'
 
-/** Most calls under way: a frozen Redis may execute all of them when it continues. */
-const maxCalls = 100
-
-/** Most expired jobs that are ended in one step to make room. */
-const endedAtOnce = 50
+/**
+ * Longest time (ms) for which a worker holds a job that waits for its rate. RabbitMQ ends the
+ * channel of a worker that holds a message for half an hour, and with the channel all its runs.
+ */
+const maxHeldMs = 10_000
 
 /** Time (ms) by which a message outlives its job, which is told to have expired before. */
 const messageMarginMs = 600_000
-
-/** Time (ms) that `close` waits for workers that are still open. */
-const workersPatienceMs = 2_000
 
 /**
  * Delivers jobs by RabbitMQ, and keeps them in Redis. Install `amqplib` beside it.
@@ -44,6 +42,7 @@ export function rabbitmqBroker(options: RabbitmqBrokerOptions): Broker {
 class RabbitmqBroker implements Broker {
   readonly isShared = true
   readonly name: string
+  readonly maxHeldMs = maxHeldMs
   readonly #setup: RabbitmqSetup
   readonly #calls: BoundedCalls
   readonly #jobs: JobTable
@@ -56,7 +55,7 @@ class RabbitmqBroker implements Broker {
     const { name, server, queue, deadlineMs } = setup
     this.name = name
     this.#setup = setup
-    this.#calls = new BoundedCalls({ deadlineMs, maxAtOnce: maxCalls })
+    this.#calls = new BoundedCalls(deadlineMs)
     this.#jobs = new JobTable(setup)
     this.#publisher = new Publisher({ server, queue, deadlineMs, onError: this.#report })
     this.#sweep = new Sweep({
@@ -71,14 +70,9 @@ class RabbitmqBroker implements Broker {
       this.#sweep.start()
       if (ask.isTimedOut) throw new Error('it was given up')
       const wanted = storedJob(job, terms)
-      const { records } = this.#jobs
-      const record = { claim: job.id, terms, text: this.#jobs.textOf(wanted) }
-      let taken = await records.take(wanted, record)
-      if (taken.outcome === 'overdue' && !ask.isTimedOut) {
-        await this.#endOverdue(terms)
-        taken = await records.take(wanted, record)
-      }
-      if (taken.outcome === 'overdue') return { outcome: 'full', bound: taken.bound }
+      const claim = { claim: job.id, terms, text: this.#jobs.textOf(wanted) }
+      const end = (id: string) => this.#jobs.endOverdue(id)
+      const taken = await this.#jobs.records.take(wanted, claim, { ask, end })
       if (taken.outcome !== 'taken') return taken
       const { id, isKnown } = taken
       await this.#publishFirst({ ...wanted, id }, ask)
@@ -153,12 +147,7 @@ class RabbitmqBroker implements Broker {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#sweep.stop()
-    const workers = [...this.#workers]
-    const closing = Promise.all(workers.map((worker) => worker.close()))
-    if (!(await endsWithin(closing, workersPatienceMs))) {
-      for (const worker of workers) worker.abandon()
-      await closing
-    }
+    await closeWorkers([...this.#workers])
     await this.#publisher.close()
   }
 
@@ -183,17 +172,6 @@ class RabbitmqBroker implements Broker {
     await this.#publisher.publish(delivery, { expiresMs })
     // If this is lost, the job is delivered once more, and its first message stands for nothing.
     void this.#jobs.published(delivery).catch(this.#report)
-  }
-
-  /** Ends jobs that expired before a run began, so that they hold no places. */
-  async #endOverdue({ onExpired }: EnqueueTerms): Promise<void> {
-    const ids = await this.#jobs.records.overdue(endedAtOnce)
-    const ends = ids.map(async (id) => {
-      const found = await this.#jobs.find(id)
-      if (!found || (await this.#jobs.endWaiting(found.job, 'expired')) !== 'ended') return
-      onExpired?.(found.status)
-    })
-    await Promise.all(ends)
   }
 
   #warnOfLongRuns({ timeoutMs = 0 }: WorkOptions): void {

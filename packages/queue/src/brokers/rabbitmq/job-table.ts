@@ -130,6 +130,13 @@ export class JobTable {
     return this.#end(job, { how, token: '', set: 'completed', text })
   }
 
+  /** Ends a job that expired before a run began. Resolves to its status before. */
+  async endOverdue(id: string): Promise<JobStatus | undefined> {
+    const found = await this.find(id)
+    if (!found || (await this.endWaiting(found.job, 'expired')) !== 'ended') return undefined
+    return found.status
+  }
+
   /**
    * Puts a job back that a run has. Resolves to the delivery to publish, or to how the run stands:
    * `same` if its message is to be delivered again, `lost` if the run does not have the job.
@@ -161,9 +168,9 @@ export class JobTable {
   async retry(id: string): Promise<Delivery | undefined> {
     const found = await this.find(id)
     if (found?.status.state !== 'failed') return undefined
-    if (!(await this.records.changeDead(found.job, 'reopen'))) return undefined
-    const keys = [this.#toKey(id), this.#toKey('failed'), this.#unpublished]
-    const number = Number(await this.#own('requeue', keys, [id, Date.now()]))
+    const { keys, args } = this.records.ofDead(found.job)
+    const requeued = await this.#own('requeue', [...keys, this.#unpublished], [...args, Date.now()])
+    const number = Number(requeued)
     return number === 0 ? undefined : { id, number }
   }
 
@@ -264,16 +271,9 @@ export class JobTable {
   }
 }
 
-function foundJob([
-  id = '',
-  data = '',
-  returnvalue,
-  failedReason,
-  attempts,
-  finishedOn,
-  token,
-  began,
-]: string[]): FoundJob {
+function foundJob(row: readonly string[]): FoundJob {
+  const [id = '', data = '', returnvalue, failedReason, ...rest] = row
+  const [attempts, finishedOn, token, began] = rest
   const isEnded = finishedOn !== ''
   const ended = returnvalue === '' ? 'failed' : 'completed'
   const open = token === '' ? 'waiting' : 'active'

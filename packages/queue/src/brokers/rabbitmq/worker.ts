@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { errorText, sleep } from '@sluice/core'
+import { errorText, maxTimerMs, sleep } from '@sluice/core'
 import type { Channel, ConsumeMessage } from 'amqplib'
 import {
   type BrokerWorker,
@@ -19,12 +19,6 @@ import { type Delivery, declareQueue, type Publisher } from './publisher.ts'
 const infrastructureRetryMs = 1_000
 
 const cancellationPollMs = 500
-
-/**
- * Longest time (ms) for which a job that has not begun is held. RabbitMQ ends the channel of a
- * worker that holds a message for half an hour, and with the channel all runs of the worker.
- */
-export const maxHeldMs = 300_000
 
 export interface RabbitmqWork {
   readonly server: RabbitmqServer
@@ -62,6 +56,8 @@ export class RabbitmqWorker implements BrokerWorker {
   #consumerTag = ''
   #isClosing = false
   #isPolling = false
+  /** Subscribes again after a pause. */
+  #resuming: NodeJS.Timeout | undefined
 
   constructor(work: RabbitmqWork) {
     this.#work = work
@@ -77,10 +73,7 @@ export class RabbitmqWorker implements BrokerWorker {
         await work.publisher.ready().catch(() => undefined)
         await declareQueue(channel, queue)
         await channel.prefetch(options.concurrency)
-        const { consumerTag } = await channel.consume(queue, (message) => {
-          this.#receive(channel, message)
-        })
-        this.#consumerTag = consumerTag
+        await this.#subscribe(channel)
       },
       onLost: (channel) => this.#loseRuns(channel),
     })
@@ -90,10 +83,8 @@ export class RabbitmqWorker implements BrokerWorker {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    const { current } = this.#lasting
-    // A lost channel delivers nothing any more.
-    const cancelled = current?.cancel(this.#consumerTag).catch(() => undefined)
-    const settled = Promise.resolve(cancelled).then(() => this.#settled())
+    clearTimeout(this.#resuming)
+    const settled = this.#unsubscribe().then(() => this.#settled())
     await Promise.race([settled, this.#abandoned])
     clearInterval(this.#timer)
     await this.#lasting.close()
@@ -103,6 +94,33 @@ export class RabbitmqWorker implements BrokerWorker {
     this.#stop.abort()
     this.#letGo()
     void this.#lasting.close()
+  }
+
+  async #subscribe(channel: Channel): Promise<void> {
+    clearTimeout(this.#resuming)
+    this.#resuming = undefined
+    const { consumerTag } = await channel.consume(this.#work.queue, (message) => {
+      this.#receive(channel, message)
+    })
+    this.#consumerTag = consumerTag
+  }
+
+  async #unsubscribe(): Promise<void> {
+    // A lost channel delivers nothing any more.
+    await this.#lasting.current?.cancel(this.#consumerTag).catch(() => undefined)
+  }
+
+  /** Takes no jobs for a time, since none could begin. They stay in the queue, in their order. */
+  #pause(delayMs: number): void {
+    if (this.#isClosing || this.#resuming) return
+    const { current } = this.#lasting
+    void this.#unsubscribe()
+    const resume = (): void => {
+      // A new channel has subscribed already.
+      if (!current || current !== this.#lasting.current) return
+      this.#subscribe(current).catch(this.#work.onError)
+    }
+    this.#resuming = setTimeout(resume, Math.min(delayMs, maxTimerMs)).unref()
   }
 
   async #settled(): Promise<void> {
@@ -146,11 +164,9 @@ export class RabbitmqWorker implements BrokerWorker {
     this.#runs.add(run)
     // The channel may have been lost meanwhile.
     if (this.#lostChannels.has(channel)) this.#lose(run)
-    const held = setTimeout(() => this.#giveUpWait(run), maxHeldMs)
     try {
       await this.#settle(run, await this.#run(run, taken))
     } finally {
-      clearTimeout(held)
       this.#runs.delete(run)
     }
   }
@@ -196,6 +212,7 @@ export class RabbitmqWorker implements BrokerWorker {
     )
     if (back === undefined || back === 'lost') return give(() => channel.ack(message))
     settlement.onSettled?.()
+    if (outcome === 'postponed' && settlement.pausesWorker) this.#pause(settlement.delayMs)
     if (back === 'same') return give(() => channel.nack(message))
     await this.#publish(back, 'delayMs' in settlement ? settlement.delayMs : 0)
     give(() => channel.ack(message))
@@ -234,11 +251,6 @@ export class RabbitmqWorker implements BrokerWorker {
   /** Stops a run whose message is delivered again, since its channel is lost. */
   #lose({ controller }: Run): void {
     controller.abort(new LeaseLost('the channel to RabbitMQ was lost: the job runs elsewhere'))
-  }
-
-  #giveUpWait(run: Run): void {
-    if (run.hasBegun) return
-    run.controller.abort(new LeaseLost('the job waited for too long, and is put back'))
   }
 
   /** All in one go. */

@@ -1,11 +1,7 @@
 import { errorText, isSluiceError, SluiceError } from '@sluice/core'
 
-export interface BoundedCallsOptions {
-  /** The longest that a call may take. */
-  readonly deadlineMs: number
-  /** Calls that may be under way at once. */
-  readonly maxAtOnce: number
-}
+/** Most calls under way: a frozen Redis may execute all of them when it continues. */
+const maxUnderWay = 100
 
 /** Interval (ms) at which a probe is let through while nothing is answered. */
 const probeEveryMs = 250
@@ -32,22 +28,23 @@ interface Started {
  * for occasional probes, until one is answered.
  */
 export class BoundedCalls {
-  readonly #options: BoundedCallsOptions
+  readonly #deadlineMs: number
   readonly #waiting = new Set<Started>()
   #underWay = 0
   #isStuck = false
   #probe: Started | undefined
   #probedAt = 0
 
-  constructor(options: BoundedCallsOptions) {
-    this.#options = options
+  /** @param deadlineMs longest time (ms) that a call may take */
+  constructor(deadlineMs: number) {
+    this.#deadlineMs = deadlineMs
   }
 
   /** @throws SluiceError */
   async ask<T>(work: (ask: BrokerCall) => Promise<T>): Promise<T> {
     const isProbe = this.#isStuck
     if (isProbe && !this.#mayProbe()) throw failure('the broker does not answer')
-    const asked: TimedCall<T> = new TimedCall(work, this.#options.deadlineMs, (hasStarted) => {
+    const asked: TimedCall<T> = new TimedCall(work, this.#deadlineMs, (hasStarted) => {
       this.#waiting.delete(asked)
       if (hasStarted) this.#getStuck()
     })
@@ -55,7 +52,7 @@ export class BoundedCalls {
       this.#probe = asked
       this.#probedAt = performance.now()
     }
-    if (isProbe || this.#underWay < this.#options.maxAtOnce) void this.#start(asked)
+    if (isProbe || this.#underWay < maxUnderWay) void this.#start(asked)
     else this.#waiting.add(asked)
     return asked.answer
   }
@@ -66,7 +63,7 @@ export class BoundedCalls {
     this.#underWay -= 1
     if (this.#probe === asked) this.#probe = undefined
     const [next] = this.#waiting
-    if (!next || this.#underWay >= this.#options.maxAtOnce) return
+    if (!next || this.#underWay >= maxUnderWay) return
     this.#waiting.delete(next)
     void this.#start(next)
   }

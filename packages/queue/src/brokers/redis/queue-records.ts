@@ -1,6 +1,8 @@
 import type { Depth, Enqueued, EnqueueTerms } from '../../broker.ts'
+import type { JobStatus } from '../../job.ts'
 import { bytesOfEnded, type KeptBounds } from '../kept-bounds.ts'
-import { type RunScript, type SharedScript, texts } from './queue-scripts.ts'
+import type { BrokerCall } from './bounded-calls.ts'
+import { type RunScript, type ScriptArgument, type SharedScript, texts } from './queue-scripts.ts'
 import { placeOf, recordKey, recordMs, type StoredJob, shortDigest } from './stored-job.ts'
 
 /** Age (ms) after which a place without a job never gets one. */
@@ -13,6 +15,9 @@ const claimMs = 2 * orphanAfterMs
 const sweptAtOnce = 100
 const sweepsAtOnce = 50
 
+/** Most expired jobs that are ended in one step to make room. */
+const endedAtOnce = 50
+
 /**
  * A place that is taken for a job, which is to be delivered now. Its idempotency key may be known
  * already, from a process that has not added it.
@@ -23,8 +28,17 @@ export interface TakenPlace {
   readonly isKnown: boolean
 }
 
+/** A job's claim to a place. */
+interface PlaceClaim {
+  /** Id of the call that is about to deliver the job. */
+  readonly claim: string
+  readonly terms: EnqueueTerms
+  /** Text of the job, if it is written with its place. */
+  readonly text?: string
+}
+
 /** The queue is full, partly of jobs that have expired. */
-export interface FullOfOverdue {
+interface FullOfOverdue {
   readonly outcome: 'overdue'
   readonly bound: 'queue' | 'identity'
 }
@@ -54,12 +68,28 @@ export class QueueRecords {
   }
 
   /**
-   * Takes a place, and writes the job if its text is given.
-   * @param claim id of the call that is about to deliver the job
+   * Takes a place for a job. If the queue is full, jobs that have expired are ended to make room.
+   * @param end ends such a job, and resolves to its status, if the job still waits
    */
   async take(
     job: StoredJob,
-    { claim, terms, text = '' }: { claim: string; terms: EnqueueTerms; text?: string },
+    claim: PlaceClaim,
+    { ask, end }: { ask: BrokerCall; end: (id: string) => Promise<JobStatus | undefined> },
+  ): Promise<Enqueued | TakenPlace> {
+    let taken = await this.#tryToTake(job, claim)
+    if (taken.outcome === 'overdue' && !ask.isTimedOut) {
+      const args = [Date.now(), endedAtOnce, this.jobKey('')]
+      const ids = texts(await this.#options.run('overdue', [this.keys.expiries], args))
+      const ended = await Promise.all(ids.map(end))
+      for (const status of ended) if (status) claim.terms.onExpired?.(status)
+      taken = await this.#tryToTake(job, claim)
+    }
+    return taken.outcome === 'overdue' ? { outcome: 'full', bound: taken.bound } : taken
+  }
+
+  async #tryToTake(
+    job: StoredJob,
+    { claim, terms, text = '' }: PlaceClaim,
   ): Promise<Enqueued | TakenPlace | FullOfOverdue> {
     const { places, identities, flow, expiries } = this.keys
     const reply = await this.#options.run(
@@ -102,16 +132,20 @@ export class QueueRecords {
 
   /** Prepares a dead letter to run again, or forgets it. Resolves to false if it is none. */
   async changeDead(job: StoredJob, script: 'reopen' | 'forget'): Promise<boolean> {
+    const { keys, args } = this.ofDead(job)
+    return Number(await this.#options.run(script, keys, args)) === 1
+  }
+
+  /** Keys and arguments of `reopen.lua`. */
+  ofDead(job: StoredJob): { keys: string[]; args: ScriptArgument[] } {
     const { places, identities } = this.keys
     const says = job.record ? `${job.record.fingerprint}:${job.id}` : ''
     const failed = this.#options.toKey('failed')
     const keys = [this.jobKey(job.id), failed, this.flagKey(job.id), ...this.keptKeys('failed')]
-    const reply = await this.#options.run(
-      script,
-      [places, identities, this.recordKey(job), ...keys],
-      [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
-    )
-    return Number(reply) === 1
+    return {
+      keys: [places, identities, this.recordKey(job), ...keys],
+      args: [...placeOf(job), job.enqueuedAt, recordMs(job), says, job.id],
+    }
   }
 
   /**
@@ -133,12 +167,6 @@ export class QueueRecords {
       ...[id, Date.now(), isDead ? '' : retentionMs, data],
       ...[isDead ? maxDeadLetters : maxKept, maxKeptBytes, bytesOfEnded, this.jobKey('')],
     ]
-  }
-
-  /** Finds jobs that have expired. */
-  async overdue(limit: number): Promise<readonly string[]> {
-    const args = [Date.now(), limit, this.jobKey('')]
-    return texts(await this.#options.run('overdue', [this.keys.expiries], args))
   }
 
   async depth(): Promise<Depth> {

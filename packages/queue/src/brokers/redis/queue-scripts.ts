@@ -26,7 +26,7 @@ export type SharedScript = keyof typeof sharedScripts
 
 /** Reads a script with the functions that scripts share. */
 export function scriptText(...names: readonly string[]): string {
-  return ['flow', 'place', 'kept', ...names].map(readLua).join('\n')
+  return ['flow', 'place', 'kept', 'dead', ...names].map(readLua).join('\n')
 }
 
 /** Decodes a reply that is a list of texts or integers. */

@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { Redis } from 'ioredis'
+
+export interface RedisHttpFront extends AsyncDisposable {
+  readonly url: string
+  readonly token: string
+  /** The commands that arrived, in lower case, and without their arguments. */
+  readonly commands: readonly string[]
+  /** Answers in place of Redis from now on; `undefined` lets Redis answer again. */
+  answer: (() => Promise<FrontAnswer>) | undefined
+}
+
+/** The status and the JSON of an answer. */
+type FrontAnswer = readonly [status: number, body: unknown]
+
+/** Passes commands on to a Redis that arrive by HTTP, as JSON, one a request. */
+export async function redisHttpFront(redisUrl: string): Promise<RedisHttpFront> {
+  const redis = new Redis(redisUrl)
+  redis.on('error', () => undefined)
+  const commands: string[] = []
+  const token = 'a-token'
+
+  async function answerTo(request: IncomingMessage): Promise<FrontAnswer> {
+    const command: unknown = JSON.parse(await text(request))
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, { error: 'WRONGPASS' }]
+    if (!isCommand(command)) return [400, { error: 'ERR a command is a list of texts' }]
+    const [name, ...args] = command
+    commands.push(name.toLowerCase())
+    if (front.answer) return front.answer()
+    try {
+      return [200, { result: await redis.call(name, ...args) }]
+    } catch (error) {
+      return [400, { error: error instanceof Error ? error.message : String(error) }]
+    }
+  }
+
+  const server = createServer(async (request, response) => {
+    const [status, body] = await answerTo(request)
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(body))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the front has no port')
+  const front: RedisHttpFront = {
+    url: `http://127.0.0.1:${address.port}/`,
+    token,
+    commands,
+    answer: undefined,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      redis.disconnect()
+    },
+  }
+  return front
+}
+
+function isCommand(value: unknown): value is [string, ...string[]] {
+  if (!Array.isArray(value) || value.length === 0) return false
+  return value.every((part) => typeof part === 'string')
+}
