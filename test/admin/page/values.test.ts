@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Live, Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/format.ts'
 import { namedKeyOf } from '../../../packages/admin/src/page/views/keys/typed-key.ts'
-import { LiveHistory, quantileMs } from '../../../packages/admin/src/page/views/live-window.ts'
+import {
+  LiveHistory,
+  quantileMs,
+} from '../../../packages/admin/src/page/views/overview/live-window.ts'
 import {
   entriesOf,
   faultsOf,

@@ -1,4 +1,4 @@
-import type { Live } from '../api/types.ts'
+import type { Live } from '../../api/types.ts'
 
 /** One answer about live counts, and when it came. */
 interface Snapshot {
