@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type Polled, usePolled } from '../api/poll.ts'
 import type { Fleet, Live, Policies, Session } from '../api/types.ts'
-import { duration } from '../format.ts'
+import { count, duration } from '../format.ts'
 import { Blank, Loaded, Panel } from '../parts/basics.tsx'
 import { FleetPanel } from './overview/fleet-panel.tsx'
 import { Limited } from './overview/limited.tsx'
@@ -38,8 +38,8 @@ export function Overview({ session, live, window }: OverviewProps) {
         <h1>Overview</h1>
         {window && (
           <span class="muted small">
-            {window.isSinceStart ? 'since the start' : `the last ${duration(window.spanMs)}`} of
-            this process
+            {window.isSinceStart ? 'since the start' : `the last ${duration(window.spanMs)}`} of{' '}
+            {window.processes === 1 ? 'this process' : `${count(window.processes)} processes`}
           </span>
         )}
       </div>
