@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { until } from '../../support/until.ts'
+import { frameworks, startAdmin } from '../admin-server.ts'
 import { openPage, show, views } from './browser.ts'
 import { startLimitedApi, startProxy, startSite } from './limited-api.ts'
 import { usePage } from './page-suite.ts'
@@ -51,6 +52,11 @@ describe('the page', () => {
   it.each(['/', '/admin/limits'])('stands under %s', async (path) => {
     await using other = await startLimitedApi(suite.redis.url, path)
     await works(suite.browser, other.page)
+  })
+
+  it.each(frameworks.filter((name) => name !== 'express 5'))('stands in %s', async (framework) => {
+    const { port } = await startAdmin({ framework })
+    await works(suite.browser, `http://127.0.0.1:${port}/limits/`)
   })
 
   it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
