@@ -1,9 +1,12 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { type AdminOptions, createAdmin, type Granted } from '@sluice/admin'
 import { memoryStore, type Store } from '@sluice/core'
 import { mount as expressMount, rateLimit } from '@sluice/express'
 import { mount as fastifyMount, rateLimitPlugin } from '@sluice/fastify'
+import { mount as fetchMount, rateLimit as fetchRateLimit } from '@sluice/fetch'
+import { mount as honoMount, rateLimit as honoRateLimit } from '@sluice/hono'
 import { tenant, user } from '@sluice/http'
 import { mount as koaMount, rateLimit as koaRateLimit } from '@sluice/koa'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
@@ -13,13 +16,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import express5 from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
+import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import { expect, onTestFinished } from 'vitest'
 import { ask } from '../adapters/ask.ts'
 import { openInTest } from '../policies/live-policies.ts'
 import { readText } from '../support/workspace.ts'
 
-export const frameworks = ['express 5', 'express 4', 'fastify', 'koa'] as const
+export const frameworks = ['express 5', 'express 4', 'fastify', 'koa', 'hono', 'fetch'] as const
 type Framework = (typeof frameworks)[number]
 
 /** A file with a policy for each kind of key, and an override. */
@@ -176,6 +180,39 @@ const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
     })
     return listening(createServer(app.callback()))
   },
+
+  async hono({ options, policies, metrics, store }) {
+    const app = new Hono()
+    const keys = {
+      user: user((context: Context) => context.req.header('x-user')),
+      tenant: tenant((context: Context) => context.req.header('x-tenant')),
+    }
+    app.use('/limits/*', honoMount(createAdmin(options)))
+    app.use(honoRateLimit({ policies, store, keys, observers: [metrics] }))
+    app.get('/', (context) => context.text('ok'))
+    return webServer(app.fetch)
+  },
+
+  async fetch({ options, policies, metrics, store }) {
+    const admin = fetchMount(createAdmin(options), '/limits')
+    const keys = {
+      user: user((request: Request) => request.headers.get('x-user') ?? undefined),
+      tenant: tenant((request: Request) => request.headers.get('x-tenant') ?? undefined),
+    }
+    const limited = fetchRateLimit({ policies, store, keys, observers: [metrics] })
+    const app = limited(async () => new Response('ok'))
+    return webServer(async (request, { incoming }) => {
+      const { remoteAddress } = incoming.socket
+      return (await admin(request, { remoteAddress })) ?? app(request, { remoteAddress })
+    })
+  },
+}
+
+type WebHandler = (request: Request, bindings: HttpBindings) => Response | Promise<Response>
+
+function webServer(fetch: WebHandler): Promise<Server> {
+  const options = { fetch: fetch as never, overrideGlobalObjects: false }
+  return listening(createAdaptorServer(options) as Server)
 }
 
 function expressServer(express: typeof express5, part: Part): Promise<Server> {

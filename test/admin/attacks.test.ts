@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ask } from '../adapters/ask.ts'
 import { sendRaw } from '../adapters/send-raw.ts'
 import { frameworks, startAdmin } from './admin-server.ts'
@@ -126,20 +126,73 @@ describe('attacks on the admin API', () => {
 })
 
 describe.each(frameworks)('a body that does not come, in %s', (framework) => {
+  const head = [
+    'POST /limits/api/v1/keys/reset HTTP/1.1',
+    'Host: h',
+    'X-Sluice-Admin: 1',
+    'Content-Type: application/json',
+    'Connection: close',
+  ]
+
   it('holds up nobody else, and nothing is done', async () => {
     const { port, call } = await startAdmin({ framework })
     const socket = connect(port, '127.0.0.1')
-    const head = [
-      'POST /limits/api/v1/keys/reset HTTP/1.1',
-      'Host: h',
-      'X-Sluice-Admin: 1',
-      'Content-Type: application/json',
-      'Content-Length: 100000000',
-      'Connection: close',
-    ]
-    socket.write(`${head.join('\r\n')}\r\n\r\n{"key":`)
+    const sent = [...head, 'Content-Length: 100000000', '', '{"key":']
+    socket.write(sent.join('\r\n'))
     // It is refused by its announced length, before the rest of it comes.
     expect(await text(socket)).toContain('HTTP/1.1 413')
     expect((await call('GET', 'session')).status).toBe(200)
+  })
+
+  it('is given up after ten seconds, however it drips', async () => {
+    const { port, call, visit } = await startAdmin({ framework })
+    await visit('ada')
+    const realSetTimeout = globalThis.setTimeout
+    const clock = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => clock.mockRestore())
+    // Ten seconds pass in a fifth of one.
+    clock.mockImplementation(((handler: () => void, ms: number, ...args: []) =>
+      realSetTimeout(handler, ms === 10_000 ? 200 : ms, ...args)) as typeof setTimeout)
+    const socket = connect(port, '127.0.0.1')
+    const body = JSON.stringify({ key: 'user ada', reason })
+    socket.write([...head, `Content-Length: ${body.length + 5_000}`, '', body].join('\r\n'))
+    const drip = setInterval(() => socket.write(' '), 10)
+    onTestFinished(() => clearInterval(drip))
+    socket.on('error', () => undefined)
+    const answer = text(socket).catch(() => '')
+    expect(await answer).toContain('HTTP/1.1 408')
+    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    expect(state.found).toBe(true)
+  })
+
+  it('is refused where it is too long without a length, or compressed', async () => {
+    const { port, call, visit } = await startAdmin({ framework })
+    await visit('ada')
+    const body = JSON.stringify({ key: 'user ada', reason, more: 'x'.repeat(70_000) })
+    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(`${[...head, 'Transfer-Encoding: chunked', '', ''].join('\r\n')}${chunks}`)
+    expect(await text(socket)).toContain('HTTP/1.1 413')
+    const small = { body: { key: 'user ada', reason } }
+    const encoded = await call('POST', 'keys/reset', {
+      ...small,
+      headers: { 'content-encoding': 'gzip' },
+    })
+    expect(encoded.status).toBe(415)
+    const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    expect(state.found).toBe(true)
+  })
+
+  it('is read as UTF-8 and as nothing else', async () => {
+    const { port } = await startAdmin({ framework })
+    const sent = Buffer.from(JSON.stringify({ key: 'user adé', reason }), 'latin1')
+    const utf16 = Buffer.from(JSON.stringify({ key: 'user ada', reason }), 'utf16le')
+    for (const body of [sent, utf16]) {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(`${[...head, `Content-Length: ${body.length}`, '', ''].join('\r\n')}`)
+      socket.write(body)
+      expect(await text(socket)).toContain('HTTP/1.1 400')
+    }
   })
 })

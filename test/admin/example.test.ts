@@ -1,18 +1,11 @@
-import { describe, expect, it } from 'vitest'
-import { startInTest } from '../examples/start-example.ts'
-import { freePort } from '../support/free-port.ts'
+import { expect, it } from 'vitest'
 import { until } from '../support/until.ts'
+import { openExample } from './open-example.ts'
 
-describe('examples/admin', () => {
-  it('serves the page, and has clients that are denied', async () => {
-    const port = await freePort()
-    const example = startInTest('admin', { PORT: String(port) })
-    await example.printed(/^Open http:/m)
-    const origin = `http://127.0.0.1:${port}`
-    expect(await (await fetch(`${origin}/limits`)).text()).toContain('<!doctype html>')
-    await until('somebody is denied', async () => {
-      const live = await (await fetch(`${origin}/limits/api/v1/live`)).text()
-      return JSON.parse(live).requests.denied > 0
-    })
-  })
+it('examples/admin serves the page, and has clients that are denied', async () => {
+  const { page, live, login } = await openExample()
+  expect(await page()).toContain('<!doctype html>')
+  await until('a login is denied', async () => (await login('eve')) === 429)
+  await until('it is counted', async () => (await live()).requests.denied > 0)
+  await until('other clients come', async () => (await live()).requests.allowed > 20)
 })

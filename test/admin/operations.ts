@@ -62,6 +62,11 @@ export const operations: Readonly<Record<string, Operation>> = {
   audit: { method: 'GET', path: 'audit', role: 'read' },
 }
 
+/** Reads that the page repeats. Differences and texts of versions are read once. */
+export const polled: readonly Operation[] = Object.values(operations).filter(
+  ({ method, path }) => method === 'GET' && !/^policies\/(?:diff|export)/.test(path),
+)
+
 /** Calls an operation as it is right now. */
 export function callNow(
   { call, policies }: AdminUnderTest,

@@ -3,7 +3,7 @@ import { createWorker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
 import { startAdmin } from './admin-server.ts'
-import { operations } from './operations.ts'
+import { polled } from './operations.ts'
 
 const reason = 'a test'
 
@@ -97,10 +97,7 @@ describe('the views of the admin API', () => {
   it('ask the store as seldom for many tabs as for one', async () => {
     const { store, count } = countingStore()
     const { call } = await startAdmin({ store })
-    const reads = Object.values(operations).filter(
-      ({ method, path }) => method === 'GET' && !path.includes('diff') && !path.includes('export'),
-    )
-    const visitAll = () => Promise.all(reads.map(({ path }) => call('GET', path)))
+    const visitAll = () => Promise.all(polled.map(({ path }) => call('GET', path)))
     await visitAll()
     const before = count.reads
     const since = performance.now()

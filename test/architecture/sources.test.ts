@@ -7,20 +7,23 @@ const MAX_COLUMNS = 100
 
 describe('source files', () => {
   it(`have at most ${MAX_LINES} lines`, () => {
-    const files = ['packages', 'examples'].flatMap((folder) => [
-      ...filesUnder(folder, '.ts'),
-      ...filesUnder(folder, '.lua'),
-    ])
+    const files = ['packages', 'examples'].flatMap((folder) =>
+      ['.ts', '.tsx', '.lua'].flatMap((extension) => filesUnder(folder, extension)),
+    )
     const long = files.filter((file) => countLines(readText(file)) > MAX_LINES)
     expect(long).toEqual([])
   })
 
   it.each(packages())('open no docstring with a clause: $folder', ({ folder }) => {
-    const opening =
-      /\/\*\*\s+(\* )?((What|Who|Where|When|Which|How)(ever)?|Whether|Whose|Those|Also)\b.*/g
-    const found = filesUnder(`${folder}/src`, '.ts').flatMap((file) => [
-      ...readText(file).matchAll(opening),
-    ])
+    const clause = /((What|Who|Where|When|Which|How)(ever)?|Whom|Whether|Whose|Those|Also)\b.*/
+    // The first line of a comment: a sentence that goes on may have such a word anywhere.
+    const openings = [
+      [sourcesOf(folder), new RegExp(`/\\*\\*\\s+(\\* )?${clause.source}`, 'g')],
+      [filesUnder(folder, '.lua'), new RegExp(`(?<!^ *--.*\n) *-- ${clause.source}`, 'gm')],
+    ] as const
+    const found = openings.flatMap(([files, opening]) =>
+      files.flatMap((file) => [...readText(file).matchAll(opening)]),
+    )
     expect(found.map(([text]) => text)).toEqual([])
   })
 
@@ -34,10 +37,16 @@ describe('source files', () => {
     'outbound',
     'metrics',
     'policies',
+    'express',
+    'fastify',
+    'koa',
+    'fetch',
+    'hono',
+    'admin',
   ])(`have comments of at most ${MAX_COLUMNS} columns: %s`, (name) => {
     const comment = /^ *(\/\*\*|\* |\/\/|--).*$/gm
     const found = [
-      ...filesUnder(`packages/${name}/src`, '.ts'),
+      ...sourcesOf(`packages/${name}`),
       // The scripts of the queue are headed by tables of keys and arguments.
       ...(name === 'redis' ? filesUnder(`packages/${name}`, '.lua') : []),
     ].flatMap((file) => [...readText(file).matchAll(comment)])
@@ -90,6 +99,10 @@ function otherThanReExports(fileName: string, source: string): string[] {
       return statement.source === null && !isEmpty
     })
     .map((statement) => source.slice(statement.start, statement.end))
+}
+
+function sourcesOf(folder: string): string[] {
+  return ['.ts', '.tsx'].flatMap((extension) => filesUnder(`${folder}/src`, extension))
 }
 
 function countLines(text: string): number {

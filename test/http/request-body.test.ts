@@ -32,4 +32,18 @@ describe('readBody', () => {
     expect(await read('{"a":12345678}')).toEqual({ outcome: 'too-large' })
     expect(await read('{"a":')).toEqual({ outcome: 'malformed' })
   })
+
+  it('changes no byte of one that is not UTF-8', async () => {
+    const bytes = Buffer.from([0x22, 0xe9, 0x22])
+    const read = (type: string, sent: Buffer) => {
+      const stream = new PassThrough()
+      stream.end(sent)
+      return readBody(requestOf(stream, { 'content-type': type }), 100)
+    }
+    expect(await read('application/json', bytes)).toEqual({ outcome: 'malformed' })
+    const base64 = { outcome: 'read', value: bytes.toString('base64'), encoding: 'base64' }
+    expect(await read('text/plain', bytes)).toEqual(base64)
+    const text = Buffer.from('\uFEFFadé 😀')
+    expect(await read('text/plain', text)).toEqual({ outcome: 'read', value: '\uFEFFadé 😀' })
+  })
 })

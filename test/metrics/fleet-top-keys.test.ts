@@ -58,7 +58,7 @@ describe('topKeys over a fleet', () => {
     })
     expect(idle.metrics.topKeys({ policy: 'none' })).toBeUndefined()
 
-    const [key = ''] = await keysOf('f1:*top-keys')
+    const [key = ''] = await keysOf('f1:*metrics')
     const text = JSON.stringify(await server.cli('HGETALL', key))
     expect(text).toContain(digest('shared'))
     expect(text).not.toMatch(/shared|elsewhere/)
@@ -104,7 +104,7 @@ describe('topKeys over a fleet', () => {
     await until('it was told', () => {
       return metrics.topKeys({ policy: 'policy-1' })?.scope === 'fleet'
     })
-    const [key = ''] = await keysOf('f3:*top-keys')
+    const [key = ''] = await keysOf('f3:*metrics')
     const size = JSON.stringify(await server.cli('HVALS', key)).length
     expect(size).toBeGreaterThan(10_000)
     expect(size).toBeLessThan(50_000)

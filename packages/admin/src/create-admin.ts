@@ -27,8 +27,8 @@ export interface AdminOptions<Native = unknown> {
   /** The queues whose dead letters can be seen. @default none */
   queues?: readonly Pick<Queue, 'broker'>[]
   /**
-   * Says who asks, and what they may do: a function of the framework's request that returns false,
-   * or `{ actor, may: ['read', 'keys', 'policies'] }`. `'localhost'` lets requests from this machine
+   * A function of the framework's request that returns false, or the caller and the roles:
+   * `{ actor, may: ['read', 'keys', 'policies'] }`. `'localhost'` lets requests from this machine
    * do everything. @default none: everybody is refused
    */
   authorize?: Authorize<Native>

@@ -22,7 +22,8 @@ declare module 'fastify' {
      * the not-found handler. What the options leave out is as in those of the plugin; a text is the
      * name of a policy there.
      * @example
-     * app.get('/orders', { preHandler: [authenticate, app.rateLimit({ limit: 5, window: '1m', key: user((request) => request.user?.id) })] }, orders)
+     * const perUser = { limit: 5, window: '1m', key: user((request) => request.user?.id) }
+     * app.get('/orders', { preHandler: [authenticate, app.rateLimit(perUser)] }, orders)
      * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
      * @throws SluiceError when an option is unknown, missing or out of range
      */

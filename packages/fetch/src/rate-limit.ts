@@ -31,7 +31,8 @@ export interface RateLimit<Info extends object = FetchInfo> {
  * Limits the requests of a handler.
  * @example
  * const limited = rateLimit({ limit: 100, window: '1m' })
- * Deno.serve((request, info) => limited(hello)(request, { remoteAddress: info.remoteAddr.hostname }))
+ * const handler = limited(hello)
+ * Deno.serve((request, info) => handler(request, { remoteAddress: info.remoteAddr.hostname }))
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit<Info extends object = FetchInfo>(

@@ -11,7 +11,9 @@ import {
   type StoreCall,
   wholeNumber,
 } from '@sluice/core'
-import { FleetKeys, type FleetStore, mergedRanking } from './fleet-keys.ts'
+import { FleetCounts } from './fleet-counts.ts'
+import { FleetExchange, type FleetStore } from './fleet-exchange.ts'
+import { FleetKeys, mergedRanking } from './fleet-keys.ts'
 import type { InstrumentName } from './instruments.ts'
 import { PolicyCounts } from './policy-counts.ts'
 import { RequestCounts, requestResult } from './request-counts.ts'
@@ -33,8 +35,8 @@ import {
 
 export interface MetricsOptions {
   /**
-   * The store of the limiters: digests of keys agree with its own, and the busiest keys are
-   * merged over its fleet every few seconds.
+   * The store of the limiters: digests of keys agree with its own, and its fleet adds up counts and
+   * busiest keys every few seconds.
    * @default none: this process alone, and digests without a secret
    */
   store?: FleetStore
@@ -66,7 +68,8 @@ export interface TopKey {
   readonly error: number
 }
 
-export interface TopKeysAnswer {
+/** The processes that an answer knows of. */
+interface Scope {
   /**
    * `fleet`: with what the other processes told within the last seconds. `process`: this process
    * alone, since its store has no fleet or is out of reach.
@@ -74,6 +77,9 @@ export interface TopKeysAnswer {
   readonly scope: 'process' | 'fleet'
   /** Number of processes in the answer. */
   readonly processes: number
+}
+
+export interface TopKeysAnswer extends Scope {
   /** The highest count first. */
   readonly keys: readonly TopKey[]
   /** The most that a key outside the list may have been counted. */
@@ -82,6 +88,15 @@ export interface TopKeysAnswer {
   readonly total: number
   /** From when on it was counted, in milliseconds since 1970. */
   readonly sinceMs: number
+}
+
+export interface FleetSnapshot extends Scope {
+  /**
+   * All metrics. Requests, checks, near misses and times of decisions are those of the whole fleet
+   * since this process started, or since it first heard of another process that is older. Counts of
+   * processes that have left stay, so that sums only grow. All other metrics tell of this process.
+   */
+  readonly families: readonly Family[]
 }
 
 /**
@@ -95,6 +110,8 @@ export interface Metrics {
   read(): Promise<readonly Family[]>
   /** All metrics as they stand. Queues are not asked: their gauges are those of the last `read`. */
   snapshot(): readonly Family[]
+  /** As `snapshot`, with counts of the whole fleet, some seconds late. */
+  fleetSnapshot(): FleetSnapshot
   /** Has each further value of a histogram told to somebody who keeps a histogram too. */
   tap(name: InstrumentName, tap: Tap): void
   onDecision(event: DecisionEvent): void
@@ -108,7 +125,7 @@ export interface Metrics {
   onOutbound(outbound: WatchedOutbound): void
   onWaited(event: { readonly reason: string; readonly waitedMs: number }): void
   onGiveUp(event: { readonly reason: string }): void
-  /** Ends the exchange of the busiest keys with other processes. All else goes on. */
+  /** Ends the exchange with other processes. All else goes on. */
   close(): void
 }
 
@@ -132,7 +149,9 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const table = new SeriesTable()
   const requests = new RequestCounts(table)
   const policies = new PolicyCounts(table, store)
-  const fleet = new FleetKeys(policies, store)
+  const fleetKeys = new FleetKeys(policies)
+  const fleetCounts = new FleetCounts(snapshot)
+  const fleet = new FleetExchange(store, [fleetKeys, fleetCounts])
   const work = new WorkCounts(table)
   const stores = new StoreReadings(table)
   const decisionSeconds = table.of('sluice_decision_seconds')
@@ -166,6 +185,11 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     policies.readDescriptions()
     policies.readShares()
     return table.read()
+  }
+
+  function scopeNow(): Scope {
+    const { others } = fleet
+    return { scope: others === undefined ? 'process' : 'fleet', processes: 1 + (others ?? 0) }
   }
 
   return {
@@ -202,6 +226,8 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
 
     snapshot,
 
+    fleetSnapshot: () => ({ ...scopeNow(), families: fleetCounts.read() }),
+
     topKeys(asked) {
       knownFields(asked, 'topKeys', ['policy', 'by', 'window', 'most'])
       const by = oneOf(asked.by ?? 'asked', { option: 'by' }, topKeysBys)
@@ -216,16 +242,15 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
           reveal: reveal && ((digest, key) => keys.set(digest, key)),
         },
       )
-      const others = fleet.reported(asked.policy, by, window)
+      const others = fleet.others === undefined ? [] : fleetKeys.reported(asked.policy, by, window)
       const parts = own ? [own, ...others] : others
       if (parts.length === 0) return undefined
       const found = mergedRanking(parts, most)
-      const scope = fleet.others === undefined ? 'process' : 'fleet'
       const named = found.keys.map(({ key: digest, count, error }) => {
         const key = keys.get(digest)
         return { digest, name: key === undefined ? undefined : reveal?.(key), count, error }
       })
-      return { ...found, scope, processes: 1 + (fleet.others ?? 0), keys: named }
+      return { ...found, ...scopeNow(), keys: named }
     },
   }
 }

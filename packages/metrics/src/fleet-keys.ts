@@ -1,4 +1,5 @@
-import { type FleetReport, mergeHotKeys, type Store, sleep } from '@sluice/core'
+import { mergeHotKeys, sleep } from '@sluice/core'
+import { type FleetSubject, type Heard, isNumber, list } from './fleet-exchange.ts'
 import type { PolicyCounts } from './policy-counts.ts'
 import {
   type Ranking,
@@ -8,20 +9,13 @@ import {
   topKeysWindows,
 } from './top-keys.ts'
 
-/** A store that may have a fleet. */
-export type FleetStore = Pick<Store, 'digestOf' | 'shareReport' | 'instances'>
-
 interface Reported extends Ranking {
   readonly label: string
   readonly by: TopKeysBy
   readonly window: TopKeysWindow
 }
 
-/** Interval (ms) at which the processes of a fleet report their busiest keys. */
-const intervalMs = 3_000
-/** A process that was not heard of for so long has no say. */
-const ttlMs = 4 * intervalMs
-/** Characters of one report, and of all reports of a fleet together. */
+/** Characters of the keys of one process, and of all processes of a fleet together. */
 const maxReport = 32_768
 const maxReports = 524_288
 /** A digest, its count and its error, as text. */
@@ -29,32 +23,20 @@ const charactersOfKey = 45
 const keysOfRanking = { min: 5, max: 100 } as const
 
 /** Tells the other processes of a fleet of the busiest keys of this one, and knows theirs. */
-export class FleetKeys {
+export class FleetKeys implements FleetSubject {
   readonly #policies: PolicyCounts
-  readonly #store: FleetStore
-  readonly #member = globalThis.crypto.randomUUID()
   #others: readonly (readonly Reported[])[] = []
-  #heardAt = Number.NEGATIVE_INFINITY
-  #timer: NodeJS.Timeout | undefined
-  #isClosed = false
 
-  constructor(policies: PolicyCounts, store: FleetStore) {
+  constructor(policies: PolicyCounts) {
     this.#policies = policies
-    this.#store = store
-    if (store.shareReport) this.#shareLater()
   }
 
-  /**
-   * Number of other processes that reported; `undefined` without a fleet, or when it is out of
-   * reach.
-   */
-  get others(): number | undefined {
-    return performance.now() - this.#heardAt < ttlMs ? this.#others.length : undefined
+  hear(heard: readonly Heard[]): void {
+    this.#others = heard.map(({ part }) => decoded(part))
   }
 
   /** Reports of the other processes about a policy. */
   reported(label: string, by: TopKeysBy, window: TopKeysWindow): readonly Ranking[] {
-    if (this.others === undefined) return []
     return this.#others.flatMap((report) => {
       const found = report.filter((each) => each.label === label && each.window === window)
       // A process whose requests all cost 1 does not tell of costs.
@@ -65,38 +47,8 @@ export class FleetKeys {
     })
   }
 
-  /** Ends the exchange: from now on answers know this process alone. */
-  close(): void {
-    this.#isClosed = true
-    this.#others = []
-    this.#heardAt = Number.NEGATIVE_INFINITY
-    clearTimeout(this.#timer)
-  }
-
-  #shareLater(): void {
-    // Processes that start together do not report together.
-    this.#timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
-    this.#timer.unref()
-  }
-
-  async #share(): Promise<void> {
-    try {
-      const report: FleetReport = {
-        ...{ topic: 'top-keys', member: this.#member, ttlMs },
-        text: JSON.stringify(await this.#report()),
-      }
-      const texts = (await this.#store.shareReport?.(report)) ?? []
-      if (this.#isClosed) return
-      this.#others = texts.map(decoded)
-      this.#heardAt = performance.now()
-    } catch {
-      // The store is away: answers say that they know this process alone, until it is back.
-    }
-    if (!this.#isClosed) this.#shareLater()
-  }
-
   /** The rankings of the busiest policies, as far as there is room. */
-  async #report(): Promise<readonly unknown[]> {
+  async report(instances: number): Promise<readonly unknown[]> {
     const rankings: (readonly Reported[])[] = []
     for (const label of this.#policies.followed) {
       rankings.push(this.#rankingsOf(label))
@@ -104,7 +56,7 @@ export class FleetKeys {
       await sleep(0)
     }
     const count = rankings.reduce((sum, { length }) => sum + length, 0)
-    const room = Math.min(maxReport, maxReports / Math.max(1, this.#store.instances ?? 1))
+    const room = Math.min(maxReport, maxReports / instances)
     const { min, max } = keysOfRanking
     const keys = Math.max(min, Math.min(max, Math.floor(room / charactersOfKey / count)))
     const encoded: unknown[] = []
@@ -147,9 +99,8 @@ function encodedRanking({ label, by, window, ...ranking }: Reported, most: numbe
 }
 
 /** Leaves out what it cannot read: a process of another version may have written it. */
-function decoded(text: string): readonly Reported[] {
-  const rows = list(JSON.parse(text))
-  return rows.flatMap((row) => {
+function decoded(part: unknown): readonly Reported[] {
+  return list(part).flatMap((row) => {
     const [label, by, window, floor, total, sinceMs, listed] = list(row)
     const isKnown = typeof label === 'string' && isNumber(floor) && isNumber(total)
     if (!isKnown || !isNumber(sinceMs)) return []
@@ -164,12 +115,4 @@ function decoded(text: string): readonly Reported[] {
     })
     return [{ label, by: ofBy, window: ofWindow, keys, floor, total, sinceMs }]
   })
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
 }

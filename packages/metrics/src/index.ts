@@ -1,5 +1,6 @@
 export {
   collectMetrics,
+  type FleetSnapshot,
   type Metrics,
   type MetricsOptions,
   type TopKey,

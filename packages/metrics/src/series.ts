@@ -13,7 +13,7 @@ const maxSeries = 2_000
 const maxWhole = 1_900
 const maxPartly = 1_950
 /** The labels that grow with an application. The values of all others are few, and kept. */
-const growing: ReadonlySet<string> = new Set(['route', 'policy', 'queue', 'outbound'])
+export const growing: ReadonlySet<string> = new Set(['route', 'policy', 'queue', 'outbound'])
 /** The label of all that finds no room. */
 export const other = 'other'
 

@@ -28,7 +28,7 @@ if fingerprint ~= '' then
     if string.sub(known, 1, split - 1) ~= fingerprint then return { 'mismatch', '' } end
     local first = string.sub(known, split + 1)
     if redis.call('EXISTS', ARGV[10] .. first) == 1 then return { 'known', first } end
-    -- Whoever wrote the record has not added the job, or never will: it is added now, under its id.
+    -- The writer of the record has not added the job, or never will: it is added now, under its id.
     id = first
   end
 end

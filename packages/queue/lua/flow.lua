@@ -1,4 +1,5 @@
--- How many jobs come and go a second: `i<second>` and `o<second>` in one hash, and `since`, when the queue was last empty.
+-- Counts the jobs that come and go in each second: `i<second>` and `o<second>` in one hash, and
+-- `since`, the time at which the queue was last empty.
 local flow_seconds = 30
 
 local function count_flow(flow, direction, now)

@@ -1,4 +1,4 @@
--- Which jobs have waited longer than they were worth, and have never begun.
+-- Finds the jobs that have waited longer than they were worth, and have never begun.
 --
 -- KEYS[1]  expiries
 -- ARGV[1]  now, ms    ARGV[2]  how many    ARGV[3]  prefix of the keys of jobs

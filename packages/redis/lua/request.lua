@@ -27,7 +27,7 @@ local function load_request(policies, first_key, keep)
   end
 end
 
--- Whether the units of a check fit (core: waitMs).
+-- True if the units of a check fit (core: waitMs).
 local function fits(cell, policy, cost)
   if policy.limit == 0 then return false end
   return cost == 0 or policy.algorithm.fits(cell, policy) >= cost
@@ -104,7 +104,7 @@ local operations = {
     local renew = policy.algorithm.renew
     return renew and renew(cell, policy, cost, receipts[at - 2]) or false
   end),
-  -- Whether the key had taken anything that counts, or was blocked: then more fits once it is
+  -- True if the key had taken anything that counts, or was blocked: then more fits once it is
   -- forgotten.
   reset = each(function(cell, policy)
     local algorithm = policy.algorithm

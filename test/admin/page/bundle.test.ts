@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { readText, root } from '../../support/workspace.ts'
 
 const source = 'packages/admin/src/page'
-/** What is served. It is checked in, so that examples run without a build. */
-const served = `${root}packages/admin/page`
+/** The files that are served. They are checked in, so that examples run without a build. */
+const served = 'packages/admin/page'
 const maxBytes = 60 * 1_024
 
 describe('the page of @sluice/admin', () => {
@@ -16,7 +16,8 @@ describe('the page of @sluice/admin', () => {
   })
 
   it('is checked in as its sources make it: write it anew with `admin/page -u`', async () => {
-    for (const [name, text] of files) await expect(text).toMatchFileSnapshot(`${served}/${name}`)
+    for (const [name, text] of files)
+      await expect(text).toMatchFileSnapshot(`${root}${served}/${name}`)
   })
 
   it('has at most 60 KB, compressed', () => {
@@ -57,7 +58,7 @@ function licences(): string {
 async function bundlePage(): Promise<readonly (readonly [name: string, text: string])[]> {
   const { outputFiles } = await build({
     entryPoints: { page: `${source}/main.tsx` },
-    outdir: served,
+    outdir: root + served,
     absWorkingDir: root,
     bundle: true,
     minify: true,
@@ -72,7 +73,7 @@ async function bundlePage(): Promise<readonly (readonly [name: string, text: str
   })
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''
   return [
-    ['index.html', readText(`${source}/index.html`)],
+    ['index.html', readText(`${served}/index.html`)],
     ['page.css', textOf('.css')],
     ['page.js', textOf('.js')],
   ]

@@ -1,61 +1,17 @@
-import type { Browser } from 'playwright-core'
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  onTestFinished,
-} from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { describe, expect, it } from 'vitest'
 import { until } from '../../support/until.ts'
-import {
-  confirm,
-  hindrances,
-  openPage,
-  show,
-  startBrowser,
-  views,
-  type WatchedPage,
-} from './browser.ts'
-import { type LimitedApi, startLimitedApi } from './limited-api.ts'
+import { confirm, hindrances, show, views } from './browser.ts'
+import { usePage } from './page-suite.ts'
 
 const note = { author: 'bob', reason: 'a test' }
-
-let browser: Browser | undefined
-let redis: RedisServer
-let api: LimitedApi
-let watched: WatchedPage
 /** The version of the file alone. */
-let base: string
+let base: string | undefined
 
-beforeAll(async () => {
-  browser = await startBrowser()
-  if (!browser) return
-  redis = await startRedis()
-  api = await startLimitedApi(redis.url)
-  base = api.policies.version
-  watched = await openPage(browser, api.page)
-}, 400_000)
-
-afterAll(async () => {
-  if (!browser) return
-  await browser.close()
-  await api[Symbol.asyncDispose]()
-  await redis.stop()
+const suite = usePage(async ({ policies }) => {
+  base ??= policies.version
+  if (policies.version !== base) await policies.rollback(base, note)
 })
-
-beforeEach(async (test) => {
-  if (!browser) return test.skip('there is no Chrome')
-  if (api.policies.version !== base) await api.policies.rollback(base, note)
-  await watched.page.goto(api.page)
-})
-
-afterEach(() => expect(watched.faults).toEqual([]))
-
-const text = (words: string) => watched.page.getByText(words).first().waitFor()
+const { text } = suite
 
 /** Logs in until it is refused. */
 async function exhaust(who: string): Promise<void> {
@@ -64,14 +20,14 @@ async function exhaust(who: string): Promise<void> {
 
 /** Changes the limit of logins behind the back of the page. */
 async function set(limit: number): Promise<string> {
-  return api.policies.set({ policy: 'login', field: 'limit', value: limit }, note)
+  return suite.api.policies.set({ policy: 'login', field: 'limit', value: limit }, note)
 }
 
-const login = (who: string) => api.ask('POST', '/login', { 'x-user': who })
+const login = (who: string) => suite.api.ask('POST', '/login', { 'x-user': who })
 
 describe('each view', () => {
   it('shows what there is, without a hindrance for anybody, in light and dark', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await exhaust('ada')
     const words = {
       Overview: 'Latency by who answered',
@@ -96,10 +52,9 @@ describe('each view', () => {
   }, 60_000)
 
   it('fits a screen of 360 pixels', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await exhaust('ada')
     await page.setViewportSize({ width: 360, height: 740 })
-    onTestFinished(() => page.setViewportSize({ width: 1280, height: 800 }))
     for (const name of views) {
       await show(page, name)
       const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
@@ -111,7 +66,7 @@ describe('each view', () => {
 
 describe('policies', () => {
   it('are changed: the next request meets the new limit, and is let through in shadow', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     expect(await login('bob')).toBe(200)
     await show(page, 'Policies')
     await page.getByRole('button', { name: 'Change login' }).click()
@@ -131,9 +86,9 @@ describe('policies', () => {
   }, 60_000)
 
   it('are rolled back', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     const mistake = await set(0)
-    await api.policies.remove({ policy: 'login', field: 'limit' }, note)
+    await suite.api.policies.remove({ policy: 'login', field: 'limit' }, note)
     await show(page, 'Policies')
     await page.getByRole('button', { name: `Diff of ${mistake}` }).click()
     await text('policies.login.limit')
@@ -145,7 +100,7 @@ describe('policies', () => {
   }, 60_000)
 
   it('are not changed over the change of somebody else', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await show(page, 'Policies')
     await page.getByRole('button', { name: 'Change login' }).click()
     await page.getByLabel('Limit', { exact: true }).fill('3')
@@ -154,11 +109,11 @@ describe('policies', () => {
     await page.getByLabel('Reason').fill('second')
     await page.getByRole('button', { name: 'Apply' }).click()
     await text('Somebody else has changed the policies')
-    expect((await api.policies.status()).entries).toMatchObject([{ value: 4 }])
+    expect((await suite.api.policies.status()).entries).toMatchObject([{ value: 4 }])
   }, 60_000)
 
   it('refuse nothing while the kill switch is thrown, which every view says', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await exhaust('dora')
     await show(page, 'Policies')
     await page.getByRole('button', { name: 'Kill switch' }).click()
@@ -170,7 +125,7 @@ describe('policies', () => {
   }, 60_000)
 
   it('are changed by the keyboard alone; Escape leaves, and the focus returns', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await show(page, 'Policies')
     const button = page.getByRole('button', { name: 'Change login' })
     await button.focus()
@@ -196,7 +151,7 @@ describe('policies', () => {
 
 describe('a key', () => {
   it('is looked up as it is typed, and unlocked', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await exhaust('frida')
     await show(page, 'Keys')
     await page.getByLabel('Key', { exact: true }).fill('user frida')
@@ -210,8 +165,8 @@ describe('a key', () => {
   }, 60_000)
 
   it('is blocked, unblocked, and has a limit of its own for a while', async () => {
-    const { page } = watched
-    const ask = () => api.ask('GET', '/', { 'x-user': 'gwen' })
+    const { page } = suite.watched
+    const ask = () => suite.api.ask('GET', '/', { 'x-user': 'gwen' })
     await show(page, 'Keys')
     await page.getByLabel('Key', { exact: true }).fill('user gwen')
     await page.getByRole('button', { name: 'Look up' }).click()
@@ -230,7 +185,7 @@ describe('a key', () => {
   }, 60_000)
 
   it('is found by the list of those who are limited; of a long list few rows are drawn', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     const users = Array.from({ length: 99 }, (_, index) => `user-${index}`)
     await set(0)
     await Promise.all(users.map(login))
@@ -248,7 +203,7 @@ describe('a key', () => {
 
 describe('dead letters', () => {
   it('are run again, and deleted', async () => {
-    const { page } = watched
+    const { page } = suite.watched
     await show(page, 'Queues')
     await page.getByRole('checkbox').first().check()
     await page.getByRole('button', { name: 'Delete 1' }).click()

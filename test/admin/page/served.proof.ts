@@ -1,44 +1,17 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { describe, expect, it } from 'vitest'
 import { until } from '../../support/until.ts'
-import { openPage, show, startBrowser, views, type WatchedPage } from './browser.ts'
-import { type LimitedApi, startLimitedApi, startProxy, startSite } from './limited-api.ts'
+import { frameworks, startAdmin } from '../admin-server.ts'
+import { openPage, show, views } from './browser.ts'
+import { startLimitedApi, startProxy, startSite } from './limited-api.ts'
+import { usePage } from './page-suite.ts'
 
-let browser: Browser | undefined
-let redis: RedisServer
-let api: LimitedApi
-let watched: WatchedPage
-
-beforeAll(async () => {
-  browser = await startBrowser()
-  if (!browser) return
-  redis = await startRedis()
-  api = await startLimitedApi(redis.url)
-}, 400_000)
-
-afterAll(async () => {
-  if (!browser) return
-  await browser.close()
-  await api[Symbol.asyncDispose]()
-  await redis.stop()
-})
-
-beforeEach(async (test) => {
-  if (!browser) return test.skip('there is no Chrome')
-  watched = await openPage(browser, api.page)
-})
-
-afterEach(async () => {
-  if (!browser) return
-  await watched.page.close()
-  expect(watched.faults).toEqual([])
-})
-
-const text = (words: string) => watched.page.getByText(words).first().waitFor()
+const suite = usePage()
+const { text } = suite
 
 describe('the page', () => {
   it('says that it is offline, shows what it knew, and comes back', async () => {
+    const { api, watched } = suite
     await text('Latency by who answered')
     await api.leave()
     await text('Offline.')
@@ -48,6 +21,7 @@ describe('the page', () => {
   }, 60_000)
 
   it('can be read while Redis is away, and says so', async () => {
+    const { api, redis, watched } = suite
     redis.pause()
     try {
       await until('requests are decided without Redis', async () => {
@@ -62,7 +36,7 @@ describe('the page', () => {
   }, 60_000)
 
   it('asks nothing in a hidden tab, and asks for changes only', async () => {
-    const { page, calls, asked } = watched
+    const { page, calls, asked } = suite.watched
     await until('something has not changed', () => calls.includes('GET policies 304'))
     await page.clock.install()
     await page.reload()
@@ -76,20 +50,23 @@ describe('the page', () => {
   }, 60_000)
 
   it.each(['/', '/admin/limits'])('stands under %s', async (path) => {
-    if (!browser) return
-    await using other = await startLimitedApi(redis.url, path)
-    await works(browser, other.page)
+    await using other = await startLimitedApi(suite.redis.url, path)
+    await works(suite.browser, other.page)
+  })
+
+  it.each(frameworks.filter((name) => name !== 'express 5'))('stands in %s', async (framework) => {
+    const { port } = await startAdmin({ framework })
+    await works(suite.browser, `http://127.0.0.1:${port}/limits/`)
   })
 
   it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
-    if (!browser) return
-    await using proxy = await startProxy(api.origin, '/tools')
-    await works(browser, `${proxy.origin}/tools/limits/`)
-    await works(browser, `${proxy.origin}/tools/limits`)
+    await using proxy = await startProxy(suite.api.origin, '/tools')
+    await works(suite.browser, `${proxy.origin}/tools/limits/`)
+    await works(suite.browser, `${proxy.origin}/tools/limits`)
   })
 
   it('obeys no page of another origin', async () => {
-    if (!browser) return
+    const { api, browser } = suite
     await using site = await startSite((_request, response) => {
       response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another</title>')
     })

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Live, Policy } from '../../../packages/admin/src/page/api/types.ts'
 import { duration, latency, percent } from '../../../packages/admin/src/page/format.ts'
 import { namedKeyOf } from '../../../packages/admin/src/page/views/keys/typed-key.ts'
-import { LiveHistory, quantileMs } from '../../../packages/admin/src/page/views/live-window.ts'
+import {
+  LiveHistory,
+  quantileMs,
+} from '../../../packages/admin/src/page/views/overview/live-window.ts'
 import {
   entriesOf,
   faultsOf,
@@ -145,7 +148,16 @@ it('writes numbers with their units', () => {
 function live(instance: string, allowed: number): Live {
   const none = { queued: 0, skipped: 0, shed: 0, failed_open: 0, failed_closed: 0 }
   return {
-    ...{ instance, at: 60_000, since: 0, routes: [], policies: [], latency: [] },
+    ...{
+      instance,
+      scope: 'process',
+      processes: 1,
+      at: 60_000,
+      since: 0,
+      routes: [],
+      policies: [],
+      latency: [],
+    },
     requests: { allowed, denied: 10, shadow_denied: 0, ...none },
     store: {
       ...{ breaker: 'closed', fallback: false, keysOwed: 0, instances: 1 },

@@ -58,7 +58,8 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
     method: 'GET',
     path: 'live',
     role: 'read',
-    summary: 'Requests, denials, near misses, latency and the store, as this process counts them',
+    summary:
+      'Requests, denials, near misses and latency of the fleet, and the store as this process sees it',
     answer: views.liveAnswer,
   },
   fleet: {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { NamedIdentity } from '@sluice/policies'
 import { ApiError } from './api-error.ts'
 
-/** Whom a request is about, as a body has it. */
+/** The key of a request, as a body has it. */
 export type KeyReference =
   | string
   | { readonly digest: string }

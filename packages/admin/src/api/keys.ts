@@ -157,7 +157,7 @@ export async function identityOf(admin: Admin, reference: KeyReference): Promise
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
 }
 
-/** Reads the state of an identity under each policy, one by one: no request asks for all of them. */
+/** Reads the state of an identity under each policy one by one, as no request asks for all. */
 export async function peek(
   counted: readonly CountedKey[],
 ): Promise<readonly (Outcome | undefined)[]> {

@@ -13,9 +13,10 @@ const maxRoutes = 50
 /** A request that leaves more of the limit used than this is a near miss. */
 const nearMiss = 0.9
 
-/** The counters of this process. */
+/** The counters of the fleet, and the store as this process sees it. */
 export const live: Answering = ({ admin }) => {
-  const read = reader(metricsOf(admin).snapshot())
+  const { scope, processes, families } = metricsOf(admin).fleetSnapshot()
+  const read = reader(families)
   const routes = new Map<string, Results>()
   const requests = noResults()
   for (const { labels, value } of read('sluice_requests_total')) {
@@ -26,7 +27,7 @@ export const live: Answering = ({ admin }) => {
   }
   const single = (name: InstrumentName): number => read(name)[0]?.value ?? 0
   return {
-    ...{ instance: admin.instance, at: Date.now(), since: startedAt, requests },
+    ...{ instance: admin.instance, scope, processes, at: Date.now(), since: startedAt, requests },
     routes: [...routes]
       .map(([route, counts]) => ({ route, requests: counts }))
       .sort((one, other) => sum(other.requests) - sum(one.requests))
@@ -48,7 +49,7 @@ export const live: Answering = ({ admin }) => {
 export const top: Answering<Static<typeof schemas.topQuery>> = ({ admin, query }) => {
   const metrics = metricsOf(admin)
   const { policy, by = 'denied', window = '1m', most = 20 } = query
-  const read = reader(metrics.snapshot())
+  const read = reader(metrics.fleetSnapshot().families)
   const labels = new Set(read('sluice_checks_total').map(({ labels: [label = ''] }) => label))
   const lists = [...(policy === undefined ? labels : [policy])].flatMap((name) => {
     const found = metrics.topKeys({ policy: name, by, window, most })

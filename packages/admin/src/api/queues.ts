@@ -12,7 +12,7 @@ export const queues: Answering = async ({ admin }) => {
 export const deadLetters: Answering<Static<typeof schemas.deadQuery>> = async (call) => {
   const broker = brokerOf(call)
   const { offset = 0, limit = 50 } = call.query
-  const jobs = await fromStore(() => broker.deadLetters({ offset, limit }))
+  const jobs = await call.admin.views.deadLetters(broker, { offset, limit })
   return {
     ...{ queue: broker.name, offset },
     jobs: jobs.map(({ id, identity, enqueuedAt, attempts, error }) => {
@@ -52,6 +52,7 @@ async function acted(
   const target = { queue: broker.name }
   const result = await admin.audit.recorded({ actor: who.actor, action, reason, target }, run)
   admin.views.depths.forget()
+  admin.views.deadLetters.forget()
   admin.views.audit.forget()
   return result
 }

@@ -1,5 +1,5 @@
 import type { Policies, PolicyStatus, VersionRecord } from '@sluice/policies'
-import type { Depth, Queue } from '@sluice/queue'
+import type { Broker, Depth, Queue } from '@sluice/queue'
 import type { AuditRecord, AuditTrail } from '../audit/audit-trail.ts'
 import { fromStore } from './api-error.ts'
 
@@ -15,6 +15,7 @@ export interface Views {
   readonly history: View<readonly VersionRecord[]>
   readonly audit: View<readonly AuditRecord[]>
   readonly depths: View<readonly QueueDepth[]>
+  readonly deadLetters: DeadLetterViews
 }
 
 interface QueueDepth {
@@ -23,10 +24,22 @@ interface QueueDepth {
   readonly depth: Depth | undefined
 }
 
+type Dead = Awaited<ReturnType<Broker['deadLetters']>>
+type Page = Parameters<Broker['deadLetters']>[0]
+
+interface DeadLetterViews {
+  (broker: Broker, page: Page): Promise<Dead>
+  forget(): void
+}
+
 /** Time (ms) for which an answer of a store is shared. */
 const ttlMs = 2_000
 /** A queue is two commands of Redis at most: many of them are asked less often. */
 const ttlOfQueueMs = 1_000
+/** A dead letter is one command of Redis: long lists are asked less often. */
+const ttlOfJobMs = 400
+/** Lists of dead letters that are kept. */
+const maxLists = 50
 
 interface Sources {
   readonly policies: Policies | undefined
@@ -41,6 +54,7 @@ export function viewsOf({ policies, audit, queues }: Sources): Views {
       policies?.canChange ? fromStore(() => policies.history()) : [],
     ),
     audit: shared(ttlMs, () => audit.records()),
+    deadLetters: deadLetterViews(),
     depths: shared(Math.max(ttlMs, queues.length * ttlOfQueueMs), () =>
       Promise.all(
         queues.map(async ({ broker }) => {
@@ -52,18 +66,48 @@ export function viewsOf({ policies, audit, queues }: Sources): Views {
   }
 }
 
-/** @param take is called when no answer is young enough. A failure is not kept. */
-function shared<T>(lifeMs: number, take: () => Promise<T>): View<T> {
-  let kept: { readonly untilMs: number; readonly value: Promise<T> } | undefined
+function deadLetterViews(): DeadLetterViews {
+  const lists = new Map<string, View<Dead>>()
+
+  function deadLetters(broker: Broker, page: Page): Promise<Dead> {
+    const key = JSON.stringify([broker.name, page.offset, page.limit])
+    const lifeMs = (jobs: Dead): number => jobs.length * ttlOfJobMs * lists.size
+    const list =
+      lists.get(key) ?? shared(ttlMs, () => fromStore(() => broker.deadLetters(page)), lifeMs)
+    lists.delete(key)
+    lists.set(key, list)
+    for (const oldest of lists.keys()) if (lists.size > maxLists) lists.delete(oldest)
+    return list()
+  }
+
+  return Object.assign(deadLetters, { forget: () => lists.clear() })
+}
+
+/**
+ * Shares an answer for a time. A failure is not kept.
+ * @param take is called when no answer is young enough
+ * @param longerMs the time for which an answer is shared, if that is longer
+ */
+function shared<T>(
+  lifeMs: number,
+  take: () => Promise<T>,
+  longerMs: (value: T) => number = () => 0,
+): View<T> {
+  let kept: { untilMs: number; readonly value: Promise<T> } | undefined
 
   function view(): Promise<T> {
     const nowMs = performance.now()
     if (kept && kept.untilMs > nowMs) return kept.value
     const taken = { untilMs: nowMs + lifeMs, value: take() }
     kept = taken
-    taken.value.catch(() => {
-      if (kept === taken) kept = undefined
-    })
+    taken.value.then(
+      (value) => {
+        taken.untilMs = nowMs + Math.max(lifeMs, longerMs(value))
+      },
+      () => {
+        if (kept === taken) kept = undefined
+      },
+    )
     return taken.value
   }
 

@@ -14,7 +14,7 @@ export interface AuditRecord {
   /** An action on keys or jobs is recorded before and after; a change of policies once. */
   readonly phase: 'begun' | 'done' | 'failed'
   readonly reason: string
-  /** Whom and what it is about. Identities are digests. */
+  /** The key, the queue or the version of the action. Identities are digests. */
   readonly target?: AuditTarget | undefined
   /** The answer of the action, or its error. */
   readonly result?: unknown
@@ -51,7 +51,8 @@ export class AuditTrail {
 
   /**
    * Records an action before and after.
-   * @throws what the action throws, and an ApiError when it cannot be recorded: then it is not begun
+   * @throws the error of the action, and an ApiError when it cannot be recorded: then the action is
+   * not begun
    */
   async recorded<T extends object>(
     action: Pick<AuditRecord, 'actor' | 'action' | 'reason' | 'target'>,

@@ -23,7 +23,7 @@ const titles: Readonly<Record<View, string>> = {
   audit: 'Audit',
 }
 
-/** What one may do here changes seldom. */
+/** The roles of somebody change seldom. */
 const sessionMs = 30_000
 
 export function App() {

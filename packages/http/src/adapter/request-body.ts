@@ -46,18 +46,32 @@ function bodyOf(bytes: Buffer, contentType: string): RequestBody {
   const [mediaType = ''] = contentType.toLowerCase().split(';')
   if (/^application\/(?:[\w.+-]+\+)?json\s*$/.test(mediaType)) return fromJson(bytes)
   const isText = mediaType.startsWith('text/') || mediaType.trim() === formMediaType
-  return isText ? { outcome: 'read', value: bytes.toString('utf8') } : asBase64(bytes)
+  const value = isText ? textOf(bytes) : undefined
+  return value === undefined ? asBase64(bytes) : { outcome: 'read', value }
 }
 
 const formMediaType = 'application/x-www-form-urlencoded'
 
 function fromJson(bytes: Buffer): RequestBody {
+  const text = textOf(bytes)
+  if (text === undefined) return { outcome: 'malformed' }
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const value: unknown = JSON.parse(text)
     return isNested(value, maxLevels) ? { outcome: 'nested' } : { outcome: 'read', value }
   } catch {
     // The client's mistake, which the answer tells.
     return { outcome: 'malformed' }
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Reads UTF-8; `undefined`: other bytes, which would all become the replacement character. */
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
   }
 }
 

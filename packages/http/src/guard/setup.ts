@@ -166,7 +166,7 @@ function boundPolicies<Native extends object, Handler>(
   const penalty = bindPenalty(options, {
     policy: identifiedByScope ? scopedPolicy(limiter.penalty, own.length) : limiter.penalty,
     key: defaults.key,
-    // Whom `limiter.block` names is blocked wherever the guard stands.
+    // A key that `limiter.block` names is blocked wherever the guard stands.
     scope: identifiedByScope ? scope : '',
   })
   return { own, penalty }

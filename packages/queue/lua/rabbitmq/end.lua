@@ -41,7 +41,7 @@ redis.call('ZADD', KEYS[9], now, id)
 local rest = {}
 for i = 11, #ARGV do rest[#rest + 1] = ARGV[i] end
 keep({ KEYS[8], KEYS[9], KEYS[10], KEYS[11] }, rest)
--- What is kept for a time has one bound for all its keys.
+-- Records that are kept for a time end with all their keys at once.
 local kept_ms = redis.call('PTTL', KEYS[10])
 if kept_ms > 0 then redis.call('PEXPIRE', KEYS[9], kept_ms) end
 return 'ended'

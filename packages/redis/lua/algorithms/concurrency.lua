@@ -88,7 +88,7 @@ do
       repeat
         -- include lease-number
         number, cell.detail = lease_number, lease_detail
-        -- What could not be added up any more gets no lease.
+        -- Units whose sum would not be exact any more get no lease.
         if cell.used + min(units, policy.limit) > MAX_SAFE then return end
       until not redis_call('ZSCORE', cell.key, lease_name(policy, number, units))
       redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))

@@ -31,7 +31,7 @@ do
       return cell.strikes > 0 and now < cell.since + policy.window
     end
 
-    -- When the next block is a first one again.
+    -- The time from which on the next block is a first one again.
     local function forgotten_at(cell, policy)
       return cell.blocked_until + (cell.last > 0 and max(policy.window, cell.last) or 0)
     end

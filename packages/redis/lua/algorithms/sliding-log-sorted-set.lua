@@ -94,7 +94,7 @@ do
     end
 
     function set_log.take(cell, policy, units, most)
-      -- What has expired, a mark, or something that is no log.
+      -- An expired log, a mark, or something that is no log.
       if cell.used == 0 and cell.exists then redis_call('DEL', cell.key) end
       cell.exists = true
       redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.dead_until))

@@ -11,8 +11,8 @@ do
   -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of
   -- a limit of 128).
   local MAX_UNITS = 512
-  -- How the times of a policy are written hangs on the window alone, which is a part of every key:
-  -- bases last for several windows.
+  -- The form of times depends on the window of a policy alone, which is a part of every key: bases
+  -- last for several windows.
   local SHORT_WINDOW = 4194304
 
   -- The first unit after an offset, and its offset, among the units from number `low` to number

@@ -7,7 +7,7 @@
 do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
-  -- Whether a level drains from `at` to its end, at one unit · ms each ms at least, and the key
+  -- True if a level drains from `at` to its end, at one unit · ms each ms at least, and the key
   -- lives until then.
   local function is_sound(at, level, ends_at, lives_until)
     return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until

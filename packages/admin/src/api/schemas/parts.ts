@@ -87,7 +87,7 @@ export const keyReference = Type.Union(
   ],
   {
     title: 'a typed key, an object with a digest, or values by the names of keys',
-    description: 'Whom it is about.',
+    description: 'The identity that the request is about.',
     examples: ['user ada', { digest: 'q83vEjRWeJCrze8SNFZ4kA' }, { tenant: 'acme' }],
   },
 )

@@ -44,7 +44,11 @@ const results = {
 
 export const liveAnswer = open(
   {
-    instance: Type.String(),
+    instance: Type.String({ description: 'The process that answers.' }),
+    scope: Type.Union([Type.Literal('fleet'), Type.Literal('process')], {
+      description: '`process`: other processes cannot be heard of.',
+    }),
+    processes: count('Processes that the counters tell of.'),
     at: instant,
     since: instant,
     requests: open(results),
@@ -92,7 +96,7 @@ export const liveAnswer = open(
       failedCalls: count('Calls to the store that failed.'),
     }),
   },
-  'Counters of this process since its start: a page shows the difference of two answers of one instance.',
+  'Counters of the fleet since the start of the process that answers, with those of other processes some seconds late. Gauges tell of the process itself. A page shows the difference of two answers of one instance.',
 )
 
 export const queuesAnswer = open({

@@ -100,11 +100,11 @@ type TouchedPolicy = Affected['policies'][number]
 /** Names the identities that a change touches, as far as the busiest keys tell. */
 function Touched({ affected: { known, why, policies } }: { affected: Affected }) {
   if (!known) {
-    return <p class="muted small">Whom it touches is not known. {why}</p>
+    return <p class="muted small">The identities that it touches are not known. {why}</p>
   }
   return (
     <div class="stack tight">
-      <h3>Whom it touches, by the busiest keys</h3>
+      <h3>Identities that it touches, by the busiest keys</h3>
       {policies.length === 0 && <p class="muted">Nobody among the busiest keys.</p>}
       {policies.map((each) => (
         <TouchedOf key={each.policy} of={each} />

@@ -10,7 +10,7 @@ export interface Line {
 }
 
 interface ChartProps {
-  /** What it shows, for those who do not see it. */
+  /** The contents in words, for those who do not see the chart. */
   readonly label: string
   /** In seconds since 1970. */
   readonly times: readonly number[]

@@ -4,7 +4,10 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 export interface Column<T> {
   readonly title: string
   readonly cell: (item: T) => ComponentChildren
-  /** `num`: to the right; `cut`: takes the room that is left; `wide`: not on narrow screens, and `slim-cut`: cut there. */
+  /**
+   * `num`: to the right. `cut`: takes the room that is left. `wide`: not on narrow screens.
+   * `slim-cut`: cut there.
+   */
   readonly look?: 'num' | 'cut' | 'wide' | 'num wide' | 'cut wide' | 'slim-cut'
 }
 

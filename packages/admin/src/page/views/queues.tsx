@@ -75,8 +75,8 @@ function QueuePanel({ queue, session }: { queue: QueueState; session: Session })
 type Job = Dead['jobs'][number]
 type DeadActionName = 'retry' | 'delete'
 
-/** One page of dead letters, as the API bounds it. */
-const pageSize = 100
+/** One page of dead letters. The longer it is, the less often the store is asked for it. */
+const pageSize = 50
 
 function DeadLetters({ queue, total, mayAct }: { queue: string; total: number; mayAct: boolean }) {
   const [offset, setOffset] = useState(0)

@@ -6,6 +6,7 @@ import { type Action, ActionDialog } from '../../parts/action-dialog.tsx'
 import { Field, Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
 import { limitOf } from '../policies/policy-values.ts'
+import { PolicySelect } from './policy-select.tsx'
 import type { KeyReference } from './typed-key.ts'
 
 export type KeyActionName = 'reset' | 'block' | 'unblock' | 'refund' | 'limit'
@@ -95,7 +96,10 @@ function ResetDialog(props: KeyDialogProps) {
       <Select
         label="Policies"
         value={policy}
-        options={[['', 'All policies, and its block'], ...policyOptions(props.lookup)]}
+        options={[
+          ['', 'All policies, and its block'],
+          ...policiesOf(props.lookup).map((name) => [name, name] as const),
+        ]}
         onValue={setPolicy}
       />
     </ActionDialog>
@@ -130,7 +134,7 @@ function BlockDialog(props: KeyDialogProps) {
 }
 
 function RefundDialog(props: KeyDialogProps) {
-  const [policy, setPolicy] = useState(policyOptions(props.lookup)[0]?.[0] ?? '')
+  const [policy, setPolicy] = useState(policiesOf(props.lookup)[0] ?? '')
   const [units, setUnits] = useState('1')
   const isRight = /^[1-9]\d*$/.test(units)
   const words = ({ policies }: KeyAction) => {
@@ -147,12 +151,7 @@ function RefundDialog(props: KeyDialogProps) {
     >
       <p>For one window of the policy the identity may take as many units more.</p>
       <div class="fields">
-        <Select
-          label="Policy"
-          value={policy}
-          options={policyOptions(props.lookup)}
-          onValue={setPolicy}
-        />
+        <PolicySelect names={policiesOf(props.lookup)} value={policy} onValue={setPolicy} />
         <Field
           label="Units"
           value={units}
@@ -172,7 +171,7 @@ function tomorrow(): string {
 }
 
 function LimitDialog(props: KeyDialogProps) {
-  const [policy, setPolicy] = useState(policyOptions(props.lookup)[0]?.[0] ?? '')
+  const [policy, setPolicy] = useState(policiesOf(props.lookup)[0] ?? '')
   const [limit, setLimit] = useState('')
   const [until, setUntil] = useState(tomorrow)
   const value = limitOf(limit)
@@ -201,12 +200,7 @@ function LimitDialog(props: KeyDialogProps) {
     >
       <p>An override for this identity, which ends by itself.</p>
       <div class="fields">
-        <Select
-          label="Policy"
-          value={policy}
-          options={policyOptions(props.lookup)}
-          onValue={setPolicy}
-        />
+        <PolicySelect names={policiesOf(props.lookup)} value={policy} onValue={setPolicy} />
         <Field
           label="Limit"
           value={limit}
@@ -226,6 +220,7 @@ function LimitDialog(props: KeyDialogProps) {
   )
 }
 
-function policyOptions({ policies }: Lookup): readonly (readonly [string, string])[] {
-  return policies.filter(({ isPenalty }) => !isPenalty).map(({ policy }) => [policy, policy])
+/** A penalty is no policy: it is blocked and unblocked alone. */
+function policiesOf({ policies }: Lookup): readonly string[] {
+  return policies.filter(({ isPenalty }) => !isPenalty).map(({ policy }) => policy)
 }

@@ -5,8 +5,8 @@ import type { Policies, Unlock } from '../../api/types.ts'
 import { count } from '../../format.ts'
 import { ActionDialog } from '../../parts/action-dialog.tsx'
 import { Panel } from '../../parts/basics.tsx'
-import { Select } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
+import { PolicySelect } from './policy-select.tsx'
 
 /** Unlocks everybody under one policy: after a limit that was wrong, say. */
 export function UnlockEverybody() {
@@ -19,12 +19,7 @@ export function UnlockEverybody() {
     <Panel title="Unlock everybody under one policy">
       <div class="row ends">
         <div class="grow">
-          <Select
-            label="Policy"
-            value={policy}
-            options={names.map((name) => [name, name])}
-            onValue={setChosen}
-          />
+          <PolicySelect names={names} value={policy} onValue={setChosen} />
         </div>
         <button
           type="button"

@@ -140,7 +140,7 @@ interface DiffDialogProps {
   readonly onClose: () => void
 }
 
-/** What a version changed, and how far it is from what is in force. */
+/** Shows the changes of a version, or its differences from the version in force. */
 export function DiffDialog({ record, before, onClose }: DiffDialogProps) {
   const [to, setTo] = useState<'before' | 'now'>(before ? 'before' : 'now')
   const path =

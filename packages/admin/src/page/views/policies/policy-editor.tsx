@@ -11,7 +11,7 @@ import { type EntryToSet, entriesOf, faultsOf, formOf, windowText } from './poli
 
 interface PolicyEditorProps {
   readonly policy: Policy
-  /** What has been changed at run time. */
+  /** The values that were changed at run time. */
   readonly entries: readonly Entry[]
   /** The version that is looked at: a change in between is a conflict. */
   readonly ifMatch: string | undefined

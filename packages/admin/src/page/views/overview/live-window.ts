@@ -1,4 +1,4 @@
-import type { Live } from '../api/types.ts'
+import type { Live } from '../../api/types.ts'
 
 /** One answer about live counts, and when it came. */
 interface Snapshot {
@@ -37,8 +37,10 @@ export interface PolicyRates {
   readonly fallback: number
 }
 
-/** The counts of the newest span of one process: a minute, or as long as the page knows of. */
+/** The counts of the newest span: a minute, or as long as the page knows of. */
 export interface LiveWindow extends Quantiles {
+  /** Number of processes that were counted. */
+  readonly processes: number
   readonly spanMs: number
   /** True until a second answer is there: the counts are those since the start of the process. */
   readonly isSinceStart: boolean
@@ -57,8 +59,8 @@ const maxPoints = 150
 const spanMs = 60_000
 
 /**
- * Makes rates of counters. Counts of different processes are never compared: behind a balancer each
- * answer may come from another one.
+ * Makes rates of counters. Answers of different processes are never compared: behind a balancer each
+ * may come from another one, and each counts since its own start.
  */
 export class LiveHistory {
   readonly #byInstance = new Map<string, Snapshot[]>()
@@ -92,6 +94,7 @@ export class LiveHistory {
     const policies = live.policies.map((policy) => ratesOf(policy, base))
     const timed = live.latency.map((each) => bucketsOf(each, base))
     return {
+      processes: live.processes,
       spanMs: base && first ? at - first.at : Math.max(1, live.at - live.since),
       isSinceStart: base === undefined,
       requests: sum(resultNames.map(of)),

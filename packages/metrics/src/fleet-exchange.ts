@@ -1,0 +1,104 @@
+import type { MaybePromise, Store } from '@sluice/core'
+
+/** A store that may have a fleet. */
+export type FleetStore = Pick<Store, 'digestOf' | 'shareReport' | 'instances'>
+
+/** A part of the report of another process, as it was sent. */
+export interface Heard {
+  readonly member: string
+  readonly part: unknown
+}
+
+/** A subject that the processes of a fleet tell each other of. */
+export interface FleetSubject {
+  /** Makes this process' part of a report. @param instances number of processes that report */
+  report(instances: number): MaybePromise<unknown>
+  /** Takes the parts of all other processes. */
+  hear(heard: readonly Heard[]): void
+}
+
+/** Interval (ms) at which the processes of a fleet report. */
+export const intervalMs = 3_000
+/** A process that was not heard of for so long has no say. */
+const ttlMs = 4 * intervalMs
+
+/** Sends what this process counted to the other processes of its fleet, and hears theirs. */
+export class FleetExchange {
+  readonly #store: FleetStore
+  readonly #subjects: readonly FleetSubject[]
+  readonly #member = globalThis.crypto.randomUUID()
+  #others = 0
+  #heardAt = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(store: FleetStore, subjects: readonly FleetSubject[]) {
+    this.#store = store
+    this.#subjects = subjects
+    if (store.shareReport) this.#shareLater()
+  }
+
+  /**
+   * Number of other processes that reported; `undefined` without a fleet, or when it is out of
+   * reach.
+   */
+  get others(): number | undefined {
+    return performance.now() - this.#heardAt < ttlMs ? this.#others : undefined
+  }
+
+  /** Ends the exchange: from now on answers know this process alone. */
+  close(): void {
+    this.#isClosed = true
+    this.#heardAt = Number.NEGATIVE_INFINITY
+    clearTimeout(this.#timer)
+  }
+
+  #shareLater(): void {
+    // Processes that start together do not report together.
+    this.#timer = setTimeout(() => void this.#share(), intervalMs * (0.75 + Math.random() / 2))
+    this.#timer.unref()
+  }
+
+  async #share(): Promise<void> {
+    try {
+      const instances = Math.max(1, this.#store.instances ?? 1)
+      const parts = await Promise.all(this.#subjects.map((subject) => subject.report(instances)))
+      const text = JSON.stringify([this.#member, ...parts])
+      const report = { topic: 'metrics', member: this.#member, ttlMs, text }
+      const texts = (await this.#store.shareReport?.(report)) ?? []
+      if (this.#isClosed) return
+      this.#hear(texts.flatMap(read))
+    } catch {
+      // The store is away: answers say that they know this process alone, until it is back.
+    }
+    if (!this.#isClosed) this.#shareLater()
+  }
+
+  #hear(reports: readonly (readonly unknown[])[]): void {
+    for (const [index, subject] of this.#subjects.entries()) {
+      subject.hear(
+        reports.map(([member, ...parts]) => ({ member: String(member), part: parts[index] })),
+      )
+    }
+    this.#others = reports.length
+    this.#heardAt = performance.now()
+  }
+}
+
+/** Reads a report; none where it is no JSON. */
+function read(text: string): readonly (readonly unknown[])[] {
+  try {
+    return [list(JSON.parse(text))]
+  } catch {
+    return []
+  }
+}
+
+/** Reads a value of a report, which a process of another version may have written. */
+export function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}

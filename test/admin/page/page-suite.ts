@@ -1,0 +1,52 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { openPage, startBrowser, type WatchedPage } from './browser.ts'
+import { type LimitedApi, startLimitedApi } from './limited-api.ts'
+
+interface PageSuite {
+  readonly browser: Browser
+  readonly redis: RedisServer
+  readonly api: LimitedApi
+  /** The page of the test that runs. */
+  readonly watched: WatchedPage
+  /** Waits until the page shows some words. */
+  text(words: string): Promise<void>
+}
+
+/**
+ * Starts a browser, a Redis and an API for the tests of a file, and opens the page in each of them.
+ * Tests are skipped where there is no Chrome; a test whose page has done what it must not do fails.
+ * @param before is called before the page is opened
+ */
+export function usePage(before?: (api: LimitedApi) => Promise<unknown>): PageSuite {
+  const suite = {} as { -readonly [Part in keyof PageSuite]: PageSuite[Part] }
+  suite.text = (words) => suite.watched.page.getByText(words).first().waitFor()
+
+  beforeAll(async () => {
+    const browser = await startBrowser()
+    if (!browser) return
+    suite.browser = browser
+    suite.redis = await startRedis()
+    suite.api = await startLimitedApi(suite.redis.url)
+  }, 400_000)
+
+  afterAll(async () => {
+    await suite.browser?.close()
+    await suite.api?.[Symbol.asyncDispose]()
+    await suite.redis?.stop()
+  })
+
+  beforeEach(async (test) => {
+    if (!suite.browser) return test.skip('there is no Chrome')
+    await before?.(suite.api)
+    suite.watched = await openPage(suite.browser, suite.api.page)
+  })
+
+  afterEach(async () => {
+    await suite.watched?.page.close()
+    expect(suite.watched?.faults ?? []).toEqual([])
+  })
+
+  return suite
+}
