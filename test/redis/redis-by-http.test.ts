@@ -3,11 +3,7 @@ import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
-import {
-  digestIdentity,
-  firstByteOf,
-  portableDigestIdentity,
-} from '../../packages/redis/src/digests.ts'
+import { digestIdentity, firstByteOf, portableDigest } from '../../packages/core/src/digest.ts'
 import { freePort } from '../support/free-port.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'
@@ -175,7 +171,7 @@ describe('the digest of an identity', () => {
     (key) => {
       for (const secret of [undefined, 'a secret', 'Zoë']) {
         const digest = digestIdentity(key, secret)
-        expect(portableDigestIdentity(key, secret)).toEqual(digest)
+        expect(portableDigest(key, secret)).toEqual(digest)
         expect(firstByteOf(digest.text)).toBe(digest.firstByte)
       }
     },

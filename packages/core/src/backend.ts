@@ -2,6 +2,7 @@ export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window
 export { recordedAt } from './algorithms/sliding-log.ts'
 export { algorithmOf, algorithms } from './algorithms/table.ts'
 export type { Check } from './check.ts'
+export { digestIdentity, firstByteOf } from './digest.ts'
 export { engine } from './engine/engine.ts'
 export { leavesTrace, outcomeOf, unknownOutcome, waitMs } from './engine/outcome.ts'
 export type { States } from './engine/states.ts'

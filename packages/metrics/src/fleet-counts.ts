@@ -124,7 +124,7 @@ function countsOf(families: readonly Family[], name: InstrumentName): Counts {
   )
 }
 
-/** Writes the series of a metric: those of the busiest routes or policies, and all others as one. */
+/** Writes the series of a metric: those of the busiest routes or policies, all others as one. */
 function rowsOf(samples: readonly Sample[], name: InstrumentName, named: number): unknown {
   const grows = growing.has(instruments[name].labels[0] ?? '')
   const sums = new Map<string, number>()

@@ -1,7 +1,6 @@
 import type { Check, Policy } from '@sluice/core'
-import { algorithmOf } from '@sluice/core/backend'
+import { algorithmOf, digestIdentity, firstByteOf } from '@sluice/core/backend'
 import { hashTags } from './cluster/hash-tags.ts'
-import { digestIdentity, firstByteOf } from './digests.ts'
 import type { Encoding } from './scripts/usual-states.ts'
 
 export interface KeyOptions {

@@ -6,6 +6,7 @@ import {
   knownFields,
   oneOf,
   orDefault,
+  warnOnce,
   wholeNumber,
 } from '@sluice/core'
 import type { Encoding } from './scripts/usual-states.ts'
@@ -133,6 +134,7 @@ export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
   if (onInvalid !== undefined && typeof onInvalid !== 'function') {
     throw invalid({ option: 'onInvalid' }, onInvalid, 'a function')
   }
+  warnAboutGuessableKeys(options)
   return {
     prefix,
     secret,
@@ -171,4 +173,11 @@ function batchOf(options: BatchOptions): Required<BatchOptions> {
 function clockOf(clock: unknown): Clock {
   if (typeof clock === 'function') return () => Number(clock())
   return oneOf<'server' | 'client'>(clock, { option: 'clock' }, ['server', 'client'])
+}
+
+function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
+  if (globalThis.process?.env.NODE_ENV !== 'production' || (secret !== undefined && digest)) return
+  warnOnce(
+    `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
+  )
 }

@@ -12,7 +12,6 @@ import {
   type Store,
   type StoreCall,
   type StoreOp,
-  warnOnce,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { CallEncoder } from './calls/call.ts'
@@ -100,7 +99,6 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   let callNumber = 0
   /** Chosen at the first call: some runtimes have no random numbers before a request. */
   let incarnation: number | undefined
-  warnAboutGuessableKeys(options)
   const errors = clientErrors(client)
 
   /** @param plan of all the asks, where they have one in common */
@@ -291,12 +289,4 @@ function spaceOf(client: object, redis: RedisClient, prefix: string): Space {
   const space = { fleet, reports: new FleetReports(redis, fleet, shared) }
   prefixes.set(prefix, space)
   return space
-}
-
-function warnAboutGuessableKeys({ secret, digest = true }: RedisStoreOptions): void {
-  const mode = typeof process === 'undefined' ? undefined : process.env.NODE_ENV
-  if (mode !== 'production' || (secret !== undefined && digest)) return
-  warnOnce(
-    `redisStore has no secret: whoever can read the keys in Redis can guess identities such as IPs; set { secret }`,
-  )
 }

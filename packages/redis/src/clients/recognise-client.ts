@@ -46,6 +46,6 @@ export function recogniseClient(client: unknown): RedisClient {
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',
-    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)) of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), or with a method send(command), but got ${quote(client)}`,
+    `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)), of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), or with a method send(command), but got ${quote(client)}`,
   )
 }

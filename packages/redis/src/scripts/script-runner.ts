@@ -1,8 +1,8 @@
 import type { Store } from '@sluice/core'
 import type { EncodedCall } from '../calls/call.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
-import { sha1Of } from '../digests.ts'
 import type { Script } from './scripts.ts'
+import { sha1Of } from './sha1.ts'
 
 /**
  * Runs scripts by their SHA-1, and sends a text only to a server that says it does not know it.

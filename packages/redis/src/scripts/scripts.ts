@@ -1,6 +1,6 @@
 import type { CountingName } from '@sluice/core'
-import { sha1Of } from '../digests.ts'
 import { readLua } from '../read-lua.ts'
+import { sha1Of } from './sha1.ts'
 import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */

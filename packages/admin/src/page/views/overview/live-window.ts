@@ -59,8 +59,8 @@ const maxPoints = 150
 const spanMs = 60_000
 
 /**
- * Makes rates of counters. Answers of different processes are never compared: behind a balancer each
- * may come from another one, and each counts since its own start.
+ * Makes rates of counters. Answers of different processes are never compared: behind a balancer
+ * each may come from another one, and each counts since its own start.
  */
 export class LiveHistory {
   readonly #byInstance = new Map<string, Snapshot[]>()
