@@ -12,9 +12,15 @@ const alone = [
   'queue/proofs/*.scaled.test.ts',
 ]
 const aloneInProofs = [
-  ...alone,
-  'queue/{proofs,rabbitmq}/*.proof.ts',
+  'faults/{faults,leaks}.scaled.test.ts',
+  'queue/bullmq-outage.scaled.test.ts',
+  'queue/proofs/*.{proof,scaled.test}.ts',
+]
+/** What mostly waits for servers that were stopped: two at a time. */
+const pairedInProofs = [
+  'policies/fleet.scaled.test.ts',
   'policies/*.proof.ts',
+  'queue/rabbitmq/*.proof.ts',
   'metrics/live.proof.ts',
 ]
 
@@ -28,9 +34,9 @@ const apart = [
 function project(
   name: string,
   scale: 'short' | 'proof',
-  test: { include: string[]; exclude?: string[]; isolate?: boolean; alone?: boolean },
+  test: { include: string[]; exclude?: string[]; isolate?: boolean; workers?: number },
 ) {
-  const { include, exclude = [], isolate = true, alone = false } = test
+  const { include, exclude = [], isolate = true, workers = 3 } = test
   return {
     extends: true as const,
     test: {
@@ -39,8 +45,8 @@ function project(
       include,
       exclude: [...configDefaults.exclude, ...exclude],
       isolate,
-      maxWorkers: alone ? 1 : 3,
-      sequence: { groupOrder: alone ? 1 : 0 },
+      maxWorkers: workers,
+      sequence: { groupOrder: 3 - workers },
     },
   }
 }
@@ -56,12 +62,13 @@ const projects = [
     isolate: false,
   }),
   project('tests-apart', 'short', { include: apart }),
-  project('tests-alone', 'short', { include: alone, alone: true }),
+  project('tests-alone', 'short', { include: alone, workers: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
-    exclude: aloneInProofs,
+    exclude: [...aloneInProofs, ...pairedInProofs],
   }),
-  project('proofs-alone', 'proof', { include: aloneInProofs, alone: true }),
+  project('proofs-paired', 'proof', { include: pairedInProofs, workers: 2 }),
+  project('proofs-alone', 'proof', { include: aloneInProofs, workers: 1 }),
 ]
 
 export default defineConfig({
