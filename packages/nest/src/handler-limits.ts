@@ -1,5 +1,5 @@
 import { type ExecutionContext, HttpException, RequestMethod } from '@nestjs/common'
-import { Reflector } from '@nestjs/core'
+import { MetadataScanner, Reflector } from '@nestjs/core'
 import { flag, invalid, isOptions, type MaybePromise } from '@sluice/http'
 import {
   beforeHead,
@@ -67,7 +67,7 @@ export class HandlerLimits {
   async admit(native: ExecutionContext): Promise<boolean> {
     if (this.#decided.has(native)) return true
     this.#decided.add(native)
-    const place = this.placeOf(native.getClass(), native.getHandler())
+    const place = this.#placeOf(native.getClass(), native.getHandler())
     const platform = this.#platformOf(native)
     const context = new NestContext(native, platform, place)
     if (platform && place.hidesOnRedirect) {
@@ -80,10 +80,14 @@ export class HandlerLimits {
   }
 
   /**
-   * Finds the limits of a handler, and checks them when it is asked first.
-   * @throws SluiceError when one of its options is unknown, missing or out of range
+   * Checks the limits of all handlers of a class.
+   * @throws SluiceError when one of their options is unknown, missing or out of range
    */
-  placeOf(owner: Decorated, handler: Decorated): LimitedPlace {
+  check(owner: Decorated): void {
+    for (const [handler] of methodsOf(owner)) this.#placeOf(owner, handler)
+  }
+
+  #placeOf(owner: Decorated, handler: Decorated): LimitedPlace {
     const places = this.#places.get(owner) ?? new Map<Decorated, LimitedPlace>()
     this.#places.set(owner, places)
     const place = places.get(handler) ?? this.#read(owner, handler)
@@ -102,7 +106,8 @@ export class HandlerLimits {
     if (limits === false) return { ...whole, check: guard.pass }
     if (limits === true && key === undefined) return { ...whole, check: guard.check }
     const isOwn = own !== undefined || ownKey !== undefined
-    const scope = isOwn ? `${owner.name}.${handler.name}` : owner.name
+    const [, name] = methodsOf(owner).find(([method]) => method === handler) ?? []
+    const scope = isOwn ? `${owner.name}.${name ?? handler.name}` : owner.name
     const isKeyNearer = ownKey !== undefined && own === undefined
     const override = withKey(limits, key, isKeyNearer)
     const { setup, check } = guard.ofRoute(override, `@RateLimit of ${scope}`)
@@ -119,6 +124,19 @@ export class HandlerLimits {
       native.getType() === 'http' ? { request, response } : this.#exchangeOf?.(native)
     return exchange?.request && exchange.response ? platformOf(exchange) : undefined
   }
+}
+
+/**
+ * The methods of a class with their names there: a method that another decorator has replaced may
+ * have no name of its own.
+ */
+function methodsOf({ prototype }: Decorated): readonly (readonly [Decorated, string])[] {
+  const found: [Decorated, string][] = []
+  for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
+    const method: unknown = Reflect.get(prototype, name)
+    if (typeof method === 'function') found.push([method, name])
+  }
+  return found
 }
 
 /** What stands nearer to the handler counts; at the same place, the key among the limits. */

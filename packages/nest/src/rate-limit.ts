@@ -11,7 +11,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common'
-import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core'
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core'
 import type { Limiter } from '@sluice/http/exports'
 import { HandlerLimits } from './handler-limits.ts'
 import type { RateLimitModuleOptions } from './options.ts'
@@ -76,16 +76,8 @@ export class RateLimitModule
    * @throws SluiceError when an option is unknown, missing or out of range
    */
   onModuleInit(): void {
-    const scanner = new MetadataScanner()
     const found = [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]
-    for (const { metatype } of found) {
-      const prototype: object | undefined = metatype?.prototype
-      if (!metatype || !prototype) continue
-      for (const name of scanner.getAllMethodNames(prototype)) {
-        const handler: unknown = Reflect.get(prototype, name)
-        if (typeof handler === 'function') this.#limits.placeOf(metatype, handler)
-      }
-    }
+    for (const { metatype } of found) if (metatype) this.#limits.check(metatype)
   }
 
   /** Settles what is under way. Clients of stores stay yours. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import {
   All,
   type ArgumentsHost,
+  type CanActivate,
   Catch,
   Controller,
   type ExceptionFilter,
@@ -14,11 +15,12 @@ import {
   Module,
   Options,
   Post,
+  type Provider,
   Put,
   Req,
   Res,
 } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { mount as mountOnExpress } from '@sluice/express'
@@ -116,23 +118,25 @@ export const onFastify: Platform = {
 }
 
 async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
-  const { limits = [], routes = [{ path: '/' }] } = setup
-  const holders = await Promise.all(
-    (limits.length > 0 ? limits : [{ global: false as const }]).map((options) =>
-      NestFactory.createApplicationContext(
-        RateLimitModule.forRoot(moduleOptions(options)),
-        settings,
-      ),
-    ),
+  const [first = { global: false as const }, ...others] = setup.limits ?? []
+  const limiters = others.map((options) => RateLimitModule.forRoot(moduleOptions(options)))
+  // An application has one module, and limiters of others in front of it or behind it.
+  const contexts = await Promise.all(
+    limiters.map((module) => NestFactory.createApplicationContext(module, settings)),
   )
+  const guards: readonly CanActivate[] = [
+    { canActivate: showRequest },
+    ...contexts.map((context) => context.get(RateLimitGuard)),
+  ]
+  const [shown, ...behind] = guards.map((useValue) => ({ provide: APP_GUARD, useValue }))
   class AppModule {}
-  Module({ controllers: [controllerOf(routes, platform)] })(AppModule)
+  Module({
+    imports: [RateLimitModule.forRoot(moduleOptions(first))],
+    controllers: [controllerOf(setup.routes ?? [{ path: '/' }], platform)],
+    providers: [shown as Provider, { provide: APP_GUARD, useClass: RateLimitGuard }, ...behind],
+  })(AppModule)
   const app = await platform.create(AppModule, setup)
   app.useGlobalFilters(filterOf(platform, setup))
-  app.useGlobalGuards(
-    { canActivate: showRequest },
-    ...holders.map((holder) => holder.get(RateLimitGuard)),
-  )
   await app.listen(0, '127.0.0.1')
   const server: Server = app.getHttpServer()
   return {
@@ -140,7 +144,7 @@ async function start(platform: Platform, setup: AppSetup): Promise<RunningApp> {
     server,
     async close() {
       await app.close()
-      await Promise.all(holders.map((holder) => holder.close()))
+      await Promise.all(contexts.map((context) => context.close()))
     },
   }
 }
@@ -158,30 +162,30 @@ interface Handled extends Omit<Route, 'method'> {
 
 /** Nest asks its guards of what has a handler, so all unknown paths have one. */
 function controllerOf(routes: readonly Route[], platform: Platform): new () => object {
-  class GET {}
-  Controller()(GET)
+  class App {}
+  Controller()(App)
   const verbs = { GET: Get, POST: Post, PUT: Put, ALL: All, OPTIONS: Options }
   const methods = ['GET', 'POST', 'PUT', 'OPTIONS'] as const
   const unknown = methods.map(
     (method): Handled => ({ method, path: '/*', answer: { status: 404 } }),
   )
   const handled: readonly Handled[] = [...routes, ...unknown]
-  handled.forEach((route, index) => {
-    const name = `${route.method ?? 'GET'}-${index}`
+  for (const route of handled) {
+    const name = `${route.method ?? 'GET'} ${route.path}`
     const handle = (request: LimitedRequest, response: never) =>
       answer(route, { request, response, platform })
-    Object.defineProperty(GET.prototype, name, { value: handle, configurable: true })
-    const descriptor = Object.getOwnPropertyDescriptor(GET.prototype, name) as PropertyDescriptor
-    Req()(GET.prototype, name, 0)
-    Res()(GET.prototype, name, 1)
+    Object.defineProperty(App.prototype, name, { value: handle, configurable: true })
+    const descriptor = Object.getOwnPropertyDescriptor(App.prototype, name) as PropertyDescriptor
+    Req()(App.prototype, name, 0)
+    Res()(App.prototype, name, 1)
     verbs[route.method ?? 'GET'](route.path.replace(/\*$/, platform.wildcard))(
-      GET.prototype,
+      App.prototype,
       name,
       descriptor,
     )
-    if (route.limits) RateLimit(routeOptions(route.limits))(GET.prototype, name, descriptor)
-  })
-  return GET
+    if (route.limits) RateLimit(routeOptions(route.limits))(App.prototype, name, descriptor)
+  }
+  return App
 }
 
 interface Exchange {
