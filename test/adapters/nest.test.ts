@@ -1,36 +1,546 @@
 import 'reflect-metadata'
-import { Controller, Get, type INestApplication, Module } from '@nestjs/common'
-import { APP_GUARD, NestFactory } from '@nestjs/core'
+import {
+  type ArgumentsHost,
+  BadRequestException,
+  Catch,
+  Controller,
+  type DynamicModule,
+  type ExceptionFilter,
+  Get,
+  HttpException,
+  type INestApplication,
+  Injectable,
+  Module,
+  Post,
+  type Provider,
+  Redirect,
+  Req,
+  Res,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common'
+import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core'
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js'
+import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
-import { describe, expect, it } from 'vitest'
+import {
+  header,
+  memoryStore,
+  RateLimit,
+  RateLimitException,
+  RateLimitFilter,
+  RateLimitGuard,
+  RateLimitKey,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+  user,
+} from '@sluice/nest'
+import type { Request, Response } from 'express'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+
+const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
+const everywhere: Provider = { provide: APP_GUARD, useClass: RateLimitGuard }
+const platforms = { Express: ExpressAdapter, Fastify: FastifyAdapter }
+
+interface AppSetup {
+  readonly limits?: DynamicModule
+  readonly controllers?: (new (...args: never[]) => object)[]
+  readonly providers?: Provider[]
+  readonly platform?: keyof typeof platforms
+  readonly prepare?: (app: INestApplication) => void
+}
+
+interface App {
+  readonly app: INestApplication
+  ask(path?: string, init?: RequestInit): Promise<globalThis.Response>
+  statuses(...paths: string[]): Promise<number[]>
+}
+
+/** Starts an application that ends with the test. */
+async function start({
+  limits = RateLimitModule.forRoot(one),
+  controllers = [Cats],
+  providers = [everywhere],
+  platform = 'Express',
+  prepare,
+}: AppSetup): Promise<App> {
+  class AppModule {}
+  Module({ imports: [limits], controllers, providers })(AppModule)
+  const app = await NestFactory.create(AppModule, new platforms[platform](), {
+    logger: false,
+    abortOnError: false,
+    forceCloseConnections: true,
+  })
+  onTestFinished(() => app.close())
+  prepare?.(app)
+  await app.listen(0, '127.0.0.1')
+  const url = await app.getUrl()
+  const ask: App['ask'] = (path = '/', init = {}) => fetch(url + path, init)
+  return {
+    app,
+    ask,
+    async statuses(...paths) {
+      const found: number[] = []
+      for (const path of paths) found.push((await ask(path)).status)
+      return found
+    },
+  }
+}
 
 @Controller()
 class Cats {
   @Get()
-  all() {
+  all(): string {
     return 'hello'
   }
 }
-@Module({
-  imports: [RateLimitModule.forRoot({ limit: 1, window: '1m' })],
-  controllers: [Cats],
-  providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
-})
-class App {}
 
-describe('thin', () => {
-  it.each(['express', 'fastify'])('%s', async (platform) => {
-    const app: INestApplication =
-      platform === 'express'
-        ? await NestFactory.create(App, { logger: ['error'] })
-        : await NestFactory.create(App, new FastifyAdapter(), { logger: ['error'] })
-    await app.listen(0, '127.0.0.1')
-    const url = await app.getUrl()
-    const first = await fetch(url)
-    expect([first.status, await first.text()]).toEqual([200, 'hello'])
-    const second = await fetch(url)
-    console.log(second.status, [...second.headers], await second.text())
+describe('the decorators of @sluice/nest', () => {
+  it('count a controller as one, a handler by itself, and the rest by the module', async () => {
+    @Controller('cats')
+    @RateLimit({ limit: 2 })
+    class Limited {
+      @Get('a')
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      b(): string {
+        return 'b'
+      }
+      @Get(['own', 'alias'])
+      @RateLimit({ limit: 1 })
+      own(): string {
+        return 'own'
+      }
+    }
+    const { ask, statuses } = await start({ controllers: [Limited, Cats] })
+
+    expect(await statuses('/cats/a', '/cats/b', '/cats/a')).toEqual([200, 200, 429])
+    expect(await statuses('/cats/own', '/cats/alias')).toEqual([200, 429])
+    expect(await statuses('/', '/')).toEqual([200, 429])
+    expect((await ask('/cats/a')).headers.get('ratelimit-policy')).toBe(
+      '"default-Limited";q=2;w=60',
+    )
+    expect((await ask('/cats/own')).headers.get('ratelimit-policy')).toBe(
+      '"default-Limited.own";q=1;w=60',
+    )
+  })
+
+  it('add to the policies of the module, or name one, decided all or nothing', async () => {
+    @Controller()
+    class Limited {
+      @Get('added')
+      @RateLimit({ name: 'added', limit: 1, combine: 'add' })
+      added(): string {
+        return 'added'
+      }
+      @Get('named')
+      @RateLimit('strict')
+      named(): string {
+        return 'named'
+      }
+      @Get('rest')
+      rest(): string {
+        return 'rest'
+      }
+    }
+    const { ask, statuses } = await start({
+      controllers: [Limited],
+      limits: RateLimitModule.forRoot({
+        ...{ ...one, name: 'all', limit: 3 },
+        profiles: { strict: { limit: 1, window: '1h' } },
+      }),
+    })
+
+    const first = await ask('/added')
+    expect(first.headers.get('ratelimit')).toBe('"all";r=2;t=60, "added";r=0;t=60')
+    expect(await statuses('/added', '/added', '/rest', '/rest', '/rest')).toEqual([
+      ...[429, 429, 200, 200, 429],
+    ])
+    expect(await statuses('/named', '/named')).toEqual([200, 429])
+  })
+
+  it('leave a controller alone, but not a handler that says otherwise', async () => {
+    @Controller()
+    @SkipRateLimit()
+    class Skipped {
+      @Get('skipped')
+      skipped(): string {
+        return 'skipped'
+      }
+      @Get('limited')
+      @SkipRateLimit(false)
+      limited(): string {
+        return 'limited'
+      }
+      @Get('own')
+      @RateLimit({ limit: 2 })
+      own(): string {
+        return 'own'
+      }
+    }
+    const { ask, statuses } = await start({ controllers: [Skipped, Cats] })
+
+    const skipped = await ask('/skipped')
+    expect([skipped.status, skipped.headers.has('ratelimit')]).toEqual([200, false])
+    expect(await statuses('/limited', '/', '/skipped')).toEqual([200, 429, 200])
+    expect(await statuses('/own', '/own', '/own')).toEqual([200, 200, 429])
+  })
+
+  it('say who is counted: the nearer one, and of one place that of the limits', async () => {
+    const by = (name: string) => header(`x-${name}`)
+    @Controller()
+    @RateLimitKey(by('class'))
+    class Keyed {
+      @Get('a')
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      @RateLimitKey(by('handler'))
+      b(): string {
+        return 'b'
+      }
+      @Get('c')
+      @RateLimit({ limit: 1, key: by('limits') })
+      c(): string {
+        return 'c'
+      }
+      @Get('d')
+      @RateLimit('strict')
+      @RateLimitKey(by('handler'))
+      d(): string {
+        return 'd'
+      }
+    }
+    const { ask } = await start({
+      controllers: [Keyed],
+      limits: RateLimitModule.forRoot({ ...one, profiles: { strict: { limit: 1, window: '1m' } } }),
+    })
+    const twice = async (path: string, name: string) => {
+      const each = (value: string) => ask(path, { headers: { [`x-${name}`]: value } })
+      return [(await each('ada')).status, (await each('bob')).status, (await each('ada')).status]
+    }
+
+    expect(await twice('/a', 'class')).toEqual([200, 200, 429])
+    expect(await twice('/b', 'handler')).toEqual([200, 200, 429])
+    expect(await twice('/c', 'limits')).toEqual([200, 200, 429])
+    expect(await twice('/d', 'handler')).toEqual([200, 200, 429])
+    expect(await twice('/d', 'class')).toEqual([200, 429, 429])
+  })
+
+  it('count methods apart that another decorator has replaced', async () => {
+    const traced = (_target: object, _name: string, descriptor: PropertyDescriptor) => {
+      descriptor.value = (
+        () => () =>
+          'traced'
+      )()
+    }
+    @Controller()
+    class Traced {
+      @Get('a')
+      @RateLimit(one)
+      @traced
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      @RateLimit(one)
+      @traced
+      b(): string {
+        return 'b'
+      }
+    }
+    const { statuses } = await start({ controllers: [Traced] })
+
+    expect(await statuses('/a', '/b', '/a', '/b')).toEqual([200, 200, 429, 429])
+  })
+
+  it.each([
+    [{ limit: -1 }, /^@RateLimit of Wrong\.wrong: limit .* but is -1/],
+    [{ limits: 5 }, /^@RateLimit of Wrong\.wrong: .*limits/],
+    ['unknown', /^@RateLimit of Wrong\.wrong: .*unknown/],
+  ])('are checked before the first request: %j', async (limits, message) => {
+    @Controller()
+    class Wrong {
+      @Get()
+      @RateLimit(limits as never)
+      wrong(): string {
+        return 'wrong'
+      }
+    }
+    await expect(start({ controllers: [Wrong] })).rejects.toThrow(message)
+  })
+})
+
+describe('RateLimit and RateLimitKey', () => {
+  it('refuse what is no limit, and no key', () => {
+    expect(() => RateLimit(false as never)).toThrow(/@RateLimit must be options, or the name/)
+    expect(() => RateLimitKey('user' as never)).toThrow(/@RateLimitKey must be a resolver/)
+    expect(() => RateLimitKey(user as never)).toThrow(/@RateLimitKey: user\(…\)/)
+  })
+})
+
+describe('RateLimitModule', () => {
+  it.each([
+    [undefined, /RateLimitModule must be a plain object of options/],
+    [{ ...one, unknown: 1 }, /unknown/],
+    [{ ...one, global: 'no' }, /global must be true or false/],
+    [{ ...one, exchangeOf: 1 }, /exchangeOf must be a function of the context/],
+  ])('refuses %j', async (options, message) => {
+    const limits = RateLimitModule.forRoot(options as never)
+    await expect(start({ limits })).rejects.toThrow(message)
+  })
+
+  it('takes its options from a factory, and from a class', async () => {
+    @Injectable()
+    class Settings {
+      readonly limit = 2
+      createRateLimitOptions(): RateLimitModuleOptions {
+        return { ...one, limit: this.limit }
+      }
+    }
+    @Module({ providers: [Settings], exports: [Settings] })
+    class SettingsModule {}
+    const ways = [
+      RateLimitModule.forRootAsync({
+        imports: [SettingsModule],
+        inject: [Settings],
+        useFactory: async (settings: Settings) => ({ ...one, limit: settings.limit }),
+      }),
+      RateLimitModule.forRootAsync({ useClass: Settings }),
+    ]
+    for (const limits of ways) {
+      const { statuses } = await start({ limits })
+      expect(await statuses('/', '/', '/')).toEqual([200, 200, 429])
+    }
+  })
+
+  it('limits decorated handlers alone with global: false, which needs no policies', async () => {
+    @Controller()
+    class Login {
+      @Post('login')
+      @RateLimit(one)
+      login(): string {
+        return 'hello'
+      }
+    }
+    const limits = RateLimitModule.forRoot({ global: false })
+    const { ask, statuses } = await start({ limits, controllers: [Login, Cats] })
+
+    expect(await statuses('/', '/', '/')).toEqual([200, 200, 200])
+    expect((await ask('/login', { method: 'POST' })).status).toBe(201)
+    expect((await ask('/login', { method: 'POST' })).status).toBe(429)
+  })
+
+  it('shows the decision, and gives the limiter to whoever injects the guard', async () => {
+    @Controller()
+    class Login {
+      readonly #guard: RateLimitGuard
+      constructor(guard: RateLimitGuard) {
+        this.#guard = guard
+      }
+      @Get()
+      async login(@Req() request: { rateLimit?: { outcomes: { remaining?: number }[] } }) {
+        const left = request.rateLimit?.outcomes[0]?.remaining
+        await this.#guard.limiter.reset('ada')
+        return { left }
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [RateLimitGuard], Login)
+    const limits = RateLimitModule.forRoot({ ...one, key: () => 'ada' })
+    const { ask } = await start({ limits, controllers: [Login] })
+
+    for (let i = 0; i < 3; i += 1) expect(await (await ask()).json()).toEqual({ left: 0 })
+  })
+
+  it('counts once where the guard stands globally, on the controller and on the handler', async () => {
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Guarded {
+      @Get()
+      @UseGuards(RateLimitGuard)
+      all(): string {
+        return 'hello'
+      }
+    }
+    const limits = RateLimitModule.forRoot({ ...one, limit: 2 })
+    const { statuses } = await start({ limits, controllers: [Guarded] })
+
+    expect(await statuses('/', '/', '/')).toEqual([200, 200, 429])
+  })
+
+  it.each(['Express', 'Fastify'] as const)(
+    'takes the fields off the redirect of a handler that says so, on %s',
+    async (platform) => {
+      @Controller()
+      class Moved {
+        @Get()
+        @RateLimit({ limit: 1, hideOnRedirect: true })
+        @Redirect('/elsewhere')
+        moved(): void {
+          // The decorator answers.
+        }
+      }
+      const { ask } = await start({ controllers: [Moved], platform })
+      const moved = await ask('/', { redirect: 'manual' })
+
+      expect([moved.status, moved.headers.has('ratelimit')]).toEqual([302, false])
+      const refused = await ask('/', { redirect: 'manual' })
+      expect([refused.status, refused.headers.has('ratelimit')]).toEqual([429, true])
+    },
+  )
+
+  it('closes the limiter with the application, after its last request', async () => {
+    const store = memoryStore()
+    const close = vi.fn(async () => undefined)
+    const { app, statuses } = await start({
+      limits: RateLimitModule.forRoot({ ...one, store: Object.assign(store, { close }) }),
+    })
+    expect(await statuses('/')).toEqual([200])
+    expect(close).not.toHaveBeenCalled()
     await app.close()
+    expect(close).toHaveBeenCalled()
+  })
+})
+
+describe('refusals in Nest', () => {
+  it.each(['Express', 'Fastify'] as const)('are exceptions of Nest, on %s', async (platform) => {
+    const { ask } = await start({ platform })
+    await ask()
+    const refused = await ask()
+
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await refused.json()).toMatchObject({
+      title: 'Quota Exceeded',
+      'violated-policies': ['default'],
+    })
+  })
+
+  it.each(['Express', 'Fastify'] as const)(
+    'are problems byte for byte with RateLimitFilter, on %s',
+    async (platform) => {
+      const filter: Provider = { provide: APP_FILTER, useClass: RateLimitFilter }
+      const { ask } = await start({ platform, providers: [everywhere, filter] })
+      await ask()
+      const refused = await ask()
+
+      expect(refused.headers.get('content-type')).toBe('application/problem+json')
+      expect(refused.headers.get('content-length')).toBe('143')
+    },
+  )
+
+  it('say a text as Nest says it', async () => {
+    const { ask } = await start({
+      limits: RateLimitModule.forRoot({ ...one, message: 'Slow down' }),
+    })
+    await ask()
+    expect(await (await ask()).json()).toEqual({ statusCode: 429, message: 'Slow down' })
+  })
+
+  @Catch(HttpException)
+  class Shaping implements ExceptionFilter<HttpException> {
+    catch(exception: HttpException, host: ArgumentsHost): void {
+      const { decision } = exception as RateLimitException
+      const error = { error: exception.message, waitMs: decision?.retryAfterMs }
+      host.switchToHttp().getResponse<Response>().status(exception.getStatus()).json(error)
+    }
+  }
+  @Catch()
+  class CatchingAll implements ExceptionFilter {
+    catch(exception: unknown, host: ArgumentsHost): void {
+      const response = host.switchToHttp().getResponse<Response>()
+      response.status(exception instanceof RateLimitException ? 430 : 500).send('caught')
+    }
+  }
+
+  it('take the shape that a filter on the controller, or a global one, gives them', async () => {
+    @Controller()
+    @UseFilters(Shaping)
+    class Shaped extends Cats {}
+    const shaped = await start({ controllers: [Shaped] })
+    await shaped.ask()
+    const refused = await shaped.ask()
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await refused.json()).toEqual({
+      error: 'Too Many Requests',
+      waitMs: expect.closeTo(60_000, -3),
+    })
+
+    const prepare = (app: INestApplication) => void app.useGlobalFilters(new CatchingAll())
+    const caught = await start({ prepare })
+    expect(await caught.statuses('/', '/')).toEqual([200, 430])
+  })
+
+  it('are the exceptions that a handler of the options makes, or ours where it makes none', async () => {
+    const handler = vi.fn((_context, { retryAfterMs }) =>
+      retryAfterMs > 0 ? new BadRequestException('slow down') : undefined,
+    )
+    const made = await start({ limits: RateLimitModule.forRoot({ ...one, handler }) })
+    expect(await made.statuses('/', '/')).toEqual([200, 400])
+
+    const none = RateLimitModule.forRoot({ ...one, handler: () => undefined })
+    expect(await (await start({ limits: none })).statuses('/', '/')).toEqual([200, 429])
+  })
+})
+
+describe('contexts that are not of HTTP', () => {
+  const graphql = (request?: Request, response?: Response) => {
+    const context = new ExecutionContextHost(
+      [{}, {}, { req: request, res: response }],
+      Cats,
+      Cats.prototype.all,
+    )
+    context.setType('graphql')
+    return context
+  }
+
+  it('count by a key, and say what is missing where there is none', async () => {
+    const key = user((context) => context.getArgByIndex(2).user)
+    const guardOf = async (options: RateLimitModuleOptions) => {
+      const { app } = await start({ limits: RateLimitModule.forRoot(options) })
+      return app.get(RateLimitGuard)
+    }
+    const keyed = await guardOf({ ...one, key })
+    const asAda = () => {
+      const context = graphql()
+      context.getArgByIndex(2).user = 'ada'
+      return keyed.canActivate(context)
+    }
+    expect(await asAda()).toBe(true)
+    await expect(asAda()).rejects.toMatchObject({ status: 429, decision: { allowed: false } })
+    await expect(keyed.canActivate(graphql())).rejects.toThrow(/none could be resolved for GRAPHQL/)
+  })
+
+  it('have address and headers by exchangeOf', async () => {
+    const limits = RateLimitModule.forRoot({
+      ...one,
+      exchangeOf(context) {
+        const { req: request, res: response } = context.getArgByIndex(2)
+        return request && { request, response }
+      },
+    })
+    @Controller()
+    class Graphql {
+      readonly #guard: RateLimitGuard
+      constructor(guard: RateLimitGuard) {
+        this.#guard = guard
+      }
+      @Get()
+      async query(@Req() request: Request, @Res({ passthrough: true }) response: Response) {
+        await this.#guard.canActivate(graphql(request, response))
+        return 'hello'
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [RateLimitGuard], Graphql)
+    const { ask } = await start({ limits, controllers: [Graphql], providers: [] })
+
+    expect((await ask()).headers.get('ratelimit')).toBe('"default";r=0;t=60')
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
   })
 })

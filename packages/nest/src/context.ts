@@ -33,7 +33,7 @@ export interface Place {
 
 /** A message of a WebSocket, or a call that is not of HTTP, has no fields. */
 const noFields: HttpResponse = {
-  headersSent: true,
+  headersSent: false,
   getHeaderNames: () => [],
   getHeader: () => undefined,
   setHeader: () => undefined,

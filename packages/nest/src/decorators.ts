@@ -1,5 +1,5 @@
 import { type CustomDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common'
-import type { KeyResolver } from '@sluice/http/exports'
+import { checkResolver, invalid, isOptions, type KeyResolver } from '@sluice/http'
 import type { HandlerRateLimit } from './options.ts'
 
 export const limitsName = '@sluice/nest/limits'
@@ -14,8 +14,12 @@ export type Limits = HandlerRateLimit | string | boolean
  * what stands at its controller.
  * @example
  * @RateLimit({ limit: 5, window: '1m' })
+ * @throws SluiceError when it is neither; the options are checked when the application starts
  */
 export function RateLimit(limits: HandlerRateLimit | string): CustomDecorator {
+  if (!isOptions(limits) && typeof limits !== 'string') {
+    throw invalid({ option: '@RateLimit' }, limits, 'options, or the name of a policy')
+  }
   return SetMetadata(limitsName, limits)
 }
 
@@ -32,7 +36,9 @@ export function SkipRateLimit(skip = true): CustomDecorator {
  * key of their own.
  * @example
  * @RateLimitKey(user((context) => context.switchToHttp().getRequest().user?.id))
+ * @throws SluiceError when it is no resolver
  */
 export function RateLimitKey(key: KeyResolver<ExecutionContext>): CustomDecorator {
+  checkResolver(key, '@RateLimitKey')
   return SetMetadata(keyName, key)
 }

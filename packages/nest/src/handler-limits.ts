@@ -139,7 +139,7 @@ function methodsOf({ prototype }: Decorated): readonly (readonly [Decorated, str
   return found
 }
 
-/** What stands nearer to the handler counts; at the same place, the key among the limits. */
+/** Adds a key to limits. The nearer one to the handler counts, or else the one of the limits. */
 function withKey(
   limits: Exclude<Limits, false>,
   key: HandlerRateLimit['key'],

@@ -1,4 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
+import { plainProblem } from '@sluice/http'
 import type { RequestDecision, ResponseBody } from '@sluice/http/adapter'
 import { platformOf } from './platform.ts'
 
@@ -14,6 +15,7 @@ export class RateLimitException extends HttpException {
 
   constructor(status: number, body: ResponseBody, decision: RequestDecision | undefined) {
     super(body.contentType.includes('json') ? JSON.parse(body.text) : body.text, status)
+    this.message = plainProblem(status).title
     this.body = body
     this.decision = decision
   }
