@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
+import { root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
 export interface Ask {
@@ -66,7 +67,9 @@ export class ExampleRunner {
     await this.#redis.cli('FLUSHALL')
     const script = join(this.#folder, `example-${this.#running.length}.ts`)
     await writeFile(script, example)
-    const started = startScript(script, { REDIS_URL: this.#redis.url, ...env })
+    // With its compiler options: decorators of Nest need one.
+    const TSX_TSCONFIG_PATH = join(root, 'test/tsconfig.json')
+    const started = startScript(script, { REDIS_URL: this.#redis.url, TSX_TSCONFIG_PATH, ...env })
     this.#running.push(started)
     return started
   }
