@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
 export interface Ask {
@@ -32,7 +31,11 @@ export class ExampleRunner {
   /** @param around the workspace where the imports of the examples resolve */
   static async create(around: string): Promise<ExampleRunner> {
     const redis = await startRedis()
-    return new ExampleRunner(redis, await mkdtemp(join(around, '.examples-')))
+    const folder = await mkdtemp(join(around, '.examples-'))
+    // As applications of Nest have it.
+    const compilerOptions = { experimentalDecorators: true }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    return new ExampleRunner(redis, folder)
   }
 
   /** What an example that listens on PORT answers, one request after another. */
@@ -67,8 +70,7 @@ export class ExampleRunner {
     await this.#redis.cli('FLUSHALL')
     const script = join(this.#folder, `example-${this.#running.length}.ts`)
     await writeFile(script, example)
-    // With its compiler options: decorators of Nest need one.
-    const TSX_TSCONFIG_PATH = join(root, 'test/tsconfig.json')
+    const TSX_TSCONFIG_PATH = join(this.#folder, 'tsconfig.json')
     const started = startScript(script, { REDIS_URL: this.#redis.url, TSX_TSCONFIG_PATH, ...env })
     this.#running.push(started)
     return started

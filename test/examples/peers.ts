@@ -67,6 +67,7 @@ export const peers: readonly Peer[] = [
     ],
     noOptions: [
       ...['reflector', 'logger', 'options', 'commonOptions', 'ThrottlerGuard', 'sweepIntervalMs'],
+      ...['req', 'res', 'provide'],
     ],
   },
 ]
