@@ -36,6 +36,7 @@ import { fastifyDriver } from './drivers/fastify-driver.ts'
 import { fetchDriver } from './drivers/fetch-driver.ts'
 import { honoDriver } from './drivers/hono-driver.ts'
 import { koaDriver } from './drivers/koa-driver.ts'
+import { nestDriver, onExpress, onFastify } from './drivers/nest-driver.ts'
 
 /** What depends on how an adapter reads requests, writes responses and hooks into its framework. */
 const ofAdapters = {
@@ -73,11 +74,15 @@ const ofTheGuard = {
 }
 
 const all = { ...ofAdapters, ...ofTheGuard }
+/** What depends on the platform below Nest; its applications take a while to start. */
+const ofPlatforms = { basics, proxies, refusals, responseHeaders, chains, leases }
 describeAdapter(expressDriver('Express 5', express), all)
 describeAdapter(fastifyDriver, scaled(ofAdapters, all))
 describeAdapter(koaDriver('Koa 3', koa), scaled(ofAdapters, all))
 describeAdapter(fetchDriver, scaled(ofAdapters, all))
 describeAdapter(honoDriver, scaled(ofAdapters, all))
+describeAdapter(nestDriver('Nest on Express', onExpress), scaled(ofPlatforms, all))
+describeAdapter(nestDriver('Nest on Fastify', onFastify), scaled(ofPlatforms, all))
 if (isProof) {
   describeAdapter(expressDriver('Express 4', express4), all)
   describeAdapter(koaDriver('Koa 2', koa2), all)

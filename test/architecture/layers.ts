@@ -14,6 +14,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   koa: ['http'],
   fetch: ['http'],
   hono: ['http', 'fetch'],
+  nest: ['http'],
   queue: ['core', 'headers', 'http'],
   outbound: ['core', 'headers'],
   metrics: ['core', 'http'],

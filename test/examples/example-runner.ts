@@ -31,7 +31,11 @@ export class ExampleRunner {
   /** @param around the workspace where the imports of the examples resolve */
   static async create(around: string): Promise<ExampleRunner> {
     const redis = await startRedis()
-    return new ExampleRunner(redis, await mkdtemp(join(around, '.examples-')))
+    const folder = await mkdtemp(join(around, '.examples-'))
+    // As applications of Nest have it.
+    const compilerOptions = { experimentalDecorators: true }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    return new ExampleRunner(redis, folder)
   }
 
   /** What an example that listens on PORT answers, one request after another. */
@@ -66,7 +70,8 @@ export class ExampleRunner {
     await this.#redis.cli('FLUSHALL')
     const script = join(this.#folder, `example-${this.#running.length}.ts`)
     await writeFile(script, example)
-    const started = startScript(script, { REDIS_URL: this.#redis.url, ...env })
+    const TSX_TSCONFIG_PATH = join(this.#folder, 'tsconfig.json')
+    const started = startScript(script, { REDIS_URL: this.#redis.url, TSX_TSCONFIG_PATH, ...env })
     this.#running.push(started)
     return started
   }

@@ -71,7 +71,7 @@ describe('examples/quickstart', () => {
   })
 })
 
-describe.runIf(isProof).each(['express', 'fastify', 'koa', 'fetch', 'hono'])(
+describe.runIf(isProof).each(['express', 'fastify', 'koa', 'fetch', 'hono', 'nest'])(
   'examples/%s',
   (name) => {
     it.each(['memory', 'Redis'])(

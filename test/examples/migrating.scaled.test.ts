@@ -133,6 +133,43 @@ describe.runIf(isProof)('the examples without HTTP', { timeout: 60_000 }, () => 
   })
 })
 
+describe.runIf(isProof)('the examples for Nest', { timeout: 60_000 }, () => {
+  it('answer alike before and after', async () => {
+    const requests: readonly Ask[] = [
+      ...many(6, { path: '/', headers: { 'x-api-key': 'a' } }),
+      { path: '/', headers: { 'x-api-key': 'b' } },
+      { path: '/health' },
+      ...many(3, { path: '/login', method: 'POST' }),
+      { path: '/' },
+    ]
+    const before = await runner.answers(sectionOf('@nestjs/throttler').before, requests)
+    const after = await runner.answers(sectionOf('@nestjs/throttler').after, requests)
+    expect(after.map(({ status }) => status)).toEqual([
+      ...[200, 200, 200, 200, 200, 429, 200, 200],
+      ...[201, 201, 429, 200],
+    ])
+    const refused = ({ status, headers, body }: Answer) => [
+      status,
+      headers.has('retry-after'),
+      body,
+    ]
+    expect(after.map(refused)).toEqual(before.map(refused))
+  })
+
+  it('differ in that theirs counts a limit of the module for each handler', async () => {
+    const one = { path: '/', headers: { 'x-api-key': 'a' } }
+    const requests = [...many(5, one), { ...one, path: '/other' }]
+    const both = (example: string) =>
+      example.replace(
+        '  @Get()\n',
+        `  @Get('other')\n  other() {\n    return 'ok'\n  }\n\n  @Get()\n`,
+      )
+    const { before, after } = sectionOf('@nestjs/throttler')
+    expect((await runner.answers(both(before), requests))[5]?.status).toBe(200)
+    expect((await runner.answers(both(after), requests))[5]?.status).toBe(429)
+  })
+})
+
 function many(count: number, ask: Ask): readonly Ask[] {
   return Array.from({ length: count }, () => ask)
 }

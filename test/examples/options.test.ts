@@ -11,6 +11,7 @@ const places = {
     'fastify#RateLimitPluginOptions',
     'fetch#RateLimitOptions',
     'hono#RateLimitOptions',
+    'nest#RateLimitModuleOptions',
   ],
   route: ['http#RouteOverride'],
   limiter: ['core#LimiterOptions'],

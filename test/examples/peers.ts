@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../support/workspace.ts'
@@ -11,6 +11,7 @@ export interface Peer {
   readonly name: string
   /** The section that it is told in. */
   readonly section: string
+  /** The file of its declarations, or the folder of all of them. */
   readonly types: string
   /** Declarations that nobody writes: what a logger looks like, the inside of a store, what a dump consists of. */
   readonly leaveOut: readonly string[]
@@ -52,11 +53,34 @@ export const peers: readonly Peer[] = [
     ],
     noOptions: ['name', 'message', 'extra'],
   },
+  {
+    name: '@nestjs/throttler',
+    section: '@nestjs/throttler',
+    types: 'dist',
+    leaveOut: [
+      'DEFAULT_SWEEP_INTERVAL',
+      'ThrottlerLimitDetail',
+      'ThrottlerRequest',
+      'ThrottlerStorageOptions',
+      'ThrottlerStorageRecord',
+      'throttlerMessage',
+    ],
+    noOptions: [
+      ...['reflector', 'logger', 'options', 'commonOptions', 'ThrottlerGuard', 'sweepIntervalMs'],
+      ...['req', 'res', 'provide'],
+    ],
+  },
 ]
 
 /** What a user of a peer can write, call or read. */
 export function namesOf({ name, types, leaveOut, noOptions }: Peer): readonly string[] {
-  const declarations = readFileSync(join(folderOf(name), types), 'utf8')
+  const path = join(folderOf(name), types)
+  const files = types.endsWith('.d.ts')
+    ? [path]
+    : readdirSync(path)
+        .filter((file) => file.endsWith('.d.ts'))
+        .map((file) => join(path, file))
+  const declarations = files.map((file) => readFileSync(file, 'utf8')).join('\n')
   return [...declaredNames(declarations, leaveOut)].filter((found) => !noOptions.includes(found))
 }
 

@@ -25,9 +25,12 @@ export function startInTest(name: string, env: NodeJS.ProcessEnv): RunningExampl
   return example
 }
 
-/** Starts a program from the sources. */
+/**
+ * Starts a program from the sources. For `require` tsx would load a second copy of an ES module,
+ * and so of Nest beside a CommonJS package that extends it.
+ */
 export function startScript(main: string, env: NodeJS.ProcessEnv): RunningExample {
-  return startNode(['--conditions=@sluice/source', '--import', 'tsx', main], '', env)
+  return startNode(['--conditions=@sluice/source', '--import', 'tsx/esm', main], '', env)
 }
 
 /** Without a REDIS_URL of the surroundings. */

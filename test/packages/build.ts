@@ -73,7 +73,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
   })
   const pkgroll = join(root, 'node_modules/.bin/pkgroll')
   await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work })
-  await finishScripts(join(work, 'dist'))
+  await finishScripts(join(work, 'dist'), manifest.version ?? '')
   await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
   await writeJson(join(work, 'package.json'), published)
   for (const part of ['src', 'tsconfig.json']) await rm(join(work, part), { recursive: true })
@@ -106,14 +106,14 @@ function kebab(name: string): string {
 
 /**
  * Leaves docstrings to the types, and writes scripts and types with fewer bytes. Has CommonJS require what it would import: Jest
- * cannot do `import()` without a flag of Node.
+ * cannot do `import()` without a flag of Node, and has the core know its version.
  */
-async function finishScripts(dist: string): Promise<void> {
+async function finishScripts(dist: string, version: string): Promise<void> {
   for (const file of await readdir(dist, { recursive: true })) {
     const isScript = /\.c?js$/.test(file)
     if (!isScript && !file.endsWith('.d.cts')) continue
     const text = await readFile(join(dist, file), 'utf8')
-    const compact = isScript ? await shortened(text) : byTabs(text)
+    const compact = isScript ? await shortened(text, version) : byTabs(text)
     const asked = compact.replace(
       /\bimport\(("[^"]+")\)/g,
       'Promise.resolve().then(() => require($1))',
@@ -123,9 +123,10 @@ async function finishScripts(dist: string): Promise<void> {
 }
 
 /** Shortens a script by a sixth. Names and lines stay, so that a stack trace can be read. */
-async function shortened(script: string): Promise<string> {
+async function shortened(script: string, version: string): Promise<string> {
   const { code } = await transform(script.replace(/^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm, ''), {
     minifySyntax: true,
+    define: { SLUICE_VERSION: JSON.stringify(version) },
     legalComments: 'inline',
     charset: 'utf8',
   })

@@ -10,12 +10,17 @@ import { packAll, type Tarball } from './tarballs.ts'
  * `content-disposition` 2, and do not fit to it.
  */
 const PEERS = [
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/platform-express',
   'express',
   'fastify',
   'hono',
   'ioredis',
   'koa',
   'redis',
+  'reflect-metadata',
+  'rxjs',
   '@types/express',
   '@types/node',
 ]
@@ -28,6 +33,7 @@ export const programs: readonly (readonly string[])[] = [
   ['esm.mjs'],
   ['cjs.cjs'],
   ['one.mjs'],
+  ['nest.mjs'],
   [noRequireOfEsm, 'cjs.cjs'],
   [noRequireOfEsm, 'both.mjs'],
 ]

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../support/run.ts'
@@ -45,6 +46,23 @@ describe('the packed tarballs, installed in an empty folder', () => {
       expect(installed.toString()).not.toMatch(/@sluice\/source|devDependencies|src\//)
     },
   )
+
+  it('warn once where two releases meet in one process', async () => {
+    const ours = join(consumer.folder, 'node_modules/@sluice')
+    const older = join(ours, 'redis/node_modules/@sluice/core')
+    await cp(join(ours, 'core'), older, { recursive: true })
+    for (const file of readdirSync(join(older, 'dist'), { recursive: true, encoding: 'utf8' })) {
+      const path = join(older, 'dist', file)
+      if (!/\.c?js$/.test(path)) continue
+      writeFileSync(path, readFileSync(path, 'utf8').replace(/"\d+\.\d+\.\d+"/g, '"0.0.1"'))
+    }
+    const printed = await runProgram(consumer, ['mixed.mjs']).finally(() =>
+      rm(join(ours, 'redis/node_modules'), { recursive: true }),
+    )
+    expect(printed).toMatch(
+      /^sluice: @sluice\/redis 0\.0\.1 and @sluice\/http \d[\d.]+ do not belong together.*\n$/,
+    )
+  }, 60_000)
 
   it('take at most 1.2 MB and 12 packages for Express with the memory store', () => {
     const folders = closureOf('@sluice/express', join(consumer.folder, 'node_modules'))

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { invalid, knownFields, memoryStore } from '@sluice/core'
+import { invalid, knownFields, memoryStore, noteRelease } from '@sluice/core'
 import {
   type Handler,
   type HandlerResponse,
@@ -64,6 +64,7 @@ const apiPath = /^\/api\/v1\/(.*)$/
  * @throws SluiceError when an option is unknown or of another form
  */
 export function createAdmin<Native = unknown>(options: AdminOptions<Native>): Handler<Native> {
+  noteRelease('@sluice/admin')
   knownFields(options, 'createAdmin', fields)
   checkOptions(options)
   const { authorize } = options

@@ -62,6 +62,7 @@ export {
   quote,
   wholeNumber,
 } from './options/options.ts'
+export { noteRelease } from './options/release.ts'
 export { warnOnce } from './options/warn.ts'
 export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'

@@ -4,6 +4,7 @@ import {
   isPromise,
   knownFields,
   type LimiterEvent,
+  noteRelease,
   oneOf,
   type ResilienceEvent,
   type ShadowEvent,
@@ -138,6 +139,7 @@ export interface Metrics {
  * @throws SluiceError when an option is unknown or of another form
  */
 export function collectMetrics(options: MetricsOptions = {}): Metrics {
+  noteRelease('@sluice/metrics')
   knownFields(options, 'collectMetrics', ['store', 'reveal'])
   const { store = {}, reveal } = options
   if (typeof store !== 'object' || store === null) {

@@ -1,4 +1,4 @@
-import { isSluiceError, type MaybePromise, notify, TurnQueue } from '@sluice/core'
+import { isSluiceError, type MaybePromise, noteRelease, notify, TurnQueue } from '@sluice/core'
 import { background } from './background.ts'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
 import type { EmitOutbound, RefusalReason } from './event.ts'
@@ -24,6 +24,7 @@ import { pauseMs, type ThirdPartyAnswer, thirdPartyAnswerOf } from './third-part
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createOutbound(options: OutboundOptions): Outbound {
+  noteRelease('@sluice/outbound')
   const setup = setUpOutbound(options)
   const { name, maxQueue, lateArrivalMs, by, onEvent } = setup
   const emit: EmitOutbound = (event) => notify(onEvent, { outbound: name, by, ...event })

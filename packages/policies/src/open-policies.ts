@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { invalid, knownFields, oneOf, type Store } from '@sluice/core'
+import { invalid, knownFields, noteRelease, oneOf, type Store } from '@sluice/core'
 import { LivePolicySet } from './live-policy-set.ts'
 import { PolicySources } from './policy-sources.ts'
 import { type Kill, kills } from './versions/layer.ts'
@@ -30,6 +30,7 @@ export interface OpenPoliciesOptions extends VersionObservers {
  * @throws SluiceError that lists what is wrong with the file by line and column
  */
 export async function openPolicies(options: OpenPoliciesOptions): Promise<LivePolicySet> {
+  noteRelease('@sluice/policies')
   knownFields(options, 'openPolicies', ['file', 'store', 'name', 'onRefused', 'onVersion'])
   const { file, store, name = 'default', onRefused, onVersion } = options
   if (typeof file !== 'string' || file === '') {

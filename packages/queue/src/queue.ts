@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { errorText, type MaybePromise, SluiceError, sleep } from '@sluice/core'
+import { errorText, type MaybePromise, noteRelease, SluiceError, sleep } from '@sluice/core'
 import { type HttpRequest, resolveKey } from '@sluice/http'
 import type { Broker, Cancelled, Depth } from './broker.ts'
 import { digest, identityDigest } from './digest.ts'
@@ -86,6 +86,7 @@ const slowestLookMs = 500
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createQueue<Native = unknown>(options: QueueOptions<Native>): Queue<Native> {
+  noteRelease('@sluice/queue')
   const setup = setUpQueue(options)
   const { broker, maxDepth, maxDepthPerIdentity, maxAgeMs, retentionMs, maxJobBytes } = setup
   const digestOf = (identity: string): string => identityDigest(identity, setup.secret)

@@ -4,6 +4,7 @@ import {
   invalid,
   isWholeNumber,
   knownFields,
+  noteRelease,
   oneOf,
   orDefault,
   warnOnce,
@@ -118,6 +119,7 @@ const fields: readonly (keyof RedisStoreOptions)[] = [
 
 /** Checks the options of a Redis store, and fills in the defaults. */
 export function setUpRedisStore(options: RedisStoreOptions): RedisStoreSetup {
+  noteRelease('@sluice/redis')
   knownFields(options, 'redisStore', fields)
   const { prefix = 'sluice', secret, clock = 'server', onInvalid } = options
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(prefix)) {

@@ -38,14 +38,17 @@ export const logging: Behaviour = ({ driver, start, limited }) => {
     expect(lines).toEqual([['/items/7?full', 'GET /items/:id', 'minute', 'ada']])
   })
 
-  it('tells an observer the rule, where no route is matched', async () => {
-    const { lines, onDecision } = logged()
-    const routes = { '/nowhere/*': { limit: 1, window: '1m' } } as const
-    const app = await limited({ limit: 9, window: '1m', key, onDecision, routes })
-    await app.statuses(2, '/nowhere/1', ada)
+  it.skipIf(driver.answersUnknown)(
+    'tells an observer the rule, where no route is matched',
+    async () => {
+      const { lines, onDecision } = logged()
+      const routes = { '/nowhere/*': { limit: 1, window: '1m' } } as const
+      const app = await limited({ limit: 9, window: '1m', key, onDecision, routes })
+      await app.statuses(2, '/nowhere/1', ada)
 
-    expect(lines).toEqual([['/nowhere/1', '/nowhere/*', 'default', 'ada']])
-  })
+      expect(lines).toEqual([['/nowhere/1', '/nowhere/*', 'default', 'ada']])
+    },
+  )
 
   it.each<[string, Limits, string | undefined]>([
     ['has no key', { limit: 9, window: '1m', key, onMissingKey: 'deny' }, undefined],

@@ -8,6 +8,7 @@ import { listenToStore } from '../observers/listen-to-store.ts'
 import { notify } from '../observers/notify.ts'
 import { DecisionTiming, notifyDecided } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
+import { noteRelease } from '../options/release.ts'
 import { warnOnce } from '../options/warn.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import { accessTo } from '../resilience/access-to.ts'
@@ -39,6 +40,7 @@ import { isLimited, withUnlimited } from './unlimited.ts'
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
+  noteRelease('@sluice/core')
   const { policies, penalty, store, failureMode, deadlineMs, instances, fallback } =
     setUpLimiter(options)
   const memory = isMemoryStore(store) ? store : undefined

@@ -31,7 +31,7 @@ export interface HttpRequest {
    */
   readonly needsAddress?: boolean
   /** For admission; `undefined` where the adapter cannot show it. */
-  readonly content?: RequestContent
+  readonly content?: RequestContent | undefined
   /** Method and path pattern of the rule in `routes` that applies, once one does. */
   rule?: string
 }

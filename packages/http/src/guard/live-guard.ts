@@ -1,4 +1,11 @@
-import { isOptions, type Limiter, type Policy, SluiceError, type Store } from '@sluice/core'
+import {
+  isOptions,
+  type Limiter,
+  noteRelease,
+  type Policy,
+  SluiceError,
+  type Store,
+} from '@sluice/core'
 import { shorthandFields } from './bound-policy.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 import type { LiveGuardFields } from './live-options.ts'
@@ -15,6 +22,7 @@ export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
   place: GuardPlace,
 ): Guard<Native, Handler> {
+  noteRelease('@sluice/http')
   return isLive(options) ? createLiveGuard(options, place) : createFixedGuard(options, place)
 }
 

@@ -1,0 +1,140 @@
+import type { ExecutionContext } from '@nestjs/common'
+import { andThen, type MaybePromise, plainProblem, problemMediaType } from '@sluice/http'
+import {
+  type AdapterContext,
+  type Hold,
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  ProxyWatch,
+  type Reject,
+  type RequestContent,
+  type RequestDecision,
+  type ResponseBody,
+  type Scope,
+  settleAfter,
+} from '@sluice/http/adapter'
+import type { RateLimitHandler } from './options.ts'
+import type { Platform } from './platform.ts'
+import { RateLimitException } from './refusal.ts'
+
+const proxyWatch = new ProxyWatch({
+  trust: `'trust proxy'`,
+  trustOne: `behind one proxy call app.set('trust proxy', 1), or write new FastifyAdapter({ trustProxy: '<address of the proxy>' })`,
+  count: `'trust proxy'`,
+  trustAll: 'trust all proxies of yours, by their number or their addresses',
+})
+
+/** The place of a request among the handlers. */
+export interface Place {
+  readonly scope: Scope
+  readonly isForAllMethods: boolean
+}
+
+/** A message of a WebSocket, or a call that is not of HTTP, has no fields. */
+const noFields: HttpResponse = {
+  headersSent: false,
+  getHeaderNames: () => [],
+  getHeader: () => undefined,
+  setHeader: () => undefined,
+  removeHeader: () => undefined,
+}
+
+/** A request of Nest at the guard. It is its own `HttpRequest`, which spares an object. */
+export class NestContext
+  implements AdapterContext<ExecutionContext, RateLimitHandler>, HttpRequest
+{
+  readonly native: ExecutionContext
+  readonly scope: Scope
+  readonly isForAllMethods: boolean
+  readonly #platform: Platform | undefined
+  #shown: RequestDecision | undefined
+  #hold: Hold | undefined
+
+  constructor(native: ExecutionContext, platform: Platform | undefined, place: Place) {
+    this.native = native
+    this.scope = place.scope
+    this.isForAllMethods = place.isForAllMethods
+    this.#platform = platform
+  }
+
+  get request(): HttpRequest {
+    return this
+  }
+
+  get response(): HttpResponse {
+    return this.#platform?.fields ?? noFields
+  }
+
+  /** Without HTTP there is no address, so there has to be a key. */
+  get needsAddress(): boolean {
+    return this.#platform === undefined
+  }
+
+  get method(): string {
+    return this.#platform?.request.method ?? this.native.getType().toUpperCase()
+  }
+
+  get path(): string {
+    return this.#platform?.request.url.split('?', 1)[0] ?? '/'
+  }
+
+  get route(): string | undefined {
+    if (this.#platform) return this.#platform.route
+    return `${this.native.getClass().name}.${this.native.getHandler().name}`
+  }
+
+  get ip(): string | undefined {
+    const forwarded = this.header('x-forwarded-for')
+    const address = this.#platform?.request.ip
+    if (forwarded !== undefined) proxyWatch.see(forwarded, address, this.#platform?.trust)
+    return address
+  }
+
+  get content(): RequestContent | undefined {
+    if (!this.#platform) return undefined
+    const { request, raw } = this.#platform
+    return { url: request.originalUrl, parsed: request.body, stream: raw.request }
+  }
+
+  header(name: string): string | undefined {
+    return this.#platform && headerOf(this.#platform.request.headers, name)
+  }
+
+  get shown(): RequestDecision | undefined {
+    return this.#shown ?? this.#platform?.request.rateLimit
+  }
+
+  showDecision(decision: RequestDecision): void {
+    this.#shown = decision
+    if (this.#platform) this.#platform.request.rateLimit = decision
+  }
+
+  settleAtEnd(hold: Hold): void {
+    if (!this.#platform) this.#hold = hold
+    else settleAfter(this.#platform.raw.response, this.#platform.raw.request.socket, hold)
+  }
+
+  /** Nobody tells when a message is done, so it is as soon as it goes on. */
+  goOn(): void {
+    this.#hold?.finish(200)
+  }
+
+  send(status: number, body: ResponseBody): never {
+    throw new RateLimitException(status, body, this.shown)
+  }
+
+  setStatus(): void {
+    // The exception that is thrown carries its status.
+  }
+
+  callHandler(
+    handler: RateLimitHandler,
+    { status, decision }: Reject<RateLimitHandler>,
+  ): MaybePromise<never> {
+    const plain = { contentType: problemMediaType, text: JSON.stringify(plainProblem(status)) }
+    return andThen(handler(this.native, decision), (made) => {
+      throw made ?? new RateLimitException(status, plain, decision)
+    })
+  }
+}

@@ -1,0 +1,60 @@
+import type { ExecutionContext } from '@nestjs/common'
+import {
+  type GuardOptions,
+  type GuardSettings,
+  type NoPolicies,
+  type RequestDecision,
+  type RequestKeys,
+  type RouteOverride,
+  requestKeys,
+} from '@sluice/http/adapter'
+
+/**
+ * Makes the exception of a refusal, such as a `WsException`; `undefined`: a `RateLimitException`.
+ * The headers are set already.
+ */
+export type RateLimitHandler = (context: ExecutionContext, decision: RequestDecision) => unknown
+
+/** Request and response of HTTP, as the platform (Express or Fastify) has them. */
+export interface HttpExchange {
+  readonly request: object
+  readonly response: object
+}
+
+interface ModuleSettings {
+  /**
+   * Tells whether the guard limits every handler; else only those with `@RateLimit` or in `routes`.
+   * @default true
+   */
+  global?: boolean
+  /**
+   * Finds the request of HTTP behind a context of another kind, such as one of GraphQL: for the
+   * address, the headers and the end of the response. @default none: there are only keys
+   */
+  exchangeOf?: (context: ExecutionContext) => HttpExchange | undefined
+}
+
+/** Handlers may bring all policies themselves, where nothing else is limited. */
+type HandlersAlone = GuardSettings<ExecutionContext, RateLimitHandler> &
+  NoPolicies & { global: false }
+
+export type RateLimitModuleOptions = ModuleSettings &
+  (GuardOptions<ExecutionContext, RateLimitHandler> | HandlersAlone)
+
+/**
+ * The limits of one handler, or of all handlers of a controller together. What they leave out is as
+ * in the options of the module; policies of their own replace the module's, unless `combine` is
+ * 'add'.
+ */
+export type HandlerRateLimit = RouteOverride<ExecutionContext, RateLimitHandler>
+
+type Keys = RequestKeys<ExecutionContext>
+const keys: Keys = requestKeys()
+
+export const all: Keys['all'] = keys.all
+export const apiKey: Keys['apiKey'] = keys.apiKey
+export const bearer: Keys['bearer'] = keys.bearer
+export const firstOf: Keys['firstOf'] = keys.firstOf
+export const tenant: Keys['tenant'] = keys.tenant
+export const tiers: Keys['tiers'] = keys.tiers
+export const user: Keys['user'] = keys.user

@@ -1,0 +1,71 @@
+import 'reflect-metadata'
+import {
+  Controller,
+  type DynamicModule,
+  Get,
+  type INestApplication,
+  Module,
+  type Provider,
+} from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
+import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
+import { onTestFinished } from 'vitest'
+
+export const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
+export const everywhere: Provider = { provide: APP_GUARD, useClass: RateLimitGuard }
+const platforms = { Express: ExpressAdapter, Fastify: FastifyAdapter }
+
+interface AppSetup {
+  readonly limits?: DynamicModule
+  readonly controllers?: (new (...args: never[]) => object)[]
+  readonly providers?: Provider[]
+  readonly platform?: keyof typeof platforms
+  readonly prepare?: (app: INestApplication) => void
+}
+
+interface App {
+  readonly app: INestApplication
+  ask(path?: string, init?: RequestInit): Promise<globalThis.Response>
+  statuses(...paths: string[]): Promise<number[]>
+}
+
+/** Starts an application that ends with the test. */
+export async function start({
+  limits = RateLimitModule.forRoot(one),
+  controllers = [Cats],
+  providers = [everywhere],
+  platform = 'Express',
+  prepare,
+}: AppSetup): Promise<App> {
+  class AppModule {}
+  Module({ imports: [limits], controllers, providers })(AppModule)
+  const app = await NestFactory.create(AppModule, new platforms[platform](), {
+    logger: false,
+    abortOnError: false,
+    forceCloseConnections: true,
+  })
+  onTestFinished(() => app.close())
+  prepare?.(app)
+  await app.listen(0, '127.0.0.1')
+  const url = await app.getUrl()
+  const ask: App['ask'] = (path = '/', init = {}) => fetch(url + path, init)
+  return {
+    app,
+    ask,
+    async statuses(...paths) {
+      const found: number[] = []
+      for (const path of paths) found.push((await ask(path)).status)
+      return found
+    },
+  }
+}
+
+@Controller()
+export class Cats {
+  @Get()
+  all(): string {
+    return 'hello'
+  }
+}

@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import {
+  type ArgumentsHost,
+  BadRequestException,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  HttpException,
+  type INestApplication,
+  type Provider,
+  Req,
+  Res,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common'
+import { APP_FILTER } from '@nestjs/core'
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js'
+import { WsAdapter } from '@nestjs/platform-ws'
+import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets'
+import {
+  RateLimit,
+  RateLimitException,
+  RateLimitFilter,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  user,
+} from '@sluice/nest'
+import type { Request, Response } from 'express'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { Cats, everywhere, one, start } from './nest-app.ts'
+
+describe('refusals in Nest', () => {
+  it.each(['Express', 'Fastify'] as const)('are exceptions of Nest, on %s', async (platform) => {
+    const { ask } = await start({ platform })
+    await ask()
+    const refused = await ask()
+
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await refused.json()).toMatchObject({
+      title: 'Quota Exceeded',
+      'violated-policies': ['default'],
+    })
+  })
+
+  it.each(['Express', 'Fastify'] as const)(
+    'are problems byte for byte with RateLimitFilter, on %s',
+    async (platform) => {
+      const filter: Provider = { provide: APP_FILTER, useClass: RateLimitFilter }
+      const { ask } = await start({ platform, providers: [everywhere, filter] })
+      await ask()
+      const refused = await ask()
+
+      expect(refused.headers.get('content-type')).toBe('application/problem+json')
+      expect(refused.headers.get('content-length')).toBe('143')
+    },
+  )
+
+  it('say a text as Nest says it', async () => {
+    const { ask } = await start({
+      limits: RateLimitModule.forRoot({ ...one, message: 'Slow down' }),
+    })
+    await ask()
+    expect(await (await ask()).json()).toEqual({ statusCode: 429, message: 'Slow down' })
+  })
+
+  @Catch(HttpException)
+  class Shaping implements ExceptionFilter<HttpException> {
+    catch(exception: HttpException, host: ArgumentsHost): void {
+      const { decision } = exception as RateLimitException
+      const error = { error: exception.message, waitMs: decision?.retryAfterMs }
+      host.switchToHttp().getResponse<Response>().status(exception.getStatus()).json(error)
+    }
+  }
+  @Catch()
+  class CatchingAll implements ExceptionFilter {
+    catch(exception: unknown, host: ArgumentsHost): void {
+      const response = host.switchToHttp().getResponse<Response>()
+      response.status(exception instanceof RateLimitException ? 430 : 500).send('caught')
+    }
+  }
+
+  it('take the shape that a filter on the controller, or a global one, gives them', async () => {
+    @Controller()
+    @UseFilters(Shaping)
+    class Shaped extends Cats {}
+    const shaped = await start({ controllers: [Shaped] })
+    await shaped.ask()
+    const refused = await shaped.ask()
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await refused.json()).toEqual({
+      error: 'Too Many Requests',
+      waitMs: expect.closeTo(60_000, -3),
+    })
+
+    const prepare = (app: INestApplication) => void app.useGlobalFilters(new CatchingAll())
+    const caught = await start({ prepare })
+    expect(await caught.statuses('/', '/')).toEqual([200, 430])
+  })
+
+  it('are the exceptions that a handler of the options makes, or ours where it makes none', async () => {
+    const handler = vi.fn((_context, { retryAfterMs }) =>
+      retryAfterMs > 0 ? new BadRequestException('slow down') : undefined,
+    )
+    const made = await start({ limits: RateLimitModule.forRoot({ ...one, handler }) })
+    expect(await made.statuses('/', '/')).toEqual([200, 400])
+
+    const none = RateLimitModule.forRoot({ ...one, handler: () => undefined })
+    expect(await (await start({ limits: none })).statuses('/', '/')).toEqual([200, 429])
+  })
+})
+
+describe('contexts that are not of HTTP', () => {
+  const graphql = (request?: Request, response?: Response) => {
+    const context = new ExecutionContextHost(
+      [{}, {}, { req: request, res: response }],
+      Cats,
+      Cats.prototype.all,
+    )
+    context.setType('graphql')
+    return context
+  }
+
+  it('count by a key, and say what is missing where there is none', async () => {
+    const key = user((context) => context.getArgByIndex(2).user)
+    const guardOf = async (options: RateLimitModuleOptions) => {
+      const { app } = await start({ limits: RateLimitModule.forRoot(options) })
+      return app.get(RateLimitGuard)
+    }
+    const keyed = await guardOf({ ...one, key })
+    const asAda = () => {
+      const context = graphql()
+      context.getArgByIndex(2).user = 'ada'
+      return keyed.canActivate(context)
+    }
+    expect(await asAda()).toBe(true)
+    await expect(asAda()).rejects.toMatchObject({ status: 429, decision: { allowed: false } })
+    await expect(keyed.canActivate(graphql())).rejects.toThrow(/none could be resolved for GRAPHQL/)
+  })
+
+  it('have address and headers by exchangeOf', async () => {
+    const limits = RateLimitModule.forRoot({
+      ...one,
+      exchangeOf(context) {
+        const { req: request, res: response } = context.getArgByIndex(2)
+        return request && { request, response }
+      },
+    })
+    @Controller()
+    class Graphql {
+      readonly #guard: RateLimitGuard
+      constructor(guard: RateLimitGuard) {
+        this.#guard = guard
+      }
+      @Get()
+      async query(@Req() request: Request, @Res({ passthrough: true }) response: Response) {
+        await this.#guard.canActivate(graphql(request, response))
+        return 'hello'
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [RateLimitGuard], Graphql)
+    const { ask } = await start({ limits, controllers: [Graphql], providers: [] })
+
+    expect((await ask()).headers.get('ratelimit')).toBe('"default";r=0;t=60')
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+  })
+
+  it('are messages of a WebSocket too, limited by a key, with an exception of theirs', async () => {
+    @WebSocketGateway()
+    @UseGuards(RateLimitGuard)
+    @RateLimit({
+      limit: 2,
+      window: '1m',
+      key: user((context) => context.switchToWs().getClient().name),
+      handler: (_context, { retryAfterMs }) => new WsException({ denied: retryAfterMs > 0 }),
+    })
+    class Chat {
+      readonly #names = ['ada', 'bob']
+      handleConnection(client: { name?: string | undefined }): void {
+        client.name = this.#names.shift()
+      }
+      @SubscribeMessage('say')
+      say(): object {
+        return { event: 'said', data: 'hello' }
+      }
+    }
+    const { app } = await start({
+      limits: RateLimitModule.forRoot({ global: false }),
+      providers: [Chat],
+      prepare: (app) => void app.useWebSocketAdapter(new WsAdapter(app)),
+    })
+    const url = (await app.getUrl()).replace('http', 'ws')
+    const answers = async (count: number) => {
+      const socket = new WebSocket(url)
+      onTestFinished(() => socket.terminate())
+      await once(socket, 'open')
+      const found: unknown[] = []
+      for (let i = 0; i < count; i += 1) {
+        socket.send(JSON.stringify({ event: 'say', data: i }))
+        const [message] = await once(socket, 'message')
+        found.push(JSON.parse(String(message)))
+      }
+      return found
+    }
+    const said = { event: 'said', data: 'hello' }
+
+    expect(await answers(3)).toEqual([
+      said,
+      said,
+      { event: 'exception', data: expect.objectContaining({ denied: true }) },
+    ])
+    expect(await answers(1)).toEqual([said])
+  })
+})

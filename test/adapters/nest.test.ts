@@ -1,0 +1,324 @@
+import { Controller, Get, Injectable, Module, Post, Redirect, Req, UseGuards } from '@nestjs/common'
+import {
+  header,
+  memoryStore,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitKey,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+  user,
+} from '@sluice/nest'
+import { describe, expect, it, vi } from 'vitest'
+import { Cats, one, start } from './nest-app.ts'
+
+describe('the decorators of @sluice/nest', () => {
+  it('count a controller as one, a handler by itself, and the rest by the module', async () => {
+    @Controller('cats')
+    @RateLimit({ limit: 2 })
+    class Limited {
+      @Get('a')
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      b(): string {
+        return 'b'
+      }
+      @Get(['own', 'alias'])
+      @RateLimit({ limit: 1 })
+      own(): string {
+        return 'own'
+      }
+    }
+    const { ask, statuses } = await start({ controllers: [Limited, Cats] })
+
+    expect(await statuses('/cats/a', '/cats/b', '/cats/a')).toEqual([200, 200, 429])
+    expect(await statuses('/cats/own', '/cats/alias')).toEqual([200, 429])
+    expect(await statuses('/', '/')).toEqual([200, 429])
+    expect((await ask('/cats/a')).headers.get('ratelimit-policy')).toBe(
+      '"default-Limited";q=2;w=60',
+    )
+    expect((await ask('/cats/own')).headers.get('ratelimit-policy')).toBe(
+      '"default-Limited.own";q=1;w=60',
+    )
+  })
+
+  it('add to the policies of the module, or name one, decided all or nothing', async () => {
+    @Controller()
+    class Limited {
+      @Get('added')
+      @RateLimit({ name: 'added', limit: 1, combine: 'add' })
+      added(): string {
+        return 'added'
+      }
+      @Get('named')
+      @RateLimit('strict')
+      named(): string {
+        return 'named'
+      }
+      @Get('rest')
+      rest(): string {
+        return 'rest'
+      }
+    }
+    const { ask, statuses } = await start({
+      controllers: [Limited],
+      limits: RateLimitModule.forRoot({
+        ...{ ...one, name: 'all', limit: 3 },
+        profiles: { strict: { limit: 1, window: '1h' } },
+      }),
+    })
+
+    const first = await ask('/added')
+    expect(first.headers.get('ratelimit')).toBe('"all";r=2;t=60, "added";r=0;t=60')
+    expect(await statuses('/added', '/added', '/rest', '/rest', '/rest')).toEqual([
+      ...[429, 429, 200, 200, 429],
+    ])
+    expect(await statuses('/named', '/named')).toEqual([200, 429])
+  })
+
+  it('leave a controller alone, but not a handler that says otherwise', async () => {
+    @Controller()
+    @SkipRateLimit()
+    class Skipped {
+      @Get('skipped')
+      skipped(): string {
+        return 'skipped'
+      }
+      @Get('limited')
+      @SkipRateLimit(false)
+      limited(): string {
+        return 'limited'
+      }
+      @Get('own')
+      @RateLimit({ limit: 2 })
+      own(): string {
+        return 'own'
+      }
+    }
+    const { ask, statuses } = await start({ controllers: [Skipped, Cats] })
+
+    const skipped = await ask('/skipped')
+    expect([skipped.status, skipped.headers.has('ratelimit')]).toEqual([200, false])
+    expect(await statuses('/limited', '/', '/skipped')).toEqual([200, 429, 200])
+    expect(await statuses('/own', '/own', '/own')).toEqual([200, 200, 429])
+  })
+
+  it('say who is counted: the nearer one, and of one place that of the limits', async () => {
+    const by = (name: string) => header(`x-${name}`)
+    @Controller()
+    @RateLimitKey(by('class'))
+    class Keyed {
+      @Get('a')
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      @RateLimitKey(by('handler'))
+      b(): string {
+        return 'b'
+      }
+      @Get('c')
+      @RateLimit({ limit: 1, key: by('limits') })
+      c(): string {
+        return 'c'
+      }
+      @Get('d')
+      @RateLimit('strict')
+      @RateLimitKey(by('handler'))
+      d(): string {
+        return 'd'
+      }
+    }
+    const { ask } = await start({
+      controllers: [Keyed],
+      limits: RateLimitModule.forRoot({ ...one, profiles: { strict: { limit: 1, window: '1m' } } }),
+    })
+    const twice = async (path: string, name: string) => {
+      const each = (value: string) => ask(path, { headers: { [`x-${name}`]: value } })
+      return [(await each('ada')).status, (await each('bob')).status, (await each('ada')).status]
+    }
+
+    expect(await twice('/a', 'class')).toEqual([200, 200, 429])
+    expect(await twice('/b', 'handler')).toEqual([200, 200, 429])
+    expect(await twice('/c', 'limits')).toEqual([200, 200, 429])
+    expect(await twice('/d', 'handler')).toEqual([200, 200, 429])
+    expect(await twice('/d', 'class')).toEqual([200, 429, 429])
+  })
+
+  it('count methods apart that another decorator has replaced', async () => {
+    const traced = (_target: object, _name: string, descriptor: PropertyDescriptor) => {
+      descriptor.value = (
+        () => () =>
+          'traced'
+      )()
+    }
+    @Controller()
+    class Traced {
+      @Get('a')
+      @RateLimit(one)
+      @traced
+      a(): string {
+        return 'a'
+      }
+      @Get('b')
+      @RateLimit(one)
+      @traced
+      b(): string {
+        return 'b'
+      }
+    }
+    const { statuses } = await start({ controllers: [Traced] })
+
+    expect(await statuses('/a', '/b', '/a', '/b')).toEqual([200, 200, 429, 429])
+  })
+
+  it.each([
+    [{ limit: -1 }, /^@RateLimit of Wrong\.wrong: limit .* but is -1/],
+    [{ limits: 5 }, /^@RateLimit of Wrong\.wrong: .*limits/],
+    ['unknown', /^@RateLimit of Wrong\.wrong: .*unknown/],
+  ])('are checked before the first request: %j', async (limits, message) => {
+    @Controller()
+    class Wrong {
+      @Get()
+      @RateLimit(limits as never)
+      wrong(): string {
+        return 'wrong'
+      }
+    }
+    await expect(start({ controllers: [Wrong] })).rejects.toThrow(message)
+  })
+})
+
+describe('RateLimit and RateLimitKey', () => {
+  it('refuse what is no limit, and no key', () => {
+    expect(() => RateLimit(false as never)).toThrow(/@RateLimit must be options, or the name/)
+    expect(() => RateLimitKey('user' as never)).toThrow(/@RateLimitKey must be a resolver/)
+    expect(() => RateLimitKey(user as never)).toThrow(/@RateLimitKey: user\(…\)/)
+  })
+})
+
+describe('RateLimitModule', () => {
+  it.each([
+    [undefined, /RateLimitModule must be a plain object of options/],
+    [{ ...one, unknown: 1 }, /unknown/],
+    [{ ...one, global: 'no' }, /global must be true or false/],
+    [{ ...one, exchangeOf: 1 }, /exchangeOf must be a function of the context/],
+  ])('refuses %j', async (options, message) => {
+    const limits = RateLimitModule.forRoot(options as never)
+    await expect(start({ limits })).rejects.toThrow(message)
+  })
+
+  it('takes its options from a factory, and from a class', async () => {
+    @Injectable()
+    class Settings {
+      readonly limit = 2
+      createRateLimitOptions(): RateLimitModuleOptions {
+        return { ...one, limit: this.limit }
+      }
+    }
+    @Module({ providers: [Settings], exports: [Settings] })
+    class SettingsModule {}
+    const ways = [
+      RateLimitModule.forRootAsync({
+        imports: [SettingsModule],
+        inject: [Settings],
+        useFactory: async (settings: Settings) => ({ ...one, limit: settings.limit }),
+      }),
+      RateLimitModule.forRootAsync({ useClass: Settings }),
+    ]
+    for (const limits of ways) {
+      const { statuses } = await start({ limits })
+      expect(await statuses('/', '/', '/')).toEqual([200, 200, 429])
+    }
+  })
+
+  it('limits decorated handlers alone with global: false, which needs no policies', async () => {
+    @Controller()
+    class Login {
+      @Post('login')
+      @RateLimit(one)
+      login(): string {
+        return 'hello'
+      }
+    }
+    const limits = RateLimitModule.forRoot({ global: false })
+    const { ask, statuses } = await start({ limits, controllers: [Login, Cats] })
+
+    expect(await statuses('/', '/', '/')).toEqual([200, 200, 200])
+    expect((await ask('/login', { method: 'POST' })).status).toBe(201)
+    expect((await ask('/login', { method: 'POST' })).status).toBe(429)
+  })
+
+  it('shows the decision, and gives the limiter to whoever injects the guard', async () => {
+    @Controller()
+    class Login {
+      readonly #guard: RateLimitGuard
+      constructor(guard: RateLimitGuard) {
+        this.#guard = guard
+      }
+      @Get()
+      async login(@Req() request: { rateLimit?: { outcomes: { remaining?: number }[] } }) {
+        const left = request.rateLimit?.outcomes[0]?.remaining
+        await this.#guard.limiter.reset('ada')
+        return { left }
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [RateLimitGuard], Login)
+    const limits = RateLimitModule.forRoot({ ...one, key: () => 'ada' })
+    const { ask } = await start({ limits, controllers: [Login] })
+
+    for (let i = 0; i < 3; i += 1) expect(await (await ask()).json()).toEqual({ left: 0 })
+  })
+
+  it('counts once where the guard stands globally, on the controller and on the handler', async () => {
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Guarded {
+      @Get()
+      @UseGuards(RateLimitGuard)
+      all(): string {
+        return 'hello'
+      }
+    }
+    const limits = RateLimitModule.forRoot({ ...one, limit: 2 })
+    const { statuses } = await start({ limits, controllers: [Guarded] })
+
+    expect(await statuses('/', '/', '/')).toEqual([200, 200, 429])
+  })
+
+  it.each(['Express', 'Fastify'] as const)(
+    'takes the fields off the redirect of a handler that says so, on %s',
+    async (platform) => {
+      @Controller()
+      class Moved {
+        @Get()
+        @RateLimit({ limit: 1, hideOnRedirect: true })
+        @Redirect('/elsewhere')
+        moved(): void {
+          // The decorator answers.
+        }
+      }
+      const { ask } = await start({ controllers: [Moved], platform })
+      const moved = await ask('/', { redirect: 'manual' })
+
+      expect([moved.status, moved.headers.has('ratelimit')]).toEqual([302, false])
+      const refused = await ask('/', { redirect: 'manual' })
+      expect([refused.status, refused.headers.has('ratelimit')]).toEqual([429, true])
+    },
+  )
+
+  it('closes the limiter with the application, after its last request', async () => {
+    const store = memoryStore()
+    const close = vi.fn(async () => undefined)
+    const { app, statuses } = await start({
+      limits: RateLimitModule.forRoot({ ...one, store: Object.assign(store, { close }) }),
+    })
+    expect(await statuses('/')).toEqual([200])
+    expect(close).not.toHaveBeenCalled()
+    await app.close()
+    expect(close).toHaveBeenCalled()
+  })
+})
