@@ -33,7 +33,7 @@ it('limits an application of Nest 11 in CommonJS, in Jest without flags', async 
   }
   const manifest = { name: 'consumer', private: true, dependencies, jest }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
-  await cp(fileURLToPath(new URL('./nest/limits.cts', import.meta.url)), join(folder, 'limits.cts'))
+  await cp(fileURLToPath(new URL('./nest', import.meta.url)), folder, { recursive: true })
   const install = ['install', '--prefer-offline', '--no-audit', '--no-fund']
   await run('npm', install, { cwd: folder, timeoutMs: 300_000 })
 
