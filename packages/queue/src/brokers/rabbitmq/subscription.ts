@@ -10,7 +10,7 @@ interface SubscriptionOptions {
   onError(error: unknown): void
 }
 
-/** The subscription of a worker to its queue. It can pause, and leaves the messages where they are. */
+/** The subscription of a worker to its queue. In a pause the messages stay where they are. */
 export class Subscription {
   readonly #options: SubscriptionOptions
   #consumerTag = ''
