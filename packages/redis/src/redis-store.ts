@@ -3,7 +3,6 @@ import {
   type Cancellation,
   type Check,
   type ForgetOptions,
-  isOptions,
   joined,
   notify,
   type Outcome,
@@ -19,7 +18,7 @@ import { CallQueue, notSentInTime, storeClosed } from './calls/call-queue.ts'
 import { PromisedAsk } from './calls/promised-ask.ts'
 import { splitByPlan } from './calls/split-calls.ts'
 import { clientErrors } from './clients/client-errors.ts'
-import { recogniseClient, type UserClient } from './clients/recognise-client.ts'
+import { hasKeyPrefix, recogniseClient, type UserClient } from './clients/recognise-client.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { oneQueue, queueByHashTag } from './cluster/ask-queues.ts'
 import { hashTags } from './cluster/hash-tags.ts'
@@ -205,6 +204,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     name: 'redis',
     digestOf: (key) => keys.digestOf(key),
     ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+    // SCAN gives names with the prefix, and the client would put it before them again.
     ...(hasKeyPrefix(client)
       ? {}
       : {
@@ -267,12 +267,6 @@ function timedCall(
   const since = performance.now()
   return (failed) =>
     tell({ requests, checks, startedAt, durationMs: performance.now() - since, failed })
-}
-
-/** SCAN gives names with the prefix, and the client would put it before them again. */
-function hasKeyPrefix(client: object): boolean {
-  const options: unknown = Reflect.get(client, 'options')
-  return isOptions(options) && 'keyPrefix' in options && Boolean(options.keyPrefix)
 }
 
 function isBounded({ policy, limit }: Check): boolean {

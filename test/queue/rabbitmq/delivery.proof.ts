@@ -12,6 +12,13 @@ import { RabbitmqBench } from './bench.ts'
 const bench = RabbitmqBench.of()
 const done: Settlement = { outcome: 'done', result: null }
 
+/** Rejects when a run is to stop. */
+function untilAborted(signal: AbortSignal): Promise<string> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+}
+
 describe('a worker over RabbitMQ', () => {
   it('returns what waits for the rate when it closes, and another takes it at once', async () => {
     const broker = bench.open()
@@ -39,10 +46,7 @@ describe('a worker over RabbitMQ', () => {
     await broker.enqueue(job, roomy)
     const worker = createWorker({
       broker,
-      handler: (_job, { signal }) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason))
-        }),
+      handler: (_job, { signal }) => untilAborted(signal),
     })
     await until('it runs', () => worker.running === 1)
     expect(await elsewhere.cancel(job.id)).toBe('cancelling')
@@ -199,9 +203,7 @@ describe('a run that outlasts the consumer_timeout of RabbitMQ', () => {
       handler: (_job, { signal }) => {
         signals.push(signal)
         if (signals.length > 1) return 'second'
-        return new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason))
-        })
+        return untilAborted(signal)
       },
       onEvent: (event) => events.push(event),
     })

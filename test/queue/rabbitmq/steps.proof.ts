@@ -37,8 +37,8 @@ describe('a job that waits long for its rate', () => {
       },
     } as const
     const idempotency = { key: 'second', fingerprint: 'f' }
-    const [first, second, third] = [1, 2, 3].map((payload) => newJob({ payload }))
-    if (!first || !second || !third) throw new Error('there are three')
+    const [first, second, third] = [newJob({ payload: 1 }), newJob({ payload: 2 }), newJob()]
+    const late = newJob()
     await broker.enqueue(first, roomy)
     await broker.enqueue(second, { ...roomy, idempotency })
     await broker.enqueue(third, roomy)
@@ -54,20 +54,29 @@ describe('a job that waits long for its rate', () => {
     const queue = `sluice.${broker.name}`
     const count = async (name: string) => (await channel.checkQueue(name)).messageCount
     await until('their messages wait', async () => (await count(`${queue}.delay.10000`)) === 2)
+    await broker.enqueue(late, roomy)
+    await until('the worker takes no other', async () => (await count(queue)) === 1)
     await worker.close()
     // Nothing was held, or it would be back.
-    expect(await count(queue)).toBe(0)
-    expect(await broker.cancel(third.id)).toBe('cancelled')
+    expect([await count(queue), await count(`${queue}.delay.10000`)]).toEqual([1, 2])
+    for (const { id } of [third, late]) expect(await broker.cancel(id)).toBe('cancelled')
     expect(await broker.depth()).toMatchObject({ depth: 1, running: 0 })
 
-    await until('they are back', async () => (await count(queue)) === 2)
-    for (let i = 0; i < 2; i += 1) {
+    await until('they are back', async () => (await count(queue)) === 3)
+    const delivered: unknown[] = []
+    for (let i = 0; i < 3; i += 1) {
       const message = await channel.get(queue)
       if (!message) throw new Error('it was counted')
+      delivered.push(JSON.parse(message.content.toString()))
       expect(message.fields.redelivered).toBe(false)
       expect(message.properties.headers?.['x-delivery-count'] ?? 0).toBe(0)
     }
     await connection.close()
+    expect(delivered).toEqual([
+      { id: late.id, number: 1 },
+      { id: second.id, number: 2 },
+      { id: third.id, number: 2 },
+    ])
     const other = createWorker(options)
     await until('it is done', async () => (await broker.status(second.id))?.state === 'done')
     await other.close()

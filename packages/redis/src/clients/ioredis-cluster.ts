@@ -1,7 +1,7 @@
 import { slotOf } from '../cluster/hash-tags.ts'
 import type { IoredisLike } from './ioredis.ts'
 import { askedNode, isMoved } from './redirections.ts'
-import type { RedisArgument, RedisClient } from './redis-client.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of an ioredis `Cluster`, version 5 or 6. */
 export interface IoredisClusterLike extends IoredisLike {
@@ -45,11 +45,7 @@ export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
 }
 
 /** ASKING holds for the next command of its connection only: nothing may come between the two. */
-async function askAt(
-  node: IoredisNode,
-  name: string,
-  args: readonly RedisArgument[],
-): Promise<unknown> {
+async function askAt(node: IoredisNode, name: string, args: readonly string[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.call('asking'), node.call(name, ...args)])
   return reply
 }

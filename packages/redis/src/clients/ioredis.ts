@@ -1,8 +1,8 @@
-import type { RedisArgument, RedisClient } from './redis-client.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of an ioredis client, version 5 or 6. */
 export interface IoredisLike {
-  call(name: string, ...args: RedisArgument[]): Promise<unknown>
+  call(name: string, ...args: string[]): Promise<unknown>
   defineCommand(...args: never[]): unknown
 }
 

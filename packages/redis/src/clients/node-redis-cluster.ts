@@ -1,14 +1,14 @@
 import { hashTags, slotOf } from '../cluster/hash-tags.ts'
 import { checkOpen } from './node-redis.ts'
 import { askedNode } from './redirections.ts'
-import type { RedisArgument, RedisClient } from './redis-client.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis cluster (`createCluster`), version 4, 5 or 6. */
 export interface NodeRedisClusterLike {
   sendCommand(
-    firstKey: RedisArgument | undefined,
+    firstKey: string | undefined,
     isReadonly: boolean | undefined,
-    args: RedisArgument[],
+    args: string[],
   ): Promise<unknown>
   readonly isOpen: boolean
   /** True if it has found its nodes; `undefined` before version 6. */
@@ -28,7 +28,7 @@ interface Node {
 }
 
 interface NodeClient {
-  sendCommand(args: RedisArgument[]): Promise<unknown>
+  sendCommand(args: string[]): Promise<unknown>
 }
 
 /** A node-redis cluster by what it can do: it sends commands, and lists its `masters`. */
@@ -131,7 +131,7 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
  * Version 4 lets other commands come between its ASKING and the command that it is for, until it
  * gives up, and hands on the redirection: what was redirected did not run.
  */
-async function askAt(node: NodeClient, command: RedisArgument[]): Promise<unknown> {
+async function askAt(node: NodeClient, command: string[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand(command)])
   return reply
 }

@@ -1,9 +1,9 @@
 import { checkOpen } from './node-redis.ts'
-import type { RedisArgument, RedisClient } from './redis-client.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis sentinel (`createSentinel`), version 5 or 6. */
 export interface NodeRedisSentinelLike {
-  sendCommand(isReadonly: boolean | undefined, args: RedisArgument[]): Promise<unknown>
+  sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>
   getMasterNode(): unknown
   readonly isOpen: boolean
 }

@@ -1,8 +1,8 @@
-import type { RedisArgument, RedisClient } from './redis-client.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /** The part that Sluice uses of a node-redis client, version 4, 5 or 6. */
 export interface NodeRedisLike {
-  sendCommand(args: RedisArgument[]): Promise<unknown>
+  sendCommand(args: string[]): Promise<unknown>
   readonly isOpen: boolean
 }
 

@@ -1,4 +1,4 @@
-import { quote, SluiceError } from '@sluice/core'
+import { isOptions, quote, SluiceError } from '@sluice/core'
 import { type CommandClient, commandClient, isCommandClient } from './command-client.ts'
 import { type IoredisLike, ioredisClient, isIoredis } from './ioredis.ts'
 import {
@@ -48,4 +48,10 @@ export function recogniseClient(client: unknown): RedisClient {
     'SLUICE_CLIENT_INVALID',
     `redisStore(client) must be given a client of ioredis (new Redis(url), new Cluster(nodes)), of node-redis (createClient({ url }), createCluster({ rootNodes }), createSentinel(…)), or with a method send(command), but got ${quote(client)}`,
   )
+}
+
+/** Tells whether the client puts a prefix of its own before keys, as ioredis can. */
+export function hasKeyPrefix(client: object): boolean {
+  const options: unknown = Reflect.get(client, 'options')
+  return isOptions(options) && 'keyPrefix' in options && Boolean(options.keyPrefix)
 }

@@ -1,6 +1,3 @@
-/** An argument of a command: text, or bytes. */
-export type RedisArgument = string | Buffer
-
 /** All that the store needs of a client. */
 export interface RedisClient {
   /**

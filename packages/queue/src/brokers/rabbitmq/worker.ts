@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { errorText, maxTimerMs, sleep } from '@sluice/core'
+import { errorText, sleep } from '@sluice/core'
 import type { Channel, ConsumeMessage } from 'amqplib'
 import {
   type BrokerWorker,
@@ -14,6 +14,7 @@ import type { RabbitmqServer } from './connection.ts'
 import type { JobTable, TakenJob } from './job-table.ts'
 import { LastingChannel } from './lasting-channel.ts'
 import { type Delivery, declareQueue, type Publisher } from './publisher.ts'
+import { Subscription } from './subscription.ts'
 
 /** Delay (ms) after an error that is not the job's: Redis was away, full, or loading. */
 const infrastructureRetryMs = 1_000
@@ -46,6 +47,7 @@ interface Run {
 export class RabbitmqWorker implements BrokerWorker {
   readonly #work: RabbitmqWork
   readonly #lasting: LastingChannel<Channel>
+  readonly #subscription: Subscription
   readonly #runs = new Set<Run>()
   readonly #processing = new Set<Promise<void>>()
   readonly #lostChannels = new WeakSet<Channel>()
@@ -53,11 +55,8 @@ export class RabbitmqWorker implements BrokerWorker {
   readonly #abandoned: Promise<void>
   readonly #stop = new AbortController()
   #letGo: () => void = () => undefined
-  #consumerTag = ''
   #isClosing = false
   #isPolling = false
-  /** Subscribes again after a pause. */
-  #resuming: NodeJS.Timeout | undefined
 
   constructor(work: RabbitmqWork) {
     this.#work = work
@@ -65,6 +64,10 @@ export class RabbitmqWorker implements BrokerWorker {
       this.#letGo = resolve
     })
     const { server, queue, options, onError } = work
+    this.#subscription = new Subscription({
+      ...{ queue, onError, current: () => this.#lasting.current },
+      receive: (channel, message) => this.#receive(channel, message),
+    })
     this.#lasting = new LastingChannel({
       ...{ server, onError, heartbeatSeconds: heartbeatOf(options.leaseMs) },
       create: (connection) => connection.createChannel(),
@@ -73,7 +76,7 @@ export class RabbitmqWorker implements BrokerWorker {
         await work.publisher.ready().catch(() => undefined)
         await declareQueue(channel, queue)
         await channel.prefetch(options.concurrency)
-        await this.#subscribe(channel)
+        await this.#subscription.open(channel)
       },
       onLost: (channel) => this.#loseRuns(channel),
     })
@@ -83,8 +86,7 @@ export class RabbitmqWorker implements BrokerWorker {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    clearTimeout(this.#resuming)
-    const settled = this.#unsubscribe().then(() => this.#settled())
+    const settled = this.#subscription.close().then(() => this.#settled())
     await Promise.race([settled, this.#abandoned])
     clearInterval(this.#timer)
     await this.#lasting.close()
@@ -94,33 +96,6 @@ export class RabbitmqWorker implements BrokerWorker {
     this.#stop.abort()
     this.#letGo()
     void this.#lasting.close()
-  }
-
-  async #subscribe(channel: Channel): Promise<void> {
-    clearTimeout(this.#resuming)
-    this.#resuming = undefined
-    const { consumerTag } = await channel.consume(this.#work.queue, (message) => {
-      this.#receive(channel, message)
-    })
-    this.#consumerTag = consumerTag
-  }
-
-  async #unsubscribe(): Promise<void> {
-    // A lost channel delivers nothing any more.
-    await this.#lasting.current?.cancel(this.#consumerTag).catch(() => undefined)
-  }
-
-  /** Takes no jobs for a time, since none could begin. They stay in the queue, in their order. */
-  #pause(delayMs: number): void {
-    if (this.#isClosing || this.#resuming) return
-    const { current } = this.#lasting
-    void this.#unsubscribe()
-    const resume = (): void => {
-      // A new channel has subscribed already.
-      if (!current || current !== this.#lasting.current) return
-      this.#subscribe(current).catch(this.#work.onError)
-    }
-    this.#resuming = setTimeout(resume, Math.min(delayMs, maxTimerMs)).unref()
   }
 
   async #settled(): Promise<void> {
@@ -175,9 +150,8 @@ export class RabbitmqWorker implements BrokerWorker {
     if (taken.isToStop) return { outcome: 'cancelled' }
     const { jobs, onError } = this.#work
     const { retentionMs: _, record: __, ...job } = run.job
-    const { interrupted, hasBegun, attempts } = taken
     const notes: DeliveryNotes = {
-      ...{ interrupted, hasBegun },
+      ...{ interrupted: taken.interrupted, hasBegun: taken.hasBegun },
       async begin() {
         try {
           if (!(await jobs.records.begin(run.job, 1, run.token))) {
@@ -191,7 +165,11 @@ export class RabbitmqWorker implements BrokerWorker {
       },
     }
     try {
-      return await this.#work.run({ ...job, attempt: attempts + 1 }, run.controller.signal, notes)
+      return await this.#work.run(
+        { ...job, attempt: taken.attempts + 1 },
+        run.controller.signal,
+        notes,
+      )
     } catch (error) {
       return { outcome: 'dead', error: errorText(error) }
     }
@@ -212,7 +190,8 @@ export class RabbitmqWorker implements BrokerWorker {
     )
     if (back === undefined || back === 'lost') return give(() => channel.ack(message))
     settlement.onSettled?.()
-    if (outcome === 'postponed' && settlement.pausesWorker) this.#pause(settlement.delayMs)
+    if (outcome === 'postponed' && settlement.pausesWorker)
+      this.#subscription.pause(settlement.delayMs)
     if (back === 'same') return give(() => channel.nack(message))
     await this.#publish(back, 'delayMs' in settlement ? settlement.delayMs : 0)
     give(() => channel.ack(message))
