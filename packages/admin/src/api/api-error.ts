@@ -36,7 +36,7 @@ export function refusalOf(error: unknown): ApiError | undefined {
 
 const lateCode = 'SLUICE_STORE_DEADLINE'
 /** Time (ms) in which a store or a broker has to answer. A frozen one would never do so. */
-const deadlineMs = 3_000
+const deadlineMs = 5_000
 
 /**
  * Asks a store or a broker, whose errors are of any kind, and may name hosts and users.

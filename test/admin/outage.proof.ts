@@ -35,14 +35,18 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     server.resume()
   }
   await until('the store answers again', async () => (await call('GET', 'audit')).status === 200)
-  const { body: state } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
-  expect(state.policies.map(({ used }: { used: number }) => used)).toEqual([3, 0])
+  await until('the key has what it had', async () => {
+    const { status, body } = await call('POST', 'keys/lookup', { body: { key: 'user ada' } })
+    const used = status === 200 && body.policies.map((each: { used: number }) => each.used)
+    return JSON.stringify(used) === '[3,0]'
+  })
   await until('actions are done again', async () => {
     const body = { key: 'user ada', duration: '1h', reason: 'a test' }
     return (await call('POST', 'keys/block', { body })).status === 200
   })
   // A change that Redis has read after all is one version, whole and with its record.
-  const { versions } = (await call('GET', 'policies/history')).body
-  expect(versions.length).toBeLessThanOrEqual(2)
-  await until('the newest version is in force', () => policies.version === versions[0].id)
+  await until('the newest version is in force', async () => {
+    const { versions } = (await call('GET', 'policies/history')).body
+    return versions.length <= 2 && policies.version === versions[0].id
+  })
 }, 60_000)
