@@ -119,6 +119,11 @@ describe('namedKeyOf', () => {
       ip: '203.0.113.9',
     })
     expect(namedKeyOf('user Lovelace, Ada', names)).toEqual({ user: 'Lovelace, Ada' })
+    expect(namedKeyOf('user Lovelace,Ada', names)).toEqual({ user: 'Lovelace,Ada' })
+    expect(namedKeyOf('tenant "a, user b" ,  user "c\\"d"', names)).toEqual({
+      tenant: 'a, user b',
+      user: 'c"d',
+    })
   })
 
   it('reads an address alone, and a value in quotes', () => {

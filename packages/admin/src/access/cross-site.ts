@@ -13,7 +13,8 @@ export function crossSiteProblem(request: HandlerRequest): string | undefined {
     return 'The request comes from another site: its Sec-Fetch-Site is not same-origin.'
   }
   const origin = request.header('origin')
-  if (origin !== undefined && hostOf(origin) !== request.header('host')?.toLowerCase()) {
+  const host = request.header('host')?.toLowerCase() ?? ''
+  if (origin !== undefined && (host === '' || hostOf(origin) !== host)) {
     return 'The Origin is not the Host of the request. If a proxy changes Host, have it pass the one of the client.'
   }
   if (request.method !== 'POST' || (request.header(customHeader) ?? '') !== '') return undefined

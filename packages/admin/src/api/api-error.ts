@@ -1,4 +1,4 @@
-import { errorText, isSluiceError, type MaybePromise, warnOnce } from '@sluice/core'
+import { errorText, isSluiceError, type MaybePromise, warnOnce, withDeadline } from '@sluice/core'
 
 /** A refusal, with what the client is told. */
 export class ApiError extends Error {
@@ -34,13 +34,20 @@ export function refusalOf(error: unknown): ApiError | undefined {
   return unavailable.test(code) ? away(code) : undefined
 }
 
+const lateCode = 'SLUICE_STORE_DEADLINE'
+/** Time (ms) in which a store or a broker has to answer. A frozen one would never do so. */
+const deadlineMs = 5_000
+
 /**
  * Asks a store or a broker, whose errors are of any kind, and may name hosts and users.
- * @throws ApiError when it does not answer
+ * @throws ApiError when it does not answer in time
  */
-export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
+export async function fromStore<T>(
+  ask: () => MaybePromise<T>,
+  timeoutMs: number = deadlineMs,
+): Promise<T> {
   try {
-    return await ask()
+    return await withDeadline(Promise.resolve(ask()), timeoutMs, () => away(lateCode))
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal) throw refusal
@@ -50,8 +57,9 @@ export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
 }
 
 function away(code: string): ApiError {
-  return new ApiError(503, 'The store, or a broker, does not answer. Try again.', {
-    code,
-    headers: { 'Retry-After': '2' },
-  })
+  const detail =
+    code === lateCode
+      ? 'The store, or a broker, did not answer in time. It may still do what was asked: look before you try again.'
+      : 'The store, or a broker, does not answer. Try again.'
+  return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

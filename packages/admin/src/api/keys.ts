@@ -9,6 +9,9 @@ import { type KeyReference, kindOf, readKey } from './key-reference.ts'
 import { policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
+/** Time (ms) in which a store has to look through a bounded number of its keys. */
+const scanDeadlineMs = 15_000
+
 /** An identity under the policies that count it. */
 export interface Identity {
   readonly digest: string
@@ -82,6 +85,7 @@ export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = 
   const forget = async () => {
     const { keys, cursor: next } = await fromStore(
       () => store.forgetPolicy?.(policy, { cursor, dryRun }) ?? { keys: 0 },
+      scanDeadlineMs,
     )
     return { policy: name, keys, cursor: next, dryRun }
   }

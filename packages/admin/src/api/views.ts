@@ -58,7 +58,7 @@ export function viewsOf({ policies, audit, queues }: Sources): Views {
     depths: shared(Math.max(ttlMs, queues.length * ttlOfQueueMs), () =>
       Promise.all(
         queues.map(async ({ broker }) => {
-          const depth = await broker.depth().catch(() => undefined)
+          const depth = await fromStore(() => broker.depth()).catch(() => undefined)
           return { name: broker.name, depth }
         }),
       ),

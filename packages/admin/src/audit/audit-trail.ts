@@ -43,6 +43,8 @@ const maxAttempts = 20
 export class AuditTrail {
   readonly #documents: () => Documents
   readonly #sink: AuditSink | undefined
+  /** The record that is written now: those of one process do not push each other aside. */
+  #writing: Promise<unknown> = Promise.resolve()
 
   constructor(documents: () => Documents, sink: AuditSink | undefined) {
     this.#documents = documents
@@ -87,7 +89,7 @@ export class AuditTrail {
   }
 
   async #write(record: AuditRecord): Promise<void> {
-    await fromStore(() => this.#append(JSON.stringify(record)))
+    await this.#inTurn(JSON.stringify(record))
     try {
       await this.#sink?.(record)
     } catch (error) {
@@ -102,6 +104,20 @@ export class AuditTrail {
       await this.#write(record)
     } catch (error) {
       warnLost(error)
+    }
+  }
+
+  /** @throws ApiError when the store does not answer in time; a record that waited is dropped */
+  async #inTurn(record: string): Promise<void> {
+    let isLate = false
+    const turn = this.#writing
+      .catch(() => undefined)
+      .then(() => (isLate ? undefined : fromStore(() => this.#append(record))))
+    this.#writing = turn
+    try {
+      await fromStore(() => turn)
+    } finally {
+      isLate = true
     }
   }
 

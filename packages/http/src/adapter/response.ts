@@ -40,12 +40,15 @@ export function fieldLines(response: HttpResponse, name: string): readonly strin
   return typeof value === 'object' ? value : [String(value)]
 }
 
-/** The value of a request header in Node's record of headers, which lists some names as arrays. */
+/**
+ * The value of a request header in Node's record of headers, which lists some names as arrays. Over
+ * HTTP/2 the authority is the Host.
+ */
 export function headerOf(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   name: string,
 ): string | undefined {
-  const value = headers[name]
+  const value = headers[name] ?? (name === 'host' ? headers[':authority'] : undefined)
   return Array.isArray(value) ? value.join(', ') : value
 }
 

@@ -1,3 +1,5 @@
+import { readNames } from '../../../api/typed-names.ts'
+
 /** A key as it is sent: as it was typed, or as a digest. */
 export type KeyReference = string | { readonly digest: string }
 
@@ -19,31 +21,9 @@ export function namedKeyOf(
   names: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   if (isAddress(typed.trim()) && names.includes('ip')) return { ip: typed.trim() }
-  const starts = names.map((name) => `${name} `)
-  const parts: string[] = []
-  for (const part of typed.trim().split(/,\s*/)) {
-    // A comma may stand within a value: only a name begins a new one.
-    if (starts.some((start) => part.startsWith(start))) parts.push(part)
-    else if (parts.length > 0) parts.push(`${parts.pop()}, ${part}`)
-    else return undefined
-  }
-  const pairs = parts.map((part) => {
-    const space = part.indexOf(' ')
-    return [part.slice(0, space), unquoted(part.slice(space + 1).trim())] as const
-  })
-  return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
+  return readNames(typed, names)
 }
 
 function isAddress(text: string): boolean {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(text) || /^[\da-f]*:[\da-f:.]+$/i.test(text)
-}
-
-/** A value with a comma before a name stands in quotes. */
-function unquoted(value: string): string {
-  try {
-    const text: unknown = value.startsWith('"') ? JSON.parse(value) : value
-    return typeof text === 'string' ? text : value
-  } catch {
-    return value
-  }
 }
