@@ -1,33 +1,25 @@
-/** A test of a kit that failed. */
-export interface Failure {
-  readonly test: string
-  readonly message: string
-}
-
 interface Runner {
   describe(name: string, body: () => void): void
   it(name: string, body: () => Promise<void>): void
 }
 
-/** Runs the tests that a kit describes, without a test runner, and resolves to those that failed. */
+/**
+ * Runs the tests that a kit describes, one after the other and without a test runner, until the message of a failure is `enough`.
+ * @returns the number of tests, and the messages of those that failed
+ */
 export async function runKit(
   kit: (runner: Runner) => void,
-  only: (test: string) => boolean = () => true,
-): Promise<{ readonly tests: number; readonly failures: readonly Failure[] }> {
-  const tests: { test: string; body: () => Promise<void> }[] = []
-  const within: string[] = []
+  enough?: RegExp,
+): Promise<{ readonly tests: number; readonly messages: readonly string[] }> {
+  const tests: (() => Promise<void>)[] = []
   kit({
-    describe(name, body) {
-      within.push(name)
-      body()
-      within.pop()
-    },
-    it: (name, body) => tests.push({ test: [...within, name].join(' › '), body }),
+    describe: (_name, body) => body(),
+    it: (_name, body) => tests.push(body),
   })
-  const failures: Failure[] = []
-  const chosen = tests.filter(({ test }) => only(test))
-  for (const { test, body } of chosen) {
-    await body().catch((error: Error) => failures.push({ test, message: error.message }))
+  const messages: string[] = []
+  for (const test of tests) {
+    await test().catch(({ message }: Error) => messages.push(message))
+    if (enough && messages.some((message) => enough.test(message))) break
   }
-  return { tests: chosen.length, failures }
+  return { tests: tests.length, messages }
 }

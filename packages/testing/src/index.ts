@@ -1,9 +1,19 @@
+export type {
+  AdapterLimits,
+  AdapterSetup,
+  Serve,
+  ServedApp,
+} from './conformance/adapter/adapter-bench.ts'
+export {
+  type AdapterConformanceOptions,
+  adapterConformance,
+} from './conformance/adapter/adapter-conformance.ts'
 export {
   type OpenedStore,
   type StoreConformanceOptions,
   storeConformance,
 } from './conformance/store/store-conformance.ts'
-export type { TestRunner } from './conformance/test-runner.ts'
+export type { TestRunner, WaitingRunner } from './conformance/test-runner.ts'
 export {
   expectLimited,
   expectNotLimited,

@@ -34,7 +34,7 @@ const monotonicNs = process.hrtime.bigint
 export async function until(
   promise: string,
   holds: () => boolean | Promise<boolean>,
-  timeoutMs = 15_000,
+  timeoutMs: number,
 ): Promise<void> {
   const deadline = monotonicNs() + BigInt(timeoutMs) * 1_000_000n
   while (!(await holds())) {

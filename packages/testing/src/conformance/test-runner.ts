@@ -1,4 +1,4 @@
-import { invalid } from '@sluice/core'
+import { invalid, orDefault, wholeNumber } from '@sluice/core'
 
 type Describe = (name: string, body: () => void) => unknown
 type It = (name: string, body: () => Promise<void>) => unknown
@@ -9,6 +9,20 @@ export interface TestRunner {
   readonly describe?: Describe
   /** `it` of vitest, jest or node:test. @default the global one */
   readonly it?: It
+}
+
+/** The test runner of a kit whose tests wait, in real time, for what comes later. */
+export interface WaitingRunner extends TestRunner {
+  /**
+   * The longest wait (ms), 1 to 600,000. Choose less than the timeout of a test, so that a failure
+   * says what did not come.
+   * @default 4_000
+   */
+  readonly waitMs?: number
+}
+
+export function waitMsOf({ waitMs }: WaitingRunner): number {
+  return wholeNumber(orDefault(waitMs, 4_000), { option: 'waitMs' }, { min: 1, max: 600_000 })
 }
 
 /** @throws SluiceError when a function was not given, and there is no global one */
