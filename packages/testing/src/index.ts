@@ -8,6 +8,11 @@ export {
   type AdapterConformanceOptions,
   adapterConformance,
 } from './conformance/adapter/adapter-conformance.ts'
+export type { OpenedBroker } from './conformance/broker/broker-bench.ts'
+export {
+  type BrokerConformanceOptions,
+  brokerConformance,
+} from './conformance/broker/broker-conformance.ts'
 export {
   type OpenedStore,
   type StoreConformanceOptions,

@@ -16,17 +16,6 @@ export function like(actual: unknown, expected: object, promise: string): void {
   if (wrong.length > 0) throw new Error(`${promise}: ${wrong.join('; ')}`)
 }
 
-/** Checks that a promise rejects, and returns its reason. */
-export async function rejected(work: Promise<unknown>, promise: string): Promise<unknown> {
-  let value: unknown
-  try {
-    value = await work
-  } catch (error) {
-    return error
-  }
-  throw new Error(`${promise}: expected an error, but got ${shown(value)}`)
-}
-
 /** Taken here: a clock of a test may stop others. */
 const monotonicNs = process.hrtime.bigint
 
@@ -49,13 +38,11 @@ function differences(actual: unknown, expected: unknown, path: string): string[]
       ? []
       : [`${path === '' ? 'it' : path} should be ${shown(expected)}, but is ${shown(actual)}`]
   }
-  const own = Array.isArray(expected)
-    ? differences(Reflect.get(actual, 'length'), expected.length, `${path}.length`)
-    : []
-  const fields = Object.entries(expected).flatMap(([name, value]) =>
+  const fields = Object.entries(expected)
+  const all = Array.isArray(expected) ? [['length', expected.length] as const, ...fields] : fields
+  return all.flatMap(([name, value]) =>
     differences(Reflect.get(actual, name), value, path === '' ? name : `${path}.${name}`),
   )
-  return [...own, ...fields]
 }
 
 function isObject(value: unknown): value is object {

@@ -54,7 +54,7 @@ function refusesHead(own: Pick<AdapterLimits, 'message'>): AdapterCase {
   }
 }
 
-/** What a refused client reads. */
+/** Statuses, fields and bodies of refused requests. */
 export const refusals: AdapterCases = {
   async 'refuses the sixth request in a window of five with a problem that no cache keeps'(bench) {
     const app = await bench.limited({ limit: 5, window: '30s', algorithm: 'fixed-window' })
