@@ -23,11 +23,8 @@ export interface OpenedBroker {
   close?(): MaybePromise<unknown>
 }
 
-/** One test of a broker. */
-export type BrokerCase = (bench: BrokerBench) => Promise<void>
-
-/** Tests by their names. */
-export type BrokerCases = Readonly<Record<string, BrokerCase>>
+/** Tests of a broker by their names. */
+export type BrokerCases = Readonly<Record<string, (bench: BrokerBench) => Promise<void>>>
 
 export const done: Settlement = { outcome: 'done', result: null }
 
