@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
-import { afterEach, beforeEach, describe, onTestFinished, vi } from 'vitest'
+import { type AdapterSetup, adapterConformance, type ServedApp } from '@sluice/testing'
+import { afterEach, beforeEach, describe, it, onTestFinished, vi } from 'vitest'
 import { type Answer, ask, type Question } from './ask.ts'
 import type { AppSetup, Driver, Limits } from './drivers/driver.ts'
 
@@ -24,7 +25,7 @@ export interface App {
 
 export type Behaviour = (subject: Subject) => void
 
-/** What every adapter must do, tried over real sockets. Only the clock is faked. */
+/** What every adapter must do, and more of ours, tried over real sockets. Only the clock is faked. */
 export function describeAdapter(driver: Driver, behaviours: Readonly<Record<string, Behaviour>>) {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date'], now: nowMs })
@@ -38,9 +39,24 @@ export function describeAdapter(driver: Driver, behaviours: Readonly<Record<stri
     start: (setup) => startApp(driver, setup),
     limited: (limits) => startApp(driver, { limits: [limits] }),
   }
+  const serve = (setup: AdapterSetup) => serveBy(driver, setup)
+  describe(driver.name, () => adapterConformance({ describe, it, serve, waitMs: 15_000 }))
   for (const [name, behaviour] of Object.entries(behaviours)) {
     describe(`${driver.name}: ${name}`, () => behaviour(subject))
   }
+}
+
+async function serveBy(
+  driver: Driver,
+  { limits, handle, onError }: AdapterSetup,
+): Promise<ServedApp> {
+  let status = 200
+  const reached = async () => {
+    status = await handle()
+  }
+  const route = { path: '/', reached, answer: { status: () => status } }
+  const { port, close } = await driver.start({ limits, routes: [route], onError })
+  return { url: `http://127.0.0.1:${port}`, close }
 }
 
 export async function startApp(driver: Driver, setup: AppSetup): Promise<App> {

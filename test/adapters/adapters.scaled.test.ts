@@ -10,7 +10,6 @@ import { admissionIdentities } from './behaviours/admission-identities.ts'
 import { admissionKeys } from './behaviours/admission-keys.ts'
 import { admissionOverflow } from './behaviours/admission-overflow.ts'
 import { afterTheResponse } from './behaviours/after-the-response.ts'
-import { basics } from './behaviours/basics.ts'
 import { bypasses } from './behaviours/bypasses.ts'
 import { chains } from './behaviours/chains.ts'
 import { idempotentRetries } from './behaviours/idempotency.ts'
@@ -40,7 +39,6 @@ import { nestDriver, onExpress, onFastify } from './drivers/nest-driver.ts'
 
 /** What depends on how an adapter reads requests, writes responses and hooks into its framework. */
 const ofAdapters = {
-  basics,
   requestValues,
   preflights,
   proxies,

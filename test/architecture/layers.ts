@@ -20,6 +20,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   metrics: ['core', 'http'],
   policies: ['core', 'http'],
   admin: ['core', 'http', 'metrics', 'policies', 'queue'],
+  testing: ['core', 'headers', 'http', 'queue'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -1,15 +1,22 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import * as grpc from '@grpc/grpc-js'
+import { expectLimited, expectNotLimited } from '@sluice/testing'
+import { createTRPCClient, httpBatchLink, httpLink, TRPCClientError } from '@trpc/client'
+import { initTRPC } from '@trpc/server'
 import type express from 'express'
 import type { FastifyInstance } from 'fastify'
+import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { isProof } from '../support/scale.ts'
+import { until } from '../support/until.ts'
 import { root } from '../support/workspace.ts'
 import { pageModules, type WrittenModules, writeModules } from './page-modules.ts'
 
@@ -33,6 +40,21 @@ const tried = new Set<string>()
 async function recipe<Exports>(heading: string): Promise<Exports> {
   tried.add(heading)
   return await import(/* @vite-ignore */ written.pathOf(heading))
+}
+
+type TrpcApi = ReturnType<typeof trpcApi>
+
+/** The router of the recipe: its type cannot be imported from a page. */
+function trpcApi() {
+  const { procedure, router } = initTRPC.create()
+  return router({ hello: procedure.query(() => 'hello') })
+}
+
+/** The port of a server that listens until the test is over. */
+async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
 }
 
 const appOf = async (heading: string) => (await recipe<{ app: express.Express }>(heading)).app
@@ -131,6 +153,7 @@ describe('the recipes', () => {
       .post('/graphql')
       .send({ query: '{ users { posts { users { id } } } }' })
     expect(deep.status).toBe(429)
+    expect(deep.body.errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED' } }])
   })
 
   it('count uploads by what really came', async () => {
@@ -146,10 +169,8 @@ describe('the recipes', () => {
   })
 
   it('count messages of WebSockets', async () => {
-    const { server } = await recipe<{ server: import('node:http').Server }>('WebSocket messages')
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void server.close())
-    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { server } = await recipe<{ server: Server }>('WebSocket messages')
+    const url = `ws://127.0.0.1:${await portOf(server)}`
     const socket = new WebSocket(url)
     const got: string[] = []
     socket.on('message', (data) => void got.push(String(data)))
@@ -169,18 +190,119 @@ describe('the recipes', () => {
     expect(refusals).toEqual(Array(2).fill('Error: Unexpected server response: 429'))
   })
 
-  it('limit fetch-style handlers', async () => {
-    const { handler } = await recipe<{ handler(request: Request): Promise<Response> }>(
-      'Fetch-style and serverless handlers',
-    )
-    const ask = (key: string) =>
-      handler(new Request('http://localhost/', { headers: { 'x-api-key': key } }))
+  it('limit procedures of tRPC', async () => {
+    const { server } = await recipe<{ server: Server }>('tRPC procedures')
+    const url = `http://127.0.0.1:${await portOf(server)}`
+    const single = createTRPCClient<TrpcApi>({ links: [httpLink({ url })] })
+    const batched = createTRPCClient<TrpcApi>({ links: [httpBatchLink({ url })] })
+    for (let i = 0; i < 4; i += 1) expect(await single.hello.query()).toBe('hello')
+    const batch = await Promise.allSettled([batched.hello.query(), batched.hello.query()])
+    const refused: unknown = await single.hello.query().catch((error: unknown) => error)
 
-    for (let i = 0; i < 99; i += 1) await ask('a')
-    expect((await ask('a')).headers.get('ratelimit')).toBe('"api";r=0;t=60')
-    const refused = await ask('a')
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
-    expect((await ask('b')).status).toBe(200)
+    expect(batch.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(refused).toBeInstanceOf(TRPCClientError)
+    expect(refused).toMatchObject({
+      message: 'wait 60000 ms',
+      data: { code: 'TOO_MANY_REQUESTS', httpStatus: 429 },
+    })
+    await expectLimited(await fetch(`${url}/hello`), { retryAfter: 60 })
+  })
+
+  it('limit calls of gRPC', async () => {
+    const { server } = await recipe<{ server: grpc.Server }>('gRPC calls')
+    const text = (value: string) => Buffer.from(value)
+    const method = { path: '/Greeter/Hello', requestStream: false, responseStream: false }
+    const coding = {
+      requestSerialize: text,
+      requestDeserialize: String,
+      responseSerialize: text,
+      responseDeserialize: String,
+    }
+    const service = { hello: { ...method, ...coding } }
+    const handled: string[] = []
+    server.addService(service, {
+      hello(call: { request: string }, done: (error: null, reply: string) => void) {
+        handled.push(call.request)
+        done(null, `hello ${call.request}`)
+      },
+    })
+    const local = grpc.ServerCredentials.createInsecure()
+    const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', local)
+    const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+    onTestFinished(() => {
+      client.close()
+      server.forceShutdown()
+    })
+    const call = (name: string) =>
+      new Promise<string | grpc.ServiceError | undefined>((resolve) => {
+        const { path, requestSerialize, responseDeserialize } = service.hello
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, name, (error, reply) =>
+          resolve(error ?? reply),
+        )
+      })
+    for (let i = 0; i < 5; i += 1) expect(await call(`${i}`)).toBe(`hello ${i}`)
+    const refused = await call('one too many')
+
+    expect(refused).toMatchObject({
+      code: grpc.status.RESOURCE_EXHAUSTED,
+      details: 'too many calls',
+    })
+    const { metadata } = refused as grpc.ServiceError
+    expect(metadata.get('grpc-retry-pushback-ms')).toEqual(['60000'])
+    expect(handled).toHaveLength(5)
+  })
+
+  it('limit connections and events of Socket.IO', async () => {
+    const { server } = await recipe<{ server: Server }>('Socket.IO events')
+    const url = `http://127.0.0.1:${await portOf(server)}`
+    const connect = () => {
+      const socket = connectSocket(url, { forceNew: true, transports: ['websocket'] })
+      onTestFinished(() => void socket.disconnect())
+      return socket
+    }
+    const socket = connect()
+    const limited: unknown[] = []
+    socket.on('limited', (refusal) => void limited.push(refusal))
+    const answers = await Promise.all(
+      Array.from({ length: 22 }, (_, i) => socket.emitWithAck('say', i)),
+    )
+    socket.emit('say', 'unheard')
+    await until('the client is told', () => limited.length > 0)
+    const refusal = { error: 'too many events', event: 'say', retryAfterMs: 1_000 }
+
+    expect(answers.slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, i) => ({ said: i })))
+    expect([...answers.slice(20), ...limited]).toEqual([refusal, refusal, refusal])
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => {
+        const other = connect()
+        return new Promise((resolve) => {
+          other.on('connect', () => resolve('connected'))
+          other.on('connect_error', resolve)
+        })
+      }),
+    )
+    expect(outcomes.filter((outcome) => outcome === 'connected')).toHaveLength(9)
+    expect(outcomes.find((outcome) => outcome !== 'connected')).toMatchObject({
+      message: 'too many connections',
+      data: { retryAfterMs: 60_000 },
+    })
+  })
+
+  it('limit route handlers of Next.js', async () => {
+    type Handler = (request: Request, context: { params: Promise<{ id: string }> }) => Response
+    const { GET } = await recipe<{ GET: Handler }>('Next.js route handlers')
+    const url = 'http://localhost/api/items/1'
+    const ask = async (address: string) =>
+      GET(new Request(url, { headers: { 'x-real-ip': address } }), {
+        params: Promise.resolve({ id: '1' }),
+      })
+
+    for (let i = 0; i < 99; i += 1) await ask('203.0.113.9')
+    const last = await ask('203.0.113.9')
+    await expectNotLimited(last, { remaining: 0 })
+    expect(await last.json()).toEqual({ id: '1' })
+    await expectLimited(await ask('203.0.113.9'), { retryAfter: 60 })
+    await expectNotLimited(await ask('203.0.113.10'), { remaining: 99 })
   })
 
   it('roll out a limit in shadow, then for some, always the same', async () => {

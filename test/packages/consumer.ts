@@ -31,6 +31,7 @@ const noRequireOfEsm = '--no-experimental-require-module'
 /** What is run of `consumer/`: every package by each module system, and two copies of each in one process. */
 export const programs: readonly (readonly string[])[] = [
   ['esm.mjs'],
+  ['node-test.mjs'],
   ['cjs.cjs'],
   ['one.mjs'],
   ['nest.mjs'],

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createWorker, type Delivery, type JobHandler } from '@sluice/queue'
+import { createWorker, type JobHandler } from '@sluice/queue'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
 import { BrokerBench } from './broker-bench.ts'
@@ -18,23 +18,6 @@ export function describeEnds(driver: BrokerDriver): void {
       const worked = createWorker({ broker: bench.broker, handler, attempts: 2, backoff })
       onTestFinished(() => worked.close({ grace: 1 }))
     }
-
-    it('knows whether a job has ever begun', async () => {
-      const job = await bench.enqueued()
-      const seen: Delivery[] = []
-      bench.work(async (_job, _signal, delivery) => {
-        seen.push({ ...delivery })
-        if (seen.length === 1) return { outcome: 'returned' }
-        await delivery.begin()
-        return seen.length === 2 ? { outcome: 'retry', delayMs: 0, error: 'not yet' } : done
-      })
-      await bench.reaches(job.id, 'done')
-      expect(seen).toMatchObject([
-        { hasBegun: false, interrupted: 0 },
-        { hasBegun: false, interrupted: 0 },
-        { hasBegun: true, interrupted: 0 },
-      ])
-    })
 
     it('runs a dead letter again that is older than it was worth', async () => {
       const job = await bench.enqueued(newJob({ expiresAt: Date.now() + 1_500 }))
@@ -105,23 +88,6 @@ export function describeEnds(driver: BrokerDriver): void {
       expect(await bench.broker.enqueue(newJob(), terms)).toEqual(known)
     })
 
-    it('forgets a dead letter, and its idempotency key, and nothing else', async () => {
-      const terms = { ...roomy, idempotency: key }
-      const job = await bench.enqueued(newJob(), terms)
-      expect(await bench.broker.forget(job.id)).toBe(false)
-      bench.settling({ outcome: 'dead', error: 'no' }, done)
-      await bench.reaches(job.id, 'failed')
-      const answers = await Promise.all([1, 2].map(() => bench.broker.forget(job.id)))
-      expect(answers.sort()).toEqual([false, true])
-      expect(await bench.broker.status(job.id)).toBeUndefined()
-      expect(await bench.broker.deadLetters({ offset: 0, limit: 10 })).toEqual([])
-      expect((await bench.broker.depth()).dead).toBe(0)
-      const next = await bench.enqueued(newJob(), terms)
-      await bench.reaches(next.id, 'done')
-      expect(await bench.broker.forget(next.id)).toBe(false)
-      expect(await bench.broker.forget('nobody')).toBe(false)
-    })
-
     it('tells of a job that was cancelled as long as it keeps outcomes', async () => {
       const { id } = await bench.enqueued(newJob(), { ...roomy, retentionMs: 1_000 })
       expect(await bench.broker.cancel(id)).toBe('cancelled')
@@ -150,46 +116,6 @@ export function describeEnds(driver: BrokerDriver): void {
       await bench.reaches(other.id, 'done')
       expect(await bench.broker.status(id)).toBeUndefined()
       expect(await bench.broker.cancel(id)).toBe('unknown')
-    })
-
-    it('cancels what waits, or says that it is too late: never both', async () => {
-      const ran = new Set<string>()
-      bench.work(async ({ id }) => {
-        ran.add(id)
-        return done
-      })
-      for (let i = 0; i < 30; i += 1) {
-        const { id } = await bench.enqueued()
-        await sleep(i % 4)
-        const answer = await bench.broker.cancel(id)
-        await until('it has ended', async () => {
-          const state = (await bench.broker.status(id))?.state
-          return state === 'done' || state === 'cancelled'
-        })
-        const state = (await bench.broker.status(id))?.state
-        expect({ answer, state, ran: ran.has(id) }).not.toMatchObject({
-          answer: 'cancelled',
-          ran: true,
-        })
-        if (answer === 'finished') expect(state).toBe('done')
-        if (answer === 'cancelled') expect(state).toBe('cancelled')
-      }
-    })
-
-    it('takes a run that rejects for a dead letter', async () => {
-      const { id } = await bench.enqueued()
-      bench.work(() => Promise.reject(Object.create(null)))
-      await bench.reaches(id, 'failed')
-      expect(await bench.broker.depth()).toMatchObject({ depth: 0, dead: 1 })
-    })
-
-    it('puts a job off that is postponed, and counts no attempt for it', async () => {
-      const { id } = await bench.enqueued()
-      const runs = bench.settling({ outcome: 'postponed', delayMs: 100 }, done)
-      const startedAt = performance.now()
-      await bench.reaches(id, 'done')
-      expect(performance.now() - startedAt).toBeGreaterThan(95)
-      expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1])
     })
 
     it.each([

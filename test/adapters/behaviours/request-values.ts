@@ -17,17 +17,6 @@ export const requestValues: Behaviour = ({ start, limited }) => {
     expect(await app.statuses(2)).toEqual([200, 429])
   })
 
-  it.each([
-    ['throws', () => raise('no skip')],
-    ['rejects', async () => raise('no skip')],
-  ])('hands on to the error handling what a skip function %s', async (_, skip) => {
-    const app = await limited({ limit: 1, window: '1m', skip })
-
-    const answer = await app.ask()
-
-    expect([answer.status, answer.body]).toEqual([500, 'no skip'])
-  })
-
   it('takes a fixed cost', async () => {
     const app = await limited({ limit: 10, window: '1m', cost: 4 })
 

@@ -22,6 +22,14 @@ type Counted = readonly (readonly [question: string, asked: number, passed: numb
 
 /** What applies to a request by its method and path. */
 export const routeRules: Behaviour = ({ start }) => {
+  it('lets HEAD and GET share the quota of a route', async () => {
+    const app = await start({ routes: [{ path: '/x', limits: { limit: 2, window: '1m' } }] })
+
+    expect(await app.statuses(1, '/x', { method: 'HEAD' })).toEqual([200])
+    expect(await app.statuses(2, '/x')).toEqual([200, 429])
+    expect(await app.statuses(1, '/x', { method: 'HEAD' })).toEqual([429])
+  })
+
   const app = (limits: Limits) => start({ limits: [limits], routes })
 
   async function count(subject: App, counted: Counted): Promise<Counted> {

@@ -15,6 +15,7 @@ import { createOutbound } from '@sluice/outbound'
 import { policyFileProblems } from '@sluice/policies'
 import { createQueue, createWorker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
+import { expectLimited, expectNotLimited, fakeClock, testStore } from '@sluice/testing'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -42,6 +43,16 @@ assert.equal((await limiter.consume('user:42')).allowed, true)
 assert.equal((await limiter.consume('user:42')).allowed, false)
 
 assert.equal(metrics.topKeys({ policy: 'default' })?.total, 2)
+
+const clock = fakeClock()
+const store = testStore()
+const limited = fetchRateLimit({ limit: 1, window: '1m', store })(() => new Response('hello'))
+const ask = () => limited(new Request('http://localhost/'), { remoteAddress: '127.0.0.1' })
+await expectNotLimited(await ask(), { remaining: 0 })
+await expectLimited(await ask(), { retryAfter: 60 })
+clock.advance('1m')
+await expectNotLimited(await ask())
+clock.restore()
 
 await proveLimits({
   ...{ express, rateLimit, fastify, rateLimitPlugin, Koa, koaRateLimit },

@@ -5,6 +5,15 @@ import fastifyPlugin, { rateLimitPlugin } from '@sluice/fastify'
 import { createOutbound, type Outbound } from '@sluice/outbound'
 import { type Broker, bullmqBroker, memoryBroker } from '@sluice/queue'
 import { redisStore } from '@sluice/redis'
+import {
+  adapterConformance,
+  brokerConformance,
+  expectLimited,
+  type FakeClock,
+  fakeClock,
+  type ServedApp,
+  storeConformance,
+} from '@sluice/testing'
 import express from 'express'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
@@ -67,3 +76,20 @@ rateLimit({ limit: '100', window: '1m' })
 rateLimit({ limit: 100, window: '1m', windowMs: 1000 })
 
 export const seen: readonly unknown[] = [decision.allowed, decision.retryAfterMs, waits, finished]
+
+export const clock: FakeClock = fakeClock({ now: 0 })
+const { retryAfterMs } = await expectLimited(new Response(), { policy: 'burst' })
+export const waitMs: number | undefined = retryAfterMs
+const runner = { describe: (_name: string, _body: () => void) => undefined, it: () => undefined }
+storeConformance({
+  ...runner,
+  open: (now) => ({ store: now() > 0 ? memoryStore() : memoryStore() }),
+})
+brokerConformance({ ...runner, open: () => ({ broker: memoryBroker() }) })
+adapterConformance({
+  ...runner,
+  serve({ limits }): ServedApp {
+    for (const options of limits) app.use(rateLimit(options))
+    return { url: '', close: () => undefined }
+  },
+})

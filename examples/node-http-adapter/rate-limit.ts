@@ -1,0 +1,96 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { GuardOptions, MaybePromise } from '@sluice/http'
+import {
+  createGuard,
+  FrameworkContext,
+  type Hold,
+  type Reject,
+  type RequestContent,
+  type ResponseBody,
+  sendByNode,
+  serve,
+  settleAfter,
+} from '@sluice/http/adapter'
+
+/** A request of `node:http`, with its method, which servers always have. */
+type NodeRequest = IncomingMessage & { readonly method: string; readonly url: string }
+
+/** Replies to a refused request in place of Sluice. */
+export type RateLimitHandler = (request: NodeRequest, response: ServerResponse) => unknown
+
+export type RateLimitOptions = GuardOptions<NodeRequest, RateLimitHandler>
+
+/** `node:http` has no router, so paths are matched as they are written. */
+const routing = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+  lenient: false,
+}
+
+/**
+ * Limits the requests of a listener. Resolves to whether the request goes on.
+ * @example
+ * const limit = rateLimit({ limit: 100, window: '1m' })
+ * createServer(async (request, response) => {
+ *   if (await limit(request, response)) response.end('hello')
+ * })
+ */
+export function rateLimit(
+  options: RateLimitOptions,
+  Context: typeof NodeContext = NodeContext,
+): (...exchange: Parameters<RequestListener>) => MaybePromise<boolean> {
+  const { check } = createGuard<NodeRequest, RateLimitHandler>(options, {
+    where: 'rateLimit',
+    routing,
+  })
+  return (request, response) => serve(new Context(whole(request), response), check)
+}
+
+/** The types of Node leave `method` and `url` open, since responses that a client reads have none. */
+function whole(request: IncomingMessage): NodeRequest {
+  const { method = 'GET', url = '/' } = request
+  return Object.assign(request, { method, url })
+}
+
+/** One request of `node:http`, as Sluice sees it. Extend it to change how a request is read. */
+export class NodeContext extends FrameworkContext<NodeRequest, RateLimitHandler> {
+  readonly response: ServerResponse
+  readonly scope = ''
+  readonly route = undefined
+  readonly isForAllMethods = false
+
+  constructor(request: NodeRequest, response: ServerResponse) {
+    super(request)
+    this.response = response
+  }
+
+  get path(): string {
+    return this.native.url.replace(/\?.*$/s, '')
+  }
+
+  get ip(): string | undefined {
+    return this.native.socket.remoteAddress
+  }
+
+  get content(): RequestContent {
+    return { url: this.native.url, parsed: undefined, stream: this.native }
+  }
+
+  settleAtEnd(hold: Hold): void {
+    settleAfter(this.response, this.native.socket, hold)
+  }
+
+  send(status: number, { contentType, text }: ResponseBody): void {
+    sendByNode(this.response, { status, headers: { 'Content-Type': contentType }, body: text })
+  }
+
+  setStatus(status: number): void {
+    this.response.statusCode = status
+  }
+
+  callHandler(handler: RateLimitHandler, { status }: Reject<RateLimitHandler>): unknown {
+    this.response.statusCode = status
+    return handler(this.native, this.response)
+  }
+}

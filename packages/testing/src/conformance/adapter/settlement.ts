@@ -1,0 +1,128 @@
+import {
+  createLimiter,
+  type Limiter,
+  memoryStore,
+  type PolicyOptions,
+  type Store,
+} from '@sluice/core'
+import { same } from '../assertions.ts'
+import type { AdapterBench, AdapterCases, Asking } from './adapter-bench.ts'
+
+/** A handler that answers when it is told to. */
+class HeldHandler {
+  readonly #waiting: (() => void)[] = []
+
+  readonly handle = async (): Promise<number> => {
+    await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    return 200
+  }
+
+  get held(): number {
+    return this.#waiting.length
+  }
+
+  answer(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
+
+/** A store, and the wait for what it holds of one key. */
+class CountedStore {
+  readonly store: Store = memoryStore()
+  readonly #limiter: Limiter
+  readonly #limit: number
+  readonly #bench: AdapterBench
+
+  constructor(bench: AdapterBench, policy: PolicyOptions & { readonly limit: number }) {
+    this.#bench = bench
+    this.#limiter = createLimiter({ ...policy, store: this.store })
+    this.#limit = policy.limit
+  }
+
+  comesTo(units: number, promise: string): Promise<void> {
+    return this.#bench.until(promise, async () => {
+      const { outcomes } = await this.#limiter.peek('ada')
+      return this.#limit - (outcomes[0]?.remaining ?? 0) === units
+    })
+  }
+}
+
+const inFlight = { name: 'in-flight', algorithm: 'concurrency', limit: 2 } as const
+const counted = { name: 'counted', limit: 5, window: '1m' } as const
+
+/** The leases and the units that are settled when a response is over. */
+export const settlement: AdapterCases = {
+  async 'refuses one request more than may be in flight, until one has ended'(bench) {
+    const { app, handler, leases } = await holding(bench)
+    const open = [app.ask(), app.ask()]
+    await bench.until('two requests reach the handler', () => handler.held === 2)
+    const refused = await app.ask()
+    same(refused.status, 429, 'a third request in flight')
+    same(refused.headers['retry-after'], '1', 'Retry-After')
+    handler.answer()
+    const statuses = (await Promise.all(open)).map(({ status }) => status)
+    same(statuses, [200, 200], 'the requests that were in flight')
+    await leases.comesTo(0, 'the leases end with the responses')
+    const next = app.ask()
+    await bench.until('the next request reaches the handler', () => handler.held === 1)
+    handler.answer()
+    same((await next).status, 200, 'the next request')
+  },
+
+  async 'ends a lease when the client leaves before the answer'(bench) {
+    const { app, handler, leases } = await holding(bench)
+    const leaving = new AbortController()
+    const left = app.ask({ signal: leaving.signal }).catch(() => 'left')
+    await bench.until('the request reaches the handler', () => handler.held === 1)
+    await leases.comesTo(1, 'the request holds a lease')
+    leaving.abort()
+    await leases.comesTo(0, 'the lease ends when the client has left')
+    handler.answer()
+    same(await left, 'left', 'the client')
+  },
+
+  async 'ends a lease after an error of the handler'(bench) {
+    const leases = new CountedStore(bench, inFlight)
+    const limits = { ...inFlight, store: leases.store, key: () => 'ada' }
+    const app = await bench.start([limits], () => {
+      throw new Error('broken')
+    })
+    for (let i = 0; i < 3; i += 1) {
+      same((await app.ask()).status, 500, 'the answer of the error handling')
+      await leases.comesTo(0, 'the lease ends with the response')
+    }
+  },
+
+  async 'gives back the units of a response by its status'(bench) {
+    const units = new CountedStore(bench, counted)
+    const answers = [200, 500, 503, 200]
+    const refundWhen = (_: object, { status }: { readonly status: number }) => status >= 500
+    const limits = { ...counted, store: units.store, key: () => 'ada', refundWhen }
+    const app = await bench.start([limits], () => answers.shift() ?? 200)
+    for (const taken of [1, 1, 1, 2]) {
+      await app.ask()
+      await units.comesTo(taken, 'only responses below 500 are charged')
+    }
+  },
+
+  async 'knows the status of an error of the handler'(bench) {
+    const units = new CountedStore(bench, counted)
+    const chargeWhen = (_: object, { status }: { readonly status: number }) => status < 500
+    const limits = { ...counted, store: units.store, key: () => 'ada', chargeWhen }
+    const app = await bench.start([limits], () => Promise.reject(new Error('broken')))
+    for (let i = 0; i < 7; i += 1) {
+      same((await app.ask()).status, 500, 'the answer of the error handling')
+      await units.comesTo(0, 'an error takes nothing')
+    }
+  },
+}
+
+/** An application with leases, whose requests stay open. */
+async function holding(
+  bench: AdapterBench,
+): Promise<{ app: Asking; handler: HeldHandler; leases: CountedStore }> {
+  const handler = new HeldHandler()
+  const leases = new CountedStore(bench, inFlight)
+  const limits = { ...inFlight, store: leases.store, key: () => 'ada' }
+  return { app: await bench.start([limits], handler.handle), handler, leases }
+}

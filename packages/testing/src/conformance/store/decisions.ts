@@ -1,0 +1,152 @@
+import { like, same } from '../assertions.ts'
+import type { StoreCases } from './store-bench.ts'
+
+const never = Number.POSITIVE_INFINITY
+
+/** The decision over one request. */
+export const decisions: StoreCases = {
+  async 'admits the limit and refuses the next, until it has waited as told'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 3 })
+    for (const remaining of [2, 1, 0]) {
+      const decision = await limiter.consume('k')
+      like(
+        decision,
+        {
+          allowed: true,
+          retryAfterMs: 0,
+          source: 'store',
+          outcomes: [{ allowed: true, limit: 3, remaining }],
+        },
+        'a request within the limit is admitted',
+      )
+    }
+    const denied = await limiter.consume('k')
+    like(
+      denied,
+      { allowed: false, outcomes: [{ allowed: false, remaining: 0 }] },
+      'the fourth request of a limit of 3 is denied',
+    )
+    if (!bench.isExact) return
+    bench.clock.set(bench.clock() + denied.retryAfterMs - 1)
+    await bench.isAdmitted(limiter, 'a millisecond before retryAfterMs it is denied', false)
+    bench.clock.advance(1)
+    await bench.isAdmitted(limiter, 'after retryAfterMs it is admitted')
+  },
+
+  async 'charges nothing when one of several policies denies'(bench) {
+    const limiter = bench.limiter({ name: 'tight', limit: 2 }, { name: 'loose', limit: 10 })
+    for (let i = 0; i < 2; i += 1) await limiter.consume('k')
+    for (let i = 0; i < 5; i += 1) {
+      like(
+        await limiter.consume('k'),
+        { allowed: false, outcomes: [{ allowed: false }, { allowed: true }] },
+        'each policy tells whether it lets the request pass',
+      )
+    }
+    same(await bench.left(limiter, 'k'), [0, 8], 'a denied request takes nothing of any policy')
+  },
+
+  async 'takes the cost that it is told, and says what can never pass'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 10 })
+    await limiter.consume('k', { cost: 7 })
+    like(
+      await limiter.consume('k', { cost: 4 }),
+      { allowed: false, outcomes: [{ remaining: 3 }] },
+      'a cost of 4 does not fit into 3',
+    )
+    like(
+      await limiter.consume('k', { cost: 11 }),
+      { allowed: false, retryAfterMs: never },
+      'a cost above the limit never passes',
+    )
+    like(
+      await limiter.consume('k', { cost: 3 }),
+      { allowed: true, outcomes: [{ remaining: 0 }] },
+      'a cost of 3 fits into 3',
+    )
+  },
+
+  async 'lets cost 0 pass without a trace, and nothing at all with limit 0'(bench) {
+    const open = bench.limiter({ name: 'open', limit: 1 })
+    await bench.isAdmitted(open, 'cost 0 passes', true, 0)
+    same(await bench.left(open, 'k'), [1], 'cost 0 takes nothing')
+    const blocked = bench.limiter({ name: 'blocked', limit: 0 })
+    for (const cost of [0, 1]) {
+      like(
+        await blocked.consume('k', { cost }),
+        {
+          allowed: false,
+          retryAfterMs: never,
+          outcomes: [{ remaining: 0, resetMs: bench.isExact ? 60_000 : undefined }],
+        },
+        'limit 0 blocks everything',
+      )
+    }
+  },
+
+  async 'changes nothing when it is peeked at'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 2 })
+    await limiter.consume('k')
+    for (let i = 0; i < 5; i += 1) {
+      like(
+        await limiter.peek('k'),
+        { outcomes: [{ allowed: true, remaining: 1 }] },
+        'a peek changes nothing',
+      )
+    }
+    same((await limiter.peek('k', { cost: 2 })).allowed, false, 'a peek answers for its cost')
+  },
+
+  async 'obeys a limit that changes, without forgetting'(bench) {
+    const small = bench.limiter({ name: 'p', limit: 2 })
+    const large = bench.limiter({ name: 'p', limit: 5 })
+    await small.consume('k', { cost: 2 })
+    same(await bench.left(large, 'k'), [3], 'a larger limit knows what was taken before')
+    await large.consume('k', { cost: 3 })
+    like(
+      await small.consume('k'),
+      { outcomes: [{ allowed: false, limit: 2, remaining: 0 }] },
+      'a smaller limit denies, and remaining is never negative',
+    )
+  },
+
+  async 'admits exactly the limit of a parallel burst'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 37 })
+    const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.consume('k')))
+    const admitted = decisions.filter(({ allowed }) => allowed)
+    same(admitted.length, 37, 'of 200 requests at once, as many as the limit are admitted')
+  },
+
+  async 'decides requests that meet one by one, each for its own keys and policies'(bench) {
+    const both = bench.limiter({ name: 'user', limit: 5 }, { name: 'all', limit: 8 })
+    const one = bench.limiter({ name: 'user', limit: 5 })
+    const work = Array.from({ length: 40 }, (_, i) => {
+      return (i % 2 === 0 ? both : one).consume(i % 4 < 2 ? 'a' : 'b')
+    })
+    const decisions = await Promise.all(work)
+    const [admitted, denied] = [true, false].map((allowed) =>
+      decisions.filter((decision) => decision.allowed === allowed),
+    )
+    same(admitted?.length, 10, 'two keys with a limit of 5 each admit 10 of 40 requests at once')
+    same(denied?.length, 30, 'all other requests are denied')
+    for (const key of ['a', 'b']) {
+      const taken = decisions.filter(
+        ({ allowed }, i) => allowed && i % 2 === 0 && (i % 4 < 2 ? 'a' : 'b') === key,
+      )
+      same(
+        await bench.left(both, key),
+        [0, 8 - taken.length],
+        `only admitted requests of ${key} count`,
+      )
+    }
+  },
+
+  async 'keeps keys apart that delimiters could confuse'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 1 })
+    const odd = ['a:b', 'a', 'b', 'a:', ':a', '{a}', 'a\0', 'a|b', 'a*', '\ud800', '\udfff', '%3a']
+    for (const key of [...odd, '__proto__', 'x'.repeat(300), 'x'.repeat(301)]) {
+      const { allowed } = await limiter.consume(key)
+      same(allowed, true, `the key ${JSON.stringify(key)} has a count of its own`)
+    }
+  },
+}

@@ -1,0 +1,96 @@
+import { like, same } from '../assertions.ts'
+import type { StoreCases } from './store-bench.ts'
+
+/** Changes to units that were taken before: refunds, charges, resets. */
+export const followUps: StoreCases = {
+  async 'gives back once what a decision took'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 3 })
+    const decision = await limiter.consume('k', { cost: 2 })
+    await limiter.consume('k')
+    same(await limiter.refund(decision), true, 'a refund tells that it gave units back')
+    same(await limiter.refund(decision), false, 'a second refund gives nothing back')
+    same(await bench.left(limiter, 'k'), [2], 'two units came back')
+  },
+
+  async 'gives nothing back after a reset, within the same millisecond'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 3 })
+    const decision = await limiter.consume('k')
+    await limiter.reset('k')
+    await limiter.consume('k', { cost: 2 })
+    await limiter.refund(decision)
+    same(await bench.left(limiter, 'k'), [1], 'a reset key begins anew: earlier units are gone')
+  },
+
+  async 'gives nothing back in a later window, nor for a denial'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 2 })
+    const decision = await limiter.consume('k', { cost: 2 })
+    const denied = await limiter.consume('k')
+    same(await limiter.refund(denied), false, 'a denial took nothing')
+    bench.clock.advance('3m')
+    await limiter.consume('k', { cost: 2 })
+    await limiter.refund(decision)
+    same(await bench.left(limiter, 'k'), [0], 'units of an earlier window do not come back')
+  },
+
+  async 'forgets one key and no other'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 2 })
+    await limiter.consume('a')
+    await limiter.consume('b')
+    same(await limiter.reset('a'), true, 'a reset tells that there was something to forget')
+    same(await bench.left(limiter, 'a'), [2], 'a reset key has its whole limit')
+    same(await bench.left(limiter, 'b'), [1], 'another key keeps its count')
+    same(await limiter.reset('c'), false, 'a reset of an unknown key tells that there was none')
+  },
+
+  async 'charges without asking, and then denies'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 5 })
+    const { allowed, retryAfterMs, outcomes } = await limiter.charge('k', { cost: 9 })
+    same([allowed, retryAfterMs], [true, 0], 'a charge is always allowed')
+    same(outcomes[0]?.remaining, 0, 'a charge above the limit leaves 0')
+    await bench.isAdmitted(limiter, 'what was charged counts', false)
+  },
+}
+
+/** Tests of the algorithms whose units come back with time. */
+export const forUnits: StoreCases = {
+  async 'gives back a part of what a decision took'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 5 })
+    const decision = await limiter.consume('k', { cost: 4 })
+    same(await limiter.refund(decision, { units: 1 }), true, 'a refund of one unit of four')
+    same(await bench.left(limiter, 'k'), [2], 'one unit came back')
+    same(await limiter.refund(decision), true, 'a refund of the rest')
+    same(await bench.left(limiter, 'k'), [5], 'all units came back')
+  },
+
+  async 'charges a policy that counts denials, whichever policy denies'(bench) {
+    const limiter = bench.limiter(
+      { name: 'tight', limit: 1 },
+      { name: 'penalty', limit: 3, countDenied: true },
+    )
+    await limiter.consume('k')
+    for (const remaining of [1, 0]) {
+      like(
+        await limiter.consume('k'),
+        { allowed: false, outcomes: [{ remaining: 0 }, { remaining }] },
+        'countDenied takes a unit for each denial',
+      )
+    }
+  },
+}
+
+/** Tests of the algorithms that count leases. */
+export const forLeases: StoreCases = {
+  async 'ends a lease, and prolongs one'(bench) {
+    const limiter = bench.limiter({ name: 'p', limit: 1 })
+    const first = await limiter.consume('k')
+    same(await limiter.release(first), true, 'a release tells that the lease still ran')
+    const second = await limiter.consume('k')
+    same(second.allowed, true, 'a released lease makes room')
+    bench.clock.advance('40s')
+    same(await limiter.renew(second), true, 'a renewal tells that the lease still ran')
+    bench.clock.advance('40s')
+    await bench.isAdmitted(limiter, 'a renewed lease still counts', false)
+    bench.clock.advance('30s')
+    await bench.isAdmitted(limiter, 'a lease that nobody renews ends by itself')
+  },
+}

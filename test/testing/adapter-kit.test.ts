@@ -1,0 +1,170 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { type AdapterSetup, adapterConformance, type ServedApp } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { NodeContext, rateLimit } from '../../examples/node-http-adapter/rate-limit.ts'
+import { runningOn } from '../adapters/drivers/driver.ts'
+import { runKit } from './run-kit.ts'
+
+interface Flaws {
+  readonly Context?: typeof NodeContext
+  /** Changes a response that goes on to the handler. */
+  readonly pass?: (response: ServerResponse) => void
+  readonly ignoresRefusals?: boolean
+  readonly swallowsErrors?: boolean
+}
+
+/** Serves by the example of an adapter, which has no flaws of its own. */
+function serveWith({ Context, pass, ignoresRefusals, swallowsErrors }: Flaws = {}) {
+  return async ({ limits, handle, onError }: AdapterSetup): Promise<ServedApp> => {
+    const limiters = limits.map((options) => rateLimit(options, Context))
+    const server = createServer(async (request, response) => {
+      const reply = (status: number, text?: string): void => {
+        if (response.headersSent) return
+        response.statusCode = status
+        response.end(text)
+      }
+      try {
+        for (const limit of limiters) {
+          try {
+            if (!(await limit(request, response)) && !ignoresRefusals) return
+          } catch (error) {
+            if (!swallowsErrors) throw error
+          }
+        }
+        pass?.(response)
+        if (request.url !== '/' || request.method === 'OPTIONS') return reply(404)
+        const status = await handle()
+        reply(status, status === 304 ? undefined : 'hello')
+      } catch (error) {
+        onError(error)
+        reply(500, (error as Error).message)
+      }
+    })
+    const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
+    return { url: `http://127.0.0.1:${port}`, close }
+  }
+}
+
+adapterConformance({ describe, it, serve: serveWith(), waitMs: 15_000 })
+
+type Body = Parameters<NodeContext['send']>[1]
+
+const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
+  'adds a charset to the type of a problem': [
+    {
+      Context: class extends NodeContext {
+        override send(status: number, { contentType, text }: Body) {
+          super.send(status, { contentType: `${contentType}; charset=utf-8`, text })
+        }
+      },
+    },
+    /Content-Type: expected 'application\/problem\+json', but got 'application\/problem\+json; charset/,
+  ],
+  'refuses with one status only': [
+    {
+      Context: class extends NodeContext {
+        override send(_status: number, body: Body) {
+          super.send(429, body)
+        }
+      },
+    },
+    /the status: expected 503, but got 429/,
+  ],
+  'answers HEAD without a length': [
+    {
+      Context: class extends NodeContext {
+        override send(status: number, body: Body) {
+          if (this.method !== 'HEAD') return super.send(status, body)
+          this.response.statusCode = status
+          this.response.end()
+        }
+      },
+    },
+    /Content-Length: expected '143', but got undefined/,
+  ],
+  'believes X-Forwarded-For': [
+    {
+      Context: class extends NodeContext {
+        override get ip() {
+          return this.header('x-forwarded-for') ?? super.ip
+        }
+      },
+    },
+    /x-forwarded-for makes no new client: expected \[ 429 \], but got \[ 200 \]/,
+  ],
+  'takes all clients for one': [
+    {
+      Context: class extends NodeContext {
+        override get ip() {
+          return '127.0.0.1'
+        }
+      },
+    },
+    /another address: expected \[ 200, 429 \], but got \[ 429, 429 \]/,
+  ],
+  'reads no headers': [
+    {
+      Context: class extends NodeContext {
+        override header() {
+          return undefined
+        }
+      },
+    },
+    /another client: expected \[ 200, 429 \]/,
+  ],
+  'takes every request for a GET': [
+    {
+      Context: class extends NodeContext {
+        override get method() {
+          return 'GET'
+        }
+      },
+    },
+    /the fields of a preflight: expected \{\}, but got/,
+  ],
+  'settles nothing': [
+    {
+      Context: class extends NodeContext {
+        override settleAtEnd() {
+          // It forgets to.
+        }
+      },
+    },
+    /the lease ends when the client has left/,
+  ],
+  'drops the fields of requests that pass': [
+    {
+      pass(response) {
+        for (const name of response.getHeaderNames()) response.removeHeader(name)
+      },
+    },
+    /the header fields: expected \{ 'ratelimit-policy': .* but got \{\}/,
+  ],
+  'runs the handler for a refused request': [
+    { ignoresRefusals: true },
+    /requests that reached the handler: expected 5, but got 6/,
+  ],
+  'lets a request pass when a function of the options fails': [
+    { swallowsErrors: true },
+    /the answer of the error handling: expected \[ 500, 'a mistake' \], but got \[ 200, 'hello' \]/,
+  ],
+}
+
+describe('the kit for adapters', () => {
+  it.each(Object.entries(flawed))('catches an adapter that %s', async (_, [flaws, message]) => {
+    const serve = serveWith(flaws)
+    const { messages } = await runKit(
+      // Only what never comes is waited for.
+      (runner) => adapterConformance({ ...runner, serve, waitMs: 300 }),
+      message,
+    )
+    expect(messages).toContainEqual(expect.stringMatching(message))
+  })
+
+  it('asks for a test runner, and names an option that it does not know', () => {
+    const serve = serveWith()
+    expect(() => adapterConformance({ serve })).toThrow(/adapterConformance: describe must be/)
+    const options = { describe, it, serve, server: serve }
+    expect(() => adapterConformance(options)).toThrow(/there is no option 'server'.*'serve'/)
+  })
+})

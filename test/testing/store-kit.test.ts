@@ -1,0 +1,140 @@
+import { type MemoryStore, memoryStore, type Outcome, type Store, type StoreOp } from '@sluice/core'
+import { storeConformance } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { mapStore } from '../../examples/map-store/map-store.ts'
+import { runKit } from './run-kit.ts'
+
+storeConformance({ describe, it, open: (clock) => ({ store: mapStore({ clock }) }) })
+
+/** A store with one defect: it changes the calls of a store that is right, or its outcomes. */
+type Defect = (right: MemoryStore, ...call: Parameters<MemoryStore['apply']>) => Calls
+type Calls = readonly Outcome[] | Promise<readonly Outcome[]>
+
+const changed =
+  (change: (outcome: Outcome) => Partial<Outcome>, ...ops: StoreOp[]): Defect =>
+  (right, op, checks) =>
+    right
+      .apply(op, checks)
+      .map((outcome) => (ops.includes(op) ? { ...outcome, ...change(outcome) } : outcome))
+
+const without =
+  (...ops: StoreOp[]): Defect =>
+  (right, op, checks) =>
+    right.apply(ops.includes(op) ? 'peek' : op, checks)
+
+const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
+  'admits one unit too many': [
+    (right, op, checks) =>
+      right.apply(
+        op,
+        checks.map((check) => ({ ...check, limit: check.limit + (op === 'consume' ? 1 : 0) })),
+      ),
+    /outcomes\.0\.limit should be 3, but is 4/,
+  ],
+  'decides each policy by itself': [
+    (right, op, checks) => checks.flatMap((check) => right.apply(op, [check])),
+    /a denied request takes nothing of any policy: expected \[ 0, 8 \], but got \[ 0, 3 \]/,
+  ],
+  'loses updates that meet': [
+    async (right, op, checks) => {
+      if (op !== 'consume') return right.apply(op, checks)
+      const read = right.apply('peek', checks)
+      await Promise.resolve()
+      return read.every(({ allowed }) => allowed) ? right.apply('charge', checks) : read
+    },
+    /of 200 requests at once, as many as the limit are admitted: expected 37, but got 200/,
+  ],
+  'takes units for a peek': [
+    (right, op, checks) => right.apply(op === 'peek' ? 'consume' : op, checks),
+    /a peek changes nothing: outcomes\.0\.remaining should be 1/,
+  ],
+  'tells a wait that is a millisecond short': [
+    changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) }), 'consume'),
+    /after retryAfterMs it is admitted: expected true, but got false/,
+  ],
+  'gives nothing back': [
+    without('refund'),
+    /a refund tells that it gave units back: expected true, but got false/,
+  ],
+  'gives back twice': [
+    (right, op, checks) =>
+      op === 'refund' ? right.apply('reset', checks) : right.apply(op, checks),
+    /two units came back: expected \[ 2 \], but got \[ 3 \]/,
+  ],
+  'forgets nothing': [without('reset'), /a reset key has its whole limit/],
+  'does not count charges': [without('charge'), /a charge above the limit leaves 0/],
+  'tells negative remaining': [
+    changed(({ remaining }) => ({ remaining: (remaining ?? 0) - 1 }), 'consume'),
+    /remaining should be 2, but is 1/,
+  ],
+  'mixes keys up': [
+    (right, op, checks) =>
+      right.apply(
+        op,
+        checks.map((check) => ({ ...check, key: check.key.split(':')[0] || 'x' })),
+      ),
+    /the key "a" has a count of its own/,
+  ],
+  'lets no lease end': [without('release'), /a release tells that the lease still ran/],
+  'goes by the clock of the machine': [
+    (right, op, checks) => {
+      const stopped = Date.now
+      try {
+        const hours = Math.floor(performance.timeOrigin)
+        Date.now = () => hours
+        return right.apply(op, checks)
+      } finally {
+        Date.now = stopped
+      }
+    },
+    /after retryAfterMs it is admitted/,
+  ],
+}
+
+describe('the kit for stores', () => {
+  it.each(Object.entries(defects))('catches a store that %s', async (_, [defect, message]) => {
+    const open = (): { store: Store } => {
+      const right = memoryStore()
+      return { store: { apply: (op, checks) => defect(right, op, checks) } }
+    }
+    const { tests, messages } = await runKit(
+      (runner) => storeConformance({ ...runner, open }),
+      message,
+    )
+    expect(tests).toBeGreaterThan(120)
+    expect(messages).toContainEqual(expect.stringMatching(message))
+  })
+
+  it('closes what it opened, and gives Date.now back, also after a failure', async () => {
+    const { now } = Date
+    let open = 0
+    const { tests, messages } = await runKit((runner) =>
+      storeConformance({
+        ...runner,
+        open() {
+          open += 1
+          const apply = () => {
+            throw new Error('it is broken')
+          }
+          const close = () => {
+            open -= 1
+          }
+          return { store: { apply }, close }
+        },
+      }),
+    )
+    expect(messages.length).toBe(tests)
+    expect(new Set(messages)).toEqual(new Set(['the store failed: it is broken']))
+    expect(open).toBe(0)
+    expect(Date.now).toBe(now)
+  })
+
+  it('asks for a test runner, and names an option that it does not know', () => {
+    const open = () => ({ store: memoryStore() })
+    expect(() => storeConformance({ open })).toThrow(
+      /storeConformance: describe must be a function of your test runner: import/,
+    )
+    const options = { describe, it, open, opened: open }
+    expect(() => storeConformance(options)).toThrow(/there is no option 'opened'.*'open'/)
+  })
+})
