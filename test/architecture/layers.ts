@@ -19,6 +19,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   metrics: ['core', 'http'],
   policies: ['core', 'http'],
   admin: ['core', 'http', 'metrics', 'policies', 'queue'],
+  cli: ['core', 'http', 'policies', 'redis'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -43,6 +43,7 @@ describe('source files', () => {
     'fetch',
     'hono',
     'admin',
+    'cli',
   ])(`have comments of at most ${MAX_COLUMNS} columns: %s`, (name) => {
     const comment = /^ *(\/\*\*|\* |\/\/|--).*$/gm
     const found = [
