@@ -1,3 +1,15 @@
 export { type ExitCode, exitCodes } from './exit-codes.ts'
+export type {
+  BusyClient,
+  DeniedClient,
+  HourReport,
+  LogReport,
+  PolicyReport,
+  RatesReport,
+  RouteReport,
+  SimulationReport,
+  Totals,
+  UnreadableLine,
+} from './report/simulation-report.ts'
 export { runCli } from './run-cli.ts'
 export type { Output, Terminal } from './terminal/terminal.ts'
