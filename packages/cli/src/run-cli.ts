@@ -2,12 +2,13 @@ import { errorText, isSluiceError } from '@sluice/core'
 import { Command, CommanderError } from 'commander'
 import { check } from './commands/check.ts'
 import type { CliCommand, Example } from './commands/command.ts'
+import { simulate } from './commands/simulate.ts'
 import { CliError, type ExitCode, exitCodes } from './exit-codes.ts'
 import { styleOf } from './terminal/style.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** All commands, in the order of the help. */
-const commands: readonly CliCommand[] = [check]
+const commands: readonly CliCommand[] = [simulate, check]
 
 const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
 

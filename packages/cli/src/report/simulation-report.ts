@@ -67,8 +67,8 @@ export interface Totals {
   /** Identities by the `key` of the policy file. */
   readonly clients: number
   readonly clientsDenied: number
-  /** Clients beyond the bound of the simulation, which were decided and not listed. */
-  readonly clientsUnlisted: number
+  /** Requests of clients beyond a million, which were decided, and are counted in totals alone. */
+  readonly unlistedRequests: number
 }
 
 export interface PolicyReport {
@@ -84,7 +84,7 @@ export interface PolicyReport {
   readonly denied: number
   /** Identities by its own key. */
   readonly identitiesDenied: number
-  /** Allowed requests that left at most a fifth of its limit. */
+  /** Allowed requests that left at most a fifth of its limit, which is 5 at least. */
   readonly nearMisses: number
   readonly firstDenialMs: number | null
 }

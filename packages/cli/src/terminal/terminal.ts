@@ -8,7 +8,7 @@ export interface Output {
 
 /** All that a command has of the process around it, so that tests can run it in theirs. */
 export interface Terminal {
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdin: AsyncIterable<Buffer> & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>

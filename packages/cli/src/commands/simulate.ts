@@ -1,0 +1,53 @@
+import { type ExitCode, exitCodes } from '../exit-codes.ts'
+import { addLogOptions, logNotes } from '../input/log-options.ts'
+import { addReplayOptions } from '../replay/replay-options.ts'
+import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
+import { textReport } from '../simulate/text-report.ts'
+import { styleOf } from '../terminal/style.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { CliCommand } from './command.ts'
+
+interface Options extends SimulateOptions {
+  readonly policies: string
+  readonly json?: boolean
+}
+
+export const simulate: CliCommand = {
+  usage: 'simulate [logs...]',
+  summary: 'Replay access logs against a policy file: who would have been refused',
+  notes: logNotes,
+  examples: [
+    [
+      'sluice simulate access.log --policies sluice.yaml',
+      'the requests and clients it would refuse',
+    ],
+    [
+      'sluice simulate access.log.2.gz access.log.1 -p sluice.yaml --clients obedient',
+      'packed and split logs, with clients that wait as Retry-After tells them',
+    ],
+    [
+      `sluice simulate app.log -p sluice.yaml --format pino-http --key tenant=header:x-tenant --json`,
+      'JSON lines, a key of the policy file by a header, and the result as JSON',
+    ],
+  ],
+  setUp(command) {
+    command.requiredOption('-p, --policies <file>', 'policy file')
+    addReplayOptions(addLogOptions(command)).option('--json', 'print the result as JSON')
+  },
+  run: simulateFiles,
+}
+
+async function simulateFiles(
+  terminal: Terminal,
+  files: readonly string[],
+  options: Options,
+): Promise<ExitCode> {
+  const { stdout } = terminal
+  const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
+  stdout.write(
+    options.json
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : textReport(report, styleOf(stdout, terminal)),
+  )
+  return exitCodes.ok
+}
