@@ -55,8 +55,9 @@ describe('a log', () => {
   })
 
   it('is read by any log_format of nginx', async () => {
-    const format =
-      '$remote_addr [$time_iso8601] "$request_method $request_uri" $status ${request_time}s "$http_x_tenant"'
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of nginx
+    const duration = '${request_time}s'
+    const format = `$remote_addr [$time_iso8601] "$request_method $request_uri" $status ${duration} "$http_x_tenant"`
     const line = '192.0.2.7 [2026-11-21T10:00:01+00:00] "POST /a" 201 0.750s "\\x22acme\\x22"'
     const file = fileOf('nginx.log', `${line}\n`)
     const keyed = fileOf(
@@ -100,12 +101,11 @@ describe('a log', () => {
     expect(exitCode).toBe(0)
     const report: SimulationReport = JSON.parse(stdout)
     expect(report.log).toMatchObject({ requests: 4, late: 0 })
-    expect(
-      report.deniedClients.map(({ client, firstDenialMs }) => [client, firstDenialMs]),
-    ).toEqual([
-      ['@ip/192.0.2.8', Date.parse('2026-11-21T10:00:03Z')],
-      ['@ip/192.0.2.7', Date.parse('2026-11-21T10:00:04Z')],
-    ])
+    const first = report.deniedClients.map(({ client, firstDenialMs }) => [client, firstDenialMs])
+    expect(Object.fromEntries(first)).toEqual({
+      '@ip/192.0.2.7': Date.parse('2026-11-21T10:00:04Z'),
+      '@ip/192.0.2.8': Date.parse('2026-11-21T10:00:03Z'),
+    })
   })
 
   it('counts the client behind proxies that are declared, by number or network', async () => {

@@ -2,13 +2,15 @@ import { errorText, isSluiceError } from '@sluice/core'
 import { Command, CommanderError } from 'commander'
 import { check } from './commands/check.ts'
 import type { CliCommand, Example } from './commands/command.ts'
+import { diff } from './commands/diff.ts'
 import { simulate } from './commands/simulate.ts'
+import { suggest } from './commands/suggest.ts'
 import { CliError, type ExitCode, exitCodes } from './exit-codes.ts'
 import { styleOf } from './terminal/style.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** All commands, in the order of the help. */
-const commands: readonly CliCommand[] = [simulate, check]
+const commands: readonly CliCommand[] = [suggest, simulate, diff, check]
 
 const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
 

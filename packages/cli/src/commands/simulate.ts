@@ -32,7 +32,9 @@ export const simulate: CliCommand = {
   ],
   setUp(command) {
     command.requiredOption('-p, --policies <file>', 'policy file')
-    addReplayOptions(addLogOptions(command)).option('--json', 'print the result as JSON')
+    addReplayOptions(addLogOptions(command))
+      .option('--decisions <file>', 'write what each policy says of each request, as JSON lines')
+      .option('--json', 'print the result as JSON')
   },
   run: simulateFiles,
 }

@@ -94,6 +94,20 @@ function kindOf(kind: string): Given['kind'] {
   return kind === 'ip' || kind === 'header' || kind === 'status' ? kind : 'field'
 }
 
+/**
+ * Reads `tenant=header:x-tenant`: a key by its name.
+ * @throws CliError when it is none
+ */
+export function namedKey(
+  text: string,
+  option: string,
+): { readonly name: string; readonly resolver: KeyResolver<LogRequest> } {
+  if (text === 'ip') return { name: text, resolver: ip() }
+  const [found] = givenBy([text], option, ['ip', 'header', 'field'])
+  const [name = text, given] = found ?? []
+  return { name, resolver: given ? resolverOf(given) : ip() }
+}
+
 function resolverOf({ kind, name }: Given): KeyResolver<LogRequest> {
   if (kind === 'ip') return ip()
   return kind === 'header' ? header(name) : user((request: LogRequest) => request.field(name))

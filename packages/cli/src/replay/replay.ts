@@ -16,7 +16,7 @@ import {
   type ShadowEvent,
 } from '@sluice/http'
 import { createGuard, nodeRouter } from '@sluice/http/adapter'
-import { openPolicies, type PolicyFile, placedPolicies } from '@sluice/policies'
+import { openPolicies, type Policies, type PolicyFile, placedPolicies } from '@sluice/policies'
 import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
 import { LogClock } from './log-clock.ts'
@@ -91,6 +91,15 @@ interface Told {
  */
 export async function openReplay(options: ReplayOptions): Promise<Replay> {
   const policies = await openPolicies({ file: options.policyFile })
+  try {
+    return replayOf(policies, options)
+  } finally {
+    // The guard is made: a change of the file while the log is read must not change it.
+    await policies.close()
+  }
+}
+
+function replayOf(policies: Policies, options: ReplayOptions): Replay {
   const { file } = policies
   if (policies.state.kill !== 'none') {
     throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
@@ -114,8 +123,6 @@ export async function openReplay(options: ReplayOptions): Promise<Replay> {
     },
     { where: 'the policy file', routing },
   )
-  // The guard is made: a change of the file while the log is read must not change it.
-  await policies.close()
   const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
   return new Replay(
     {

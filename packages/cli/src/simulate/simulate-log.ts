@@ -3,10 +3,12 @@ import { openReplay } from '../replay/replay.ts'
 import { type ReplayCommandOptions, replayOptionsOf } from '../replay/replay-options.ts'
 import type { LogReport, SimulationReport } from '../report/simulation-report.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { DecisionFile } from './decision-file.ts'
 import { notesOf } from './notes.ts'
 import { Simulation } from './simulation.ts'
 
-export type SimulateOptions = LogCommandOptions & ReplayCommandOptions
+export type SimulateOptions = LogCommandOptions &
+  ReplayCommandOptions & { readonly decisions?: string }
 
 /**
  * Replays logs against a policy file.
@@ -20,11 +22,15 @@ export async function simulateLog(
   const replay = await openReplay(replayOptionsOf(policyFile, options))
   const simulation = new Simulation(replay.policies)
   const about = notesOf(replay)
+  const decisions =
+    options.decisions === undefined ? undefined : new DecisionFile(options.decisions)
   const log: LogReport = await readAll(openLog(terminal, files, options), options, (pieces) =>
     replay.run(pieces, (replayed) => {
       about.see(replayed)
+      decisions?.add(replayed)
       simulation.add(replayed)
     }),
   )
+  decisions?.close()
   return simulation.report({ policyFile, clients: options.clients, log, notes: about.notes(log) })
 }

@@ -47,6 +47,7 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
     const beginMs = places.begin === -1 ? timeMs : times.read(values[places.begin] ?? '')
     if (Number.isNaN(beginMs)) return `it has no time at $${names[places.begin]}`
     const address = present(values[places.address])
+    if (address?.includes(' ')) return 'it has no address where the format has one'
     return {
       timeMs: beginMs,
       durationMs:
