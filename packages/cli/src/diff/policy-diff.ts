@@ -85,7 +85,11 @@ export class DiffTally {
       clientsNewlyAllowed: sum(({ before, after }) => (before > 0 && after === 0 ? 1 : 0)),
       mostDenied: clients
         .filter(([, { before, after }]) => after > before)
-        .sort(([, one], [, other]) => other.after - other.before - (one.after - one.before))
+        .sort(
+          ([client, one], [otherClient, other]) =>
+            other.after - other.before - (one.after - one.before) ||
+            (client < otherClient ? -1 : 1),
+        )
         .slice(0, maxListed)
         .map(([client, { before, after }]) => ({
           client,
