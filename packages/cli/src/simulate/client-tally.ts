@@ -1,4 +1,4 @@
-import { RollingCounts } from '../rates/rolling-counts.ts'
+import { RollingCounts, rateWindowsMs } from '../rates/rolling-counts.ts'
 import type { BusyClient, DeniedClient } from '../report/simulation-report.ts'
 
 /** The refusals of one client. */
@@ -13,8 +13,65 @@ interface Denials {
   readonly policies: Set<string>
 }
 
+const maxClients = 1_000_000
+const onceEach: readonly number[] = rateWindowsMs.map(() => 1)
+
+/** The clients of a log, a million at most. */
+export class ClientTable {
+  /** A client that came once, and was not refused, is the time of its request: most are. */
+  readonly #clients = new Map<string, ClientTally | number>()
+
+  get size(): number {
+    return this.#clients.size
+  }
+
+  /** Counts a request. @returns false for a client beyond the bound */
+  request(client: string, timeMs: number): boolean {
+    const known = this.#clients.get(client)
+    if (known === undefined) {
+      if (this.#clients.size >= maxClients) return false
+      this.#clients.set(client, timeMs)
+    } else if (typeof known === 'number') this.#tallyOf(client, known).request(timeMs)
+    else known.request(timeMs)
+    return true
+  }
+
+  /** Notes that the last request of a client passed. */
+  allow(client: string): void {
+    const known = this.#clients.get(client)
+    if (typeof known === 'object') known.allow()
+  }
+
+  /** Returns the tally of a client whose last request is refused; it has been counted. */
+  tallyOf(client: string): ClientTally | undefined {
+    const known = this.#clients.get(client)
+    return typeof known === 'number' ? this.#tallyOf(client, known) : known
+  }
+
+  *busy(): Generator<BusyClient> {
+    for (const [client, known] of this.#clients) {
+      if (typeof known === 'object') yield known.busy
+      else yield { client, requests: 1, denied: 0, rates: onceEach }
+    }
+  }
+
+  *denied(): Generator<DeniedClient> {
+    for (const known of this.#clients.values()) {
+      const denied = typeof known === 'object' ? known.denied : undefined
+      if (denied) yield denied
+    }
+  }
+
+  #tallyOf(client: string, firstMs: number): ClientTally {
+    const tally = new ClientTally(client)
+    tally.request(firstMs)
+    this.#clients.set(client, tally)
+    return tally
+  }
+}
+
 /** One client of a log. */
-export class ClientTally {
+class ClientTally {
   readonly #client: string
   readonly #rates = new RollingCounts()
   #requests = 0

@@ -7,13 +7,12 @@ import type {
   RouteReport,
   SimulationReport,
 } from '../report/simulation-report.ts'
-import { ClientTally } from './client-tally.ts'
+import { ClientTable } from './client-tally.ts'
 import { PolicyTally } from './policy-tally.ts'
 
 const hourMs = 3_600_000
 /** Hours that are listed, so that a line with a wrong date does not make millions. */
 const maxHours = 24 * 366
-const maxClients = 1_000_000
 const maxRoutes = 200
 const maxDeniedClients = 1_000
 const otherRoutes = '(other)'
@@ -27,7 +26,7 @@ export class Simulation {
     ...{ shadowDenied: 0, clients: 0, clientsDenied: 0, unlistedRequests: 0 },
   }
   readonly #policies: ReadonlyMap<string, PolicyTally>
-  readonly #clients = new Map<string, ClientTally>()
+  readonly #clients = new ClientTable()
   readonly #routes = new Map<string, { requests: number; denied: number }>()
   readonly #hours = new Map<number, { requests: number; denied: number; clientsDenied: number }>()
 
@@ -52,14 +51,11 @@ export class Simulation {
       hour.denied += 1
       route.denied += 1
     }
-    const client = this.#clientAt(replayed.client)
-    if (!client) {
-      this.#totals.unlistedRequests += 1
-      return
-    }
-    client.request(request.startMs)
-    if (result === 'allowed' || result === 'skipped') client.allow()
-    if (!isDenied) return
+    const isListed = this.#clients.request(replayed.client, request.startMs)
+    if (!isListed) this.#totals.unlistedRequests += 1
+    if (result === 'allowed' || result === 'skipped') this.#clients.allow(replayed.client)
+    const client = isDenied && isListed ? this.#clients.tallyOf(replayed.client) : undefined
+    if (!client) return
     if (!client.isDenied) this.#totals.clientsDenied += 1
     if (client.deny(request.startMs, startOfHour, denying)) hour.clientsDenied += 1
   }
@@ -80,7 +76,7 @@ export class Simulation {
       routes: this.#routeReports(),
       hours: this.#hourReports(),
       deniedClients: this.#deniedClients(),
-      rates: ratesReport(this.#busyClients()),
+      rates: ratesReport(this.#clients.busy()),
       notes: about.notes,
     }
   }
@@ -98,14 +94,6 @@ export class Simulation {
       if (!outcome.allowed) denying.push(outcome.policy.name)
     }
     return denying
-  }
-
-  #clientAt(key: string): ClientTally | undefined {
-    const known = this.#clients.get(key)
-    if (known || this.#clients.size >= maxClients) return known
-    const client = new ClientTally(key)
-    this.#clients.set(key, client)
-    return client
   }
 
   #hourAt(startMs: number): { requests: number; denied: number; clientsDenied: number } {
@@ -139,15 +127,8 @@ export class Simulation {
   }
 
   #deniedClients(): readonly DeniedClient[] {
-    const denied: DeniedClient[] = []
-    for (const client of this.#clients.values()) {
-      const found = client.denied
-      if (found) denied.push(found)
-    }
-    return denied.sort((one, other) => other.denied - one.denied).slice(0, maxDeniedClients)
-  }
-
-  *#busyClients(): Generator<ClientTally['busy']> {
-    for (const client of this.#clients.values()) yield client.busy
+    return [...this.#clients.denied()]
+      .sort((one, other) => other.denied - one.denied)
+      .slice(0, maxDeniedClients)
   }
 }

@@ -4,7 +4,7 @@ import { CliError } from '../exit-codes.ts'
 import { type LogCommandOptions, openLog, readAll } from '../input/log-options.ts'
 import { namedKey } from '../replay/named-code.ts'
 import type { LogReport } from '../report/simulation-report.ts'
-import { ClientTally } from '../simulate/client-tally.ts'
+import { ClientTable } from '../simulate/client-tally.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { pairsFor, type Suggestion } from './suggestion.ts'
 
@@ -15,7 +15,6 @@ export interface SuggestOptions extends LogCommandOptions {
   readonly touch: string
 }
 
-const maxIdentities = 1_000_000
 const enoughIdentities = 1_000
 const enoughMs = 24 * 3_600_000
 /** A larger share of all requests is more likely a proxy than a client. */
@@ -33,7 +32,7 @@ export async function suggestFrom(
 ): Promise<Suggestion> {
   const maxTouched = shareOf(options.touch)
   const { name: key, resolver } = namedKey(options.by, '--by')
-  const clients = new Map<string, ClientTally>()
+  const clients = new ClientTable()
   const seen = { isWholeSeconds: true, refused: 0, keyless: 0, unlisted: 0 }
   const log = await readAll(openLog(terminal, files, options), options, async (pieces) => {
     for await (const piece of pieces) {
@@ -45,18 +44,14 @@ export async function suggestFrom(
           seen.keyless += 1
           continue
         }
-        const known = clients.get(identity)
-        const client = known ?? new ClientTally(identity)
-        if (!known && clients.size >= maxIdentities) seen.unlisted += 1
-        else if (!known) clients.set(identity, client)
-        client.request(request.startMs)
+        if (!clients.request(identity, request.startMs)) seen.unlisted += 1
       }
     }
   })
   if (clients.size === 0) {
     throw new CliError(`no request of the log has the key ${options.by}; try another --by`)
   }
-  const listed = Array.from(clients.values(), ({ busy }) => busy)
+  const listed = [...clients.busy()]
   const { isWholeSeconds } = seen
   const found = pairsFor(listed, { maxTouched, isWholeSeconds })
   const most = listed.reduce((one, other) => (other.requests > one.requests ? other : one))
