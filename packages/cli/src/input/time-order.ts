@@ -1,5 +1,8 @@
 import type { LogRequest } from './log-request.ts'
 
+/** The most requests that wait for others, so that a busy log takes no more memory. */
+const maxWaiting = 65_536
+
 /**
  * Puts requests in the order of their times, within a window: logs have them in the order of their
  * responses. A request that comes later than that is taken at the time of its place.
@@ -30,7 +33,9 @@ export class TimeOrder {
   /** Takes the requests that none can come before any more. */
   take(): readonly LogRequest[] {
     const last = this.#waiting.at(-1)
-    return last ? this.#takeUntil(this.#placeOf(last.startMs - this.#windowMs)) : []
+    if (!last) return []
+    const place = this.#placeOf(last.startMs - this.#windowMs)
+    return this.#takeUntil(Math.max(place, this.#waiting.length - maxWaiting))
   }
 
   takeAll(): readonly LogRequest[] {

@@ -1,4 +1,4 @@
-import { isPromise, memoryStore, type Policy } from '@sluice/core'
+import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core'
 import {
   all,
   type DecisionEvent,
@@ -93,10 +93,22 @@ export async function openReplay(options: ReplayOptions): Promise<Replay> {
   const policies = await openPolicies({ file: options.policyFile })
   try {
     return replayOf(policies, options)
+  } catch (error) {
+    throw isSluiceError(error, 'SLUICE_POLICY_UNKNOWN') ? withOption(error) : error
   } finally {
     // The guard is made: a change of the file while the log is read must not change it.
     await policies.close()
   }
+}
+
+/** Tells the option of the command line in place of the code. */
+function withOption({ message }: Error): Error {
+  const name = /name a key '([^']+)'/.exec(message)?.[1]
+  const [problem] = message.split('; add it')
+  if (name === undefined) return new CliError(message)
+  return new CliError(
+    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}`,
+  )
 }
 
 function replayOf(policies: Policies, options: ReplayOptions): Replay {
@@ -200,7 +212,9 @@ export class Replay {
       if (isDenied && this.#isObedient) this.#wait(client, known, clock.nowMs)
       else if (!isDenied) context.endLater(known, clock)
       const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
-      return { request, client, result, event, shadow }
+      // One text for the store and for those who count clients: there may be a million of them.
+      const same = event?.checks.find(({ key }) => key === client)?.key ?? client
+      return { request, client: same, result, event, shadow }
     }
     return isPromise(passage) ? passage.then(settle) : settle(passage)
   }
