@@ -1,16 +1,37 @@
 import { errorText, isSluiceError } from '@sluice/core'
 import { Command, CommanderError } from 'commander'
+import { apply } from './commands/apply.ts'
+import { block } from './commands/block.ts'
 import { check } from './commands/check.ts'
 import type { CliCommand, Example } from './commands/command.ts'
 import { diff } from './commands/diff.ts'
+import { doctor } from './commands/doctor.ts'
+import { inspect } from './commands/inspect.ts'
+import { reset } from './commands/reset.ts'
 import { simulate } from './commands/simulate.ts'
 import { suggest } from './commands/suggest.ts'
+import { top } from './commands/top.ts'
 import { CliError, type ExitCode, exitCodes } from './exit-codes.ts'
+import { off, on, shadow } from './fleet/kill-switch.ts'
 import { styleOf } from './terminal/style.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** All commands, in the order of the help. */
-const commands: readonly CliCommand[] = [suggest, simulate, diff, check]
+const commands: readonly CliCommand[] = [
+  suggest,
+  simulate,
+  diff,
+  check,
+  top,
+  inspect,
+  reset,
+  block,
+  apply,
+  off,
+  shadow,
+  on,
+  doctor,
+]
 
 const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
 
