@@ -1,4 +1,5 @@
 export { type ExitCode, exitCodes } from './exit-codes.ts'
+export { htmlReport } from './report/html-report.ts'
 export type {
   BusyClient,
   DeniedClient,
