@@ -46,7 +46,10 @@ describe('the page of a report', () => {
 async function bundleReport(): Promise<readonly (readonly [name: string, text: string])[]> {
   const licence = readText('node_modules/uplot/LICENSE').trim()
   const { outputFiles } = await build({
-    entryPoints: { report: 'packages/cli/src/page/main.ts' },
+    entryPoints: ['main.ts', 'report.css'].map((file) => ({
+      in: `packages/cli/src/page/${file}`,
+      out: 'report',
+    })),
     outdir: made,
     absWorkingDir: root,
     bundle: true,

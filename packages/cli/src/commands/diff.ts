@@ -14,6 +14,7 @@ import {
   replayOptionsOf,
 } from '../replay/replay-options.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { countText, shareText, table } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
@@ -71,7 +72,7 @@ async function diffPolicies(
   const style = styleOf(stdout, terminal)
   stdout.write(
     options.json
-      ? `${JSON.stringify({ ...found, old: oldFile, new: newFile, bounds: judged, notes }, null, 2)}\n`
+      ? jsonText({ ...found, old: oldFile, new: newFile, bounds: judged, notes })
       : [
           ...textLines(found, [oldFile, newFile], style),
           ...notes.map((note) => `- ${note}`),

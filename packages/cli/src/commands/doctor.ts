@@ -4,6 +4,7 @@ import type { Finding, Severity } from '../doctor/finding.ts'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { askSecret, canAsk } from '../terminal/prompt.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
 
@@ -49,7 +50,7 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
   const text = terminal.env.REDIS_URL || (await askUrl(terminal))
   const redis = urlOf('REDIS_URL', text, ['redis:', 'rediss:'])
   const findings = await examine({ ...settings, redis })
-  if (json) terminal.stdout.write(`${JSON.stringify({ findings }, undefined, 2)}\n`)
+  if (json) terminal.stdout.write(jsonText({ findings }))
   else write(terminal, findings)
   const worst = (severity: Severity) => findings.some((finding) => finding.severity === severity)
   return worst('error') || (strict && worst('warning')) ? exitCodes.found : exitCodes.ok

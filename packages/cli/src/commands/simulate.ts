@@ -8,6 +8,7 @@ import { htmlReport } from '../report/html-report.ts'
 import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
 import { textReport } from '../simulate/text-report.ts'
 import { styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
 
@@ -59,11 +60,7 @@ async function simulateFiles(
   // Before the log is read, which may take minutes.
   if (html !== undefined) await writing(html, () => access(dirname(html), constants.W_OK))
   const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
-  stdout.write(
-    options.json
-      ? `${JSON.stringify(report, null, 2)}\n`
-      : textReport(report, styleOf(stdout, terminal)),
-  )
+  stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
   if (html !== undefined) {
     await writing(html, () => writeFile(html, htmlReport(report)))
     stderr.write(`The report is in ${html}\n`)

@@ -5,6 +5,7 @@ import { addLogOptions, logNotes } from '../input/log-options.ts'
 import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
 import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
 import { styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
 
@@ -45,9 +46,7 @@ async function suggestLimits(
   const { stdout } = terminal
   const suggestion = await suggestFrom(terminal, files, options)
   stdout.write(
-    options.json
-      ? `${JSON.stringify(suggestion, null, 2)}\n`
-      : suggestionText(suggestion, styleOf(stdout, terminal)),
+    options.json ? jsonText(suggestion) : suggestionText(suggestion, styleOf(stdout, terminal)),
   )
   const { output, force } = options
   if (output === undefined) return exitCodes.ok

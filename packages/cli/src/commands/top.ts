@@ -98,7 +98,7 @@ async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode
   }
 }
 
-/** What one look has found. */
+/** The answers of one look. */
 interface Look {
   /** Time of the look, in ms since 1970. */
   readonly at: number
@@ -150,7 +150,7 @@ function screen(host: string, { live, top }: Look, before: Look | undefined, sty
   ].join('')
 }
 
-/** Requests and denials in a second; since the start of the process where there is no earlier look. */
+/** Requests and denials in a second; the first look has those since the start of the process. */
 function rates(live: Live, before: Live | undefined): string {
   const { requests } = live
   const isSame = before?.instance === live.instance && live.at > before.at

@@ -1,4 +1,4 @@
-import { durationMs } from '@sluice/core'
+import { durationMs, onOneLine } from '@sluice/core'
 import { type Command, Option } from 'commander'
 import { CliError, exitCodes } from '../exit-codes.ts'
 import type { LogReport } from '../report/simulation-report.ts'
@@ -73,7 +73,7 @@ export async function readAll(
   const { report } = reader
   const { lines, examples } = report.unreadable
   const [first] = examples
-  const example = first && `${first.file}:${first.line}: ${first.reason}: ${first.text}`
+  const example = first && `${first.file}:${first.line}: ${first.reason}: ${onOneLine(first.text)}`
   if (strict && lines > 0) {
     throw new CliError(
       `${lines} of ${report.lines} lines cannot be read, as ${example}`,

@@ -1,5 +1,3 @@
-import 'uplot/dist/uPlot.min.css'
-import './report.css'
 import type { SimulationReport } from '../report/simulation-report.ts'
 import { clientTable } from './client-table.ts'
 import { count, duration, element, moment, panel, percent, table } from './elements.ts'

@@ -1,3 +1,4 @@
+import { onOneLine } from '@sluice/core'
 import type { HourReport, SimulationReport } from '../report/simulation-report.ts'
 import { barOf } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
@@ -123,7 +124,7 @@ function unreadable({ log }: SimulationReport, style: Style): readonly string[] 
   const { lines, examples } = log.unreadable
   if (lines === 0) return []
   const listed = examples.map(
-    ({ file, line, reason, text }) => `${file}:${line}: ${reason}: ${text}`,
+    ({ file, line, reason, text }) => `${file}:${line}: ${reason}: ${onOneLine(text)}`,
   )
   return section(`Lines that cannot be read: ${countText(lines)}`, listed, style)
 }

@@ -1,3 +1,4 @@
+import { onOneLine } from '@sluice/core'
 import type { Style } from '../terminal/style.ts'
 import { countText, durationText, shareText, table, timeText } from '../terminal/text.ts'
 import type { LimitPair, SuggestedLimit, Suggestion } from './suggestion.ts'
@@ -51,7 +52,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ),
     ...section(
       style('yellow', 'Look out'),
-      warnings.map((warning) => `- ${warning}`),
+      warnings.map((warning) => `- ${onOneLine(warning)}`),
     ),
     '',
   ].join('\n')

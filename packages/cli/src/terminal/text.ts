@@ -1,3 +1,5 @@
+import { onOneLine } from '@sluice/core'
+
 /** `12,345` */
 export function countText(count: number): string {
   return count.toLocaleString('en-US')
@@ -36,13 +38,16 @@ export function durationText(durationMs: number): string {
   return parts.join(' ') || '0s'
 }
 
-/** Lines of a table. A head that begins with `>` has its column at the right. */
+/**
+ * Lines of a table. A head that begins with `>` has its column at the right. Nothing in a cell, such
+ * as the name of a client, can move the cursor.
+ */
 export function table(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
   const names = heads.map((head) => head.replace(/^>/, ''))
-  const all = [names, ...rows]
+  const all = [names, ...rows.map((row) => row.map(onOneLine))]
   const widths = names.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
   return all.map((row) =>
     row
