@@ -39,8 +39,8 @@ export function durationText(durationMs: number): string {
 }
 
 /**
- * Lines of a table. A head that begins with `>` has its column at the right. Nothing in a cell, such
- * as the name of a client, can move the cursor.
+ * Lines of a table. A head that begins with `>` has its column at the right. Nothing in a cell can
+ * move the cursor, such as the name of a client.
  */
 export function table(
   heads: readonly string[],
