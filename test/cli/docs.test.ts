@@ -14,7 +14,8 @@ import { runSluice } from './run-sluice.ts'
 const page = readText('docs/cli.md')
 
 /** The commands of the blocks of a shell, in order. */
-const lines = [page, readText('packages/cli/README.md')].flatMap((text) =>
+const others = ['packages/cli/README.md', 'docs/simulator.md'].map(readText)
+const lines = [page, ...others].flatMap((text) =>
   [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) => block.trim().split('\n')),
 )
 
@@ -63,9 +64,9 @@ describe('docs/cli.md', () => {
       ...{ SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
       REDIS_URL: redis.url,
     }
-    const others = lines.filter((line) => !ofLogs.includes(line))
-    expect(others.length).toBeGreaterThan(12)
-    for (const line of others) await runLine(line, { keys: [], places, env })
+    const ofServers = lines.filter((line) => !ofLogs.includes(line))
+    expect(ofServers.length).toBeGreaterThan(12)
+    for (const line of ofServers) await runLine(line, { keys: [], places, env })
   }, 60_000)
 
   async function runLine(
