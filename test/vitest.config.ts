@@ -29,6 +29,10 @@ const apart = [
   'client/**/*.test.ts',
   'adapters/mistakes.test.ts',
   'core/{limiter,short-windows}.test.ts',
+  // A replay moves the clock of its process.
+  'cli/{docs,escapes,formats,fuzz,suggest}.test.ts',
+  'cli/report/simulate-html.test.ts',
+  'cli/replay.scaled.test.ts',
 ]
 
 function project(

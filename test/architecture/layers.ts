@@ -21,6 +21,7 @@ export const arrows: Readonly<Record<string, readonly string[]>> = {
   policies: ['core', 'http'],
   admin: ['core', 'http', 'metrics', 'policies', 'queue'],
   testing: ['core', 'headers', 'http', 'queue'],
+  cli: ['core', 'http', 'policies', 'redis'],
 }
 
 /** Packages that run anywhere, browsers and edge runtimes included. */

@@ -44,6 +44,7 @@ describe('source files', () => {
     'hono',
     'admin',
     'testing',
+    'cli',
   ])(`have comments of at most ${MAX_COLUMNS} columns: %s`, (name) => {
     const comment = /^ *(\/\*\*|\* |\/\/|--).*$/gm
     const found = [

@@ -2,7 +2,7 @@ export type { CountedKey, NamedIdentity } from './bind/counted-keys.ts'
 export type { Fault } from './file/explain.ts'
 export { type PlacedPolicy, placedPolicies } from './file/named-policies.ts'
 export type { KeyEntry, OverrideEntry, PolicyEntry, PolicyFile } from './file/policy-file.ts'
-export { type Problem, policyFileProblems } from './file/read-file.ts'
+export { type Problem, policyFileProblems, readPolicyFile } from './file/read-file.ts'
 export { publishedSchema } from './file/schema/published-schema.ts'
 export type {
   LivePolicySet as Policies,
@@ -12,7 +12,7 @@ export type {
   StatusEntry,
 } from './live-policy-set.ts'
 export { type OpenPoliciesOptions, openPolicies } from './open-policies.ts'
-export type { Difference } from './versions/diff.ts'
+export { type Difference, differences } from './versions/diff.ts'
 export type { ChangeOptions, PolicyEdit } from './versions/edit.ts'
 export type { Entry, EntryTarget, Kill } from './versions/layer.ts'
 export type { Member, VersionRecord } from './versions/shared-layer.ts'

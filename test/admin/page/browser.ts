@@ -53,8 +53,10 @@ export async function openPage(
   })
   page.on('request', (request) => {
     asked.push(request.url())
-    const isOwn = request.url().startsWith(`${origin}/`) || request.url().startsWith('data:')
-    if (!isOwn && !request.url().startsWith('blob:')) faults.push(`asks ${request.url()}`)
+    const address = request.url()
+    const isOwn = [`${origin}/`, 'data:', 'blob:'].some((own) => address.startsWith(own))
+    // A file has no origin.
+    if (!isOwn && address !== url) faults.push(`asks ${address}`)
   })
   page.on('response', (response) => {
     const [, path] = /\/api\/v1\/([^?]*)/.exec(response.url()) ?? []

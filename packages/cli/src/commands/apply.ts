@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import { errorText, onOneLine } from '@sluice/core'
+import { type PolicyFile, readPolicyFile } from '@sluice/policies'
+import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { type ActOptions, act, actOptions } from '../fleet/act.ts'
+import { AdminApi, fleetNotes } from '../fleet/admin-api.ts'
+import {
+  type Change,
+  changeAnswer,
+  exportAnswer,
+  type PoliciesInForce,
+  policiesAnswer,
+} from '../fleet/answers.ts'
+import { type ApplyPlan, applyPlan } from '../fleet/apply-plan.ts'
+import { describeChange } from '../fleet/changes.ts'
+import { styleOf } from '../terminal/style.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { CliCommand } from './command.ts'
+
+interface ApplyOptions extends ActOptions {
+  readonly partial?: true
+}
+
+export const apply: CliCommand = {
+  usage: 'apply <file>',
+  summary: 'Put the limits of a policy file in force in a running fleet',
+  notes: `Limits, bursts, modes, shares and overrides change without a deploy, all in one version, and no request
+loses its count. All else (algorithms, windows, keys, routes, new policies) needs the file to be deployed:
+sluice names it, and applies nothing unless --partial is given. Overrides made at run time stay.
+If somebody else changes the policies meanwhile, nothing is changed.
+${fleetNotes}\nIt needs the role policies.`,
+  examples: [
+    ['sluice apply sluice.yaml --reason "launch day"', 'shows the differences, and asks'],
+    ['sluice apply sluice.yaml --reason "launch day" --dry-run', 'shows the differences'],
+    ['sluice apply sluice.yaml --reason "launch day" --yes', 'unasked, for CI'],
+  ],
+  setUp(command) {
+    actOptions(command).option('--partial', 'apply the part that needs no deploy')
+  },
+  run: runApply,
+}
+
+async function runApply(
+  terminal: Terminal,
+  file: string,
+  options: ApplyOptions,
+): Promise<ExitCode> {
+  const api = new AdminApi(terminal, options)
+  const wanted = await fileOf(file)
+  const { body: current, etag } = await api.ask('policies', { answer: policiesAnswer })
+  const exported = await api.ask('policies/export', { answer: exportAnswer })
+  const plan = applyPlan({
+    wanted,
+    inForce: readPolicyFile(exported.body.text, `version ${exported.body.version}`),
+    entries: current.entries,
+    withoutEntries: await withoutEntries(api, { current, etag, options }),
+  })
+  tellRest(terminal, plan)
+  if (plan.needDeploy.length > 0 && !options.partial) {
+    throw new CliError(
+      `Nothing was changed: this needs ${file} to be deployed. Add --partial to apply the rest.`,
+      exitCodes.found,
+    )
+  }
+  const { set, remove } = plan
+  if (set.length + remove.length === 0) {
+    terminal.stderr.write(`The limits of ${file} are in force already.\n`)
+    return exitCodes.ok
+  }
+  return act(
+    { terminal, api, options },
+    {
+      path: 'policies/changes',
+      body: { set, remove },
+      answer: changeAnswer,
+      ifMatch: etag,
+      describe: (change) => describeChange(change, terminal),
+    },
+  )
+}
+
+async function fileOf(file: string): Promise<PolicyFile> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (cause) {
+    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
+  }
+  return readPolicyFile(text, file)
+}
+
+/** Asks what the end of all entries of fields would change: it tells the file of the fleet. */
+async function withoutEntries(
+  api: AdminApi,
+  {
+    current,
+    etag,
+    options,
+  }: { current: PoliciesInForce; etag: string | undefined; options: ApplyOptions },
+): Promise<Change['differences']> {
+  const remove = current.entries
+    .filter(({ field }) => field !== 'override')
+    .map(({ policy, field }) => ({ policy, field }))
+  if (remove.length === 0) return []
+  const { body } = await api.ask('policies/changes', {
+    body: { remove, reason: options.reason, dryRun: true },
+    answer: changeAnswer,
+    ifMatch: etag,
+  })
+  return body.differences
+}
+
+/** Names what the change leaves as it is. */
+function tellRest(terminal: Terminal, { needDeploy, kept }: ApplyPlan): void {
+  const { stderr } = terminal
+  const style = styleOf(stderr, terminal)
+  for (const { path, newCount } of needDeploy) {
+    const anew = newCount ? ', and then counts anew' : ''
+    stderr.write(`${style('yellow', 'needs a deploy:')} ${onOneLine(path)}${anew}\n`)
+  }
+  for (const override of kept) {
+    stderr.write(`${style('dim', 'stays:')} override ${onOneLine(override)}, made at run time\n`)
+  }
+}

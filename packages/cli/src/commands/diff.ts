@@ -1,0 +1,147 @@
+import { boundOf, DiffTally, type PolicyDiff } from '../diff/policy-diff.ts'
+import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import {
+  addLogOptions,
+  type LogCommandOptions,
+  logNotes,
+  openLog,
+  readAll,
+} from '../input/log-options.ts'
+import { openReplay, type Replayed } from '../replay/replay.ts'
+import {
+  addReplayOptions,
+  type ReplayCommandOptions,
+  replayOptionsOf,
+} from '../replay/replay-options.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { countText, shareText, table } from '../terminal/text.ts'
+import type { CliCommand } from './command.ts'
+
+interface Options extends LogCommandOptions, ReplayCommandOptions {
+  readonly log: readonly string[]
+  readonly failIf: readonly string[]
+  readonly json?: boolean
+}
+
+const listedClients = 10
+
+export const diff: CliCommand = {
+  usage: 'diff <old> <new>',
+  summary: 'Compare two policy files on access logs: what a change would do',
+  notes: `--fail-if bounds what the new file does and the old one does not: denied (requests that it refuses),
+clients (clients that it refuses, and that had no refusal), allowed (requests that it lets pass). A
+number, or a share of all with %. Exits with 1 when a bound is exceeded.
+
+${logNotes}`,
+  examples: [
+    ['sluice diff sluice.yaml new.yaml --log access.log', 'requests and clients that change sides'],
+    [
+      `sluice diff old.yaml new.yaml --log access.log --fail-if 'clients>20' --fail-if 'denied>0.1%'`,
+      'for CI: exits with 1 if the change refuses too many',
+    ],
+  ],
+  setUp(command) {
+    const listed = (value: string, before: readonly string[]) => [...before, value]
+    const withLog = command.requiredOption('--log <files...>', 'access logs')
+    addReplayOptions(addLogOptions(withLog))
+      .option('--fail-if <bound>', 'exit with 1 beyond it: clients>20, denied>0.1%', listed, [])
+      .option('--json', 'print the result as JSON')
+  },
+  run: diffPolicies,
+}
+
+async function diffPolicies(
+  terminal: Terminal,
+  oldFile: string,
+  newFile: string,
+  options: Options,
+): Promise<ExitCode> {
+  const bounds = options.failIf.map(boundOf)
+  if (options.log.includes('-')) {
+    throw new CliError('the log is read twice, so it cannot be the standard input; give a file')
+  }
+  const tally = new DiffTally()
+  const oldNotes = await replayFile(terminal, oldFile, options, (each) => tally.before(each))
+  const newNotes = await replayFile(terminal, newFile, options, (each) => tally.after(each))
+  const found = tally.diff
+  const judged = bounds.map((bound) => ({ bound: bound.text, ...bound.judge(found) }))
+  const notes = [...new Set([...oldNotes, ...newNotes])]
+  const { stdout } = terminal
+  const style = styleOf(stdout, terminal)
+  stdout.write(
+    options.json
+      ? jsonText({ ...found, old: oldFile, new: newFile, bounds: judged, notes })
+      : [
+          ...textLines(found, [oldFile, newFile], style),
+          ...notes.map((note) => `- ${note}`),
+          ...judged.map(({ bound, found: value, isExceeded }) =>
+            isExceeded
+              ? style('red', `exceeded: ${bound} (${value})`)
+              : style('green', `kept: ${bound} (${value})`),
+          ),
+          '',
+        ].join('\n'),
+  )
+  return judged.some(({ isExceeded }) => isExceeded) ? exitCodes.found : exitCodes.ok
+}
+
+/** @returns what the log does not tell */
+async function replayFile(
+  terminal: Terminal,
+  policyFile: string,
+  options: Options,
+  onReplayed: (replayed: Replayed) => void,
+): Promise<readonly string[]> {
+  const replay = await openReplay(replayOptionsOf(policyFile, options))
+  await readAll(openLog(terminal, options.log, options), options, (pieces) =>
+    replay.run(pieces, onReplayed),
+  )
+  return replay.notes
+}
+
+function textLines(found: PolicyDiff, files: readonly string[], style: Style): readonly string[] {
+  const { requests, clients } = found
+  const line = (count: number, all: number): string =>
+    `${countText(count)} (${shareText(count, all)})`
+  return [
+    style(
+      'bold',
+      `${files.join(' → ')} on ${countText(requests)} requests of ${countText(clients)} clients`,
+    ),
+    ...table(
+      ['', '>requests', '>clients'],
+      [
+        [
+          'newly refused',
+          line(found.newlyDenied, requests),
+          line(found.clientsNewlyDenied, clients),
+        ],
+        [
+          'newly allowed',
+          line(found.newlyAllowed, requests),
+          line(found.clientsNewlyAllowed, clients),
+        ],
+        ['refused before', line(found.deniedBefore, requests), ''],
+        ['refused after', line(found.deniedAfter, requests), ''],
+      ],
+    ),
+    ...(found.mostDenied.length > 0
+      ? [
+          '',
+          style('bold', 'Clients refused more than before'),
+          ...table(
+            ['client', '>before', '>after'],
+            found.mostDenied
+              .slice(0, listedClients)
+              .map(({ client, deniedBefore, deniedAfter }) => [
+                client,
+                countText(deniedBefore),
+                countText(deniedAfter),
+              ]),
+          ),
+        ]
+      : []),
+  ]
+}

@@ -1,0 +1,78 @@
+import { access, constants, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errorText } from '@sluice/core'
+import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { addLogOptions, logNotes } from '../input/log-options.ts'
+import { addReplayOptions } from '../replay/replay-options.ts'
+import { htmlReport } from '../report/html-report.ts'
+import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
+import { textReport } from '../simulate/text-report.ts'
+import { styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { CliCommand } from './command.ts'
+
+interface Options extends SimulateOptions {
+  readonly policies: string
+  readonly json?: boolean
+  readonly html?: string
+}
+
+export const simulate: CliCommand = {
+  usage: 'simulate [logs...]',
+  summary: 'Replay access logs against a policy file: who would have been refused',
+  notes: logNotes,
+  examples: [
+    [
+      'sluice simulate access.log --policies sluice.yaml',
+      'the requests and clients it would refuse',
+    ],
+    [
+      'sluice simulate access.log.2.gz access.log.1 -p sluice.yaml --clients obedient',
+      'packed and split logs, with clients that wait as Retry-After tells them',
+    ],
+    [
+      `sluice simulate app.log -p sluice.yaml --format pino-http --key tenant=header:x-tenant --json`,
+      'JSON lines, a key of the policy file by a header, and the result as JSON',
+    ],
+    [
+      'sluice simulate access.log -p sluice.yaml --html report.html',
+      'a page to look at: move the limit, and see who would be caught',
+    ],
+  ],
+  setUp(command) {
+    command.requiredOption('-p, --policies <file>', 'policy file')
+    addReplayOptions(addLogOptions(command))
+      .option('--decisions <file>', 'write what each policy says of each request, as JSON lines')
+      .option('--json', 'print the result as JSON')
+      .option('--html <file>', 'write a report with a slider that moves the limit')
+  },
+  run: simulateFiles,
+}
+
+async function simulateFiles(
+  terminal: Terminal,
+  files: readonly string[],
+  options: Options,
+): Promise<ExitCode> {
+  const { stdout, stderr } = terminal
+  const { html } = options
+  // Before the log is read, which may take minutes.
+  if (html !== undefined) await writing(html, () => access(dirname(html), constants.W_OK))
+  const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
+  stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
+  if (html !== undefined) {
+    await writing(html, () => writeFile(html, htmlReport(report)))
+    stderr.write(`The report is in ${html}\n`)
+  }
+  return exitCodes.ok
+}
+
+/** @throws CliError when the file cannot be written */
+async function writing(file: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act()
+  } catch (cause) {
+    throw new CliError(`${file} cannot be written: ${errorText(cause)}`, exitCodes.usage, { cause })
+  }
+}

@@ -1,0 +1,65 @@
+import { writeFile } from 'node:fs/promises'
+import { errorText } from '@sluice/core'
+import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { addLogOptions, logNotes } from '../input/log-options.ts'
+import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
+import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
+import { styleOf } from '../terminal/style.ts'
+import { jsonText } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { CliCommand } from './command.ts'
+
+interface Options extends SuggestOptions {
+  readonly output?: string
+  readonly force?: boolean
+  readonly json?: boolean
+}
+
+export const suggest: CliCommand = {
+  usage: 'suggest [logs...]',
+  summary: 'Suggest limits that fit the clients of access logs, and write a policy file',
+  notes: logNotes,
+  examples: [
+    ['sluice suggest access.log -o sluice.yaml', 'limits for addresses, as a policy file'],
+    ['sluice suggest access.log.*.gz --touch 1%', 'limits that may touch one client in a hundred'],
+    [
+      'sluice suggest app.log --by tenant=header:x-tenant --json',
+      'limits for each tenant, as JSON',
+    ],
+  ],
+  setUp(command) {
+    addLogOptions(command)
+      .option('--by <key>', 'identity: ip, NAME=header:x-tenant or NAME=field:user.id', 'ip')
+      .option('--touch <share>', 'share of the identities that the limits may touch', '0.1%')
+      .option('-o, --output <file>', 'write a policy file')
+      .option('--force', 'replace the policy file if there is one')
+      .option('--json', 'print the result as JSON')
+  },
+  run: suggestLimits,
+}
+
+async function suggestLimits(
+  terminal: Terminal,
+  files: readonly string[],
+  options: Options,
+): Promise<ExitCode> {
+  const { stdout } = terminal
+  const suggestion = await suggestFrom(terminal, files, options)
+  stdout.write(
+    options.json ? jsonText(suggestion) : suggestionText(suggestion, styleOf(stdout, terminal)),
+  )
+  const { output, force } = options
+  if (output === undefined) return exitCodes.ok
+  try {
+    await writeFile(output, policyFileText(suggestion), { flag: force ? 'w' : 'wx' })
+  } catch (cause) {
+    const text = errorText(cause)
+    throw new CliError(
+      text.includes('EEXIST')
+        ? `${output} is there already; --force replaces it`
+        : `${output} cannot be written: ${text}`,
+    )
+  }
+  if (!options.json) stdout.write(`\nwrote ${output}; next: sluice simulate … -p ${output}\n`)
+  return exitCodes.ok
+}

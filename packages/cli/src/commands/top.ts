@@ -1,0 +1,172 @@
+import { durationMs, errorText, sleep } from '@sluice/core'
+import { Option } from 'commander'
+import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
+import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../fleet/admin-api.ts'
+import { type Live, liveAnswer, type Top, topAnswer } from '../fleet/answers.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { jsonText, table } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { durationText } from '../terminal/text.ts'
+import type { CliCommand } from './command.ts'
+
+interface TopOptions extends FleetOptions {
+  readonly by: 'denied' | 'asked' | 'cost'
+  readonly window: string
+  readonly policy?: string
+  readonly most: string
+  readonly interval: string
+  readonly once?: true
+}
+
+export const top: CliCommand = {
+  usage: 'top',
+  summary: 'Show the busiest keys, live',
+  notes: `On a terminal it is shown anew until Ctrl-C; in a pipe, and with --once, it is one table.
+Keys are digests, unless collectMetrics({ reveal }) names them. Requests are those of the process that answers.
+${fleetNotes}\nIt needs the role read.`,
+  examples: [
+    ['sluice top', 'the keys that are denied most in the last minute'],
+    [
+      'sluice top --by asked --window 1h --once',
+      'the keys with the most requests of an hour, once',
+    ],
+    ['sluice top --json | jq .lists', 'as JSON'],
+  ],
+  setUp(command) {
+    fleetOptions(command)
+      .addOption(
+        new Option('--by <what>', 'what is counted')
+          .choices(['denied', 'asked', 'cost'])
+          .default('denied'),
+      )
+      .addOption(
+        new Option('--window <span>', 'how far back').choices(['1m', '10m', '1h']).default('1m'),
+      )
+      .option('--policy <name>', 'one policy alone (default: all)')
+      .option('--most <n>', 'keys of each policy, 1 to 100', '20')
+      .option('--interval <duration>', 'between two looks, 1s or more', '2s')
+      .option('--once', 'one table, and end')
+  },
+  run: runTop,
+}
+
+const shortestIntervalMs = 1_000
+/** Clears the screen, and goes to its first place. */
+const clear = '\u001b[H\u001b[J'
+const hideCursor = '\u001b[?25l'
+const showCursor = '\u001b[?25h'
+
+async function runTop(terminal: Terminal, options: TopOptions): Promise<ExitCode> {
+  const { stdout, signal } = terminal
+  const intervalMs = durationMs(options.interval, '--interval')
+  if (intervalMs < shortestIntervalMs) throw new CliError('--interval must be 1s or more')
+  const api = new AdminApi(terminal, options)
+  if (options.json) {
+    stdout.write(jsonText(await lookAt(api, options)))
+    return exitCodes.ok
+  }
+  const style = styleOf(stdout, terminal)
+  const first = await lookAt(api, options)
+  if (options.once || stdout.isTTY !== true) {
+    stdout.write(screen(api.host, first, undefined, style))
+    return exitCodes.ok
+  }
+  stdout.write(hideCursor)
+  try {
+    await showLive()
+  } finally {
+    stdout.write(showCursor)
+  }
+  return exitCodes.ok
+
+  async function showLive(): Promise<void> {
+    let [before, now]: [Look | undefined, Look] = [undefined, first]
+    let trouble = ''
+    while (!signal.aborted) {
+      stdout.write(`${clear}${screen(api.host, now, before, style)}${trouble}`)
+      await sleep(intervalMs, signal)
+      if (signal.aborted) return
+      try {
+        ;[before, now] = [now, await lookAt(api, options)]
+        trouble = ''
+      } catch (error) {
+        if (!(error instanceof CliError) || error.exitCode !== exitCodes.failed) throw error
+        const age = durationText(Date.now() - now.at)
+        trouble = `\n${style('red', errorText(error))} The table is ${age} old.\n`
+      }
+    }
+  }
+}
+
+/** The answers of one look. */
+interface Look {
+  /** Time of the look, in ms since 1970. */
+  readonly at: number
+  readonly live: Live
+  readonly top: Top
+}
+
+async function lookAt(api: AdminApi, options: TopOptions): Promise<Look> {
+  const { by, window, policy, most } = options
+  const query = new URLSearchParams({ by, window, most, ...(policy !== undefined && { policy }) })
+  const [live, top] = [
+    await api.ask('live', { answer: liveAnswer }),
+    await api.ask(`top?${query}`, { answer: topAnswer }),
+  ]
+  return { at: Date.now(), live: live.body, top: top.body }
+}
+
+function screen(host: string, { live, top }: Look, before: Look | undefined, style: Style): string {
+  const rows = top.lists
+    .flatMap(({ policy, keys, total }) => keys.map((key) => ({ policy, total, ...key })))
+    .toSorted((one, other) => other.count - one.count)
+  const [list] = top.lists
+  const scope =
+    list === undefined
+      ? ''
+      : `, of ${list.processes} ${list.scope === 'fleet' ? 'processes' : 'process'}`
+  const nothing = rows.length === 0 ? 'No key in this time.\n' : ''
+  return [
+    `${style('bold', host)}  ${rates(live, before?.live)}\n`,
+    `${state(live, style)}Keys by ${top.by} in ${top.window}${scope}\n\n`,
+    table(
+      [
+        { title: top.by.toUpperCase(), align: 'right' },
+        { title: '± UP TO', align: 'right' },
+        { title: 'SHARE', align: 'right' },
+        { title: 'POLICY' },
+        { title: 'KEY' },
+      ],
+      rows.map(({ policy, total, digest, name, count, error }) => [
+        String(count),
+        String(error),
+        total > 0 ? `${Math.round((count / total) * 100)} %` : '–',
+        policy,
+        name ?? digest,
+      ]),
+      style,
+    ),
+    nothing,
+  ].join('')
+}
+
+/** Requests and denials in a second; the first look has those since the start of the process. */
+function rates(live: Live, before: Live | undefined): string {
+  const { requests } = live
+  const isSame = before?.instance === live.instance && live.at > before.at
+  if (!before || !isSame) {
+    const age = durationText(Math.max(0, live.at - live.since))
+    return `${requests.allowed} allowed, ${requests.denied} denied since ${age}`
+  }
+  const seconds = (live.at - before.at) / 1_000
+  const rate = (field: 'allowed' | 'denied') =>
+    Number(((requests[field] - before.requests[field]) / seconds).toPrecision(3))
+  return `${rate('allowed')} allowed/s, ${rate('denied')} denied/s`
+}
+
+function state({ store }: Live, style: Style): string {
+  if (store.fallback || store.breaker !== 'closed') {
+    return `${style('red', `The store does not answer (breaker ${store.breaker}): failure modes decide.`)}\n`
+  }
+  return ''
+}

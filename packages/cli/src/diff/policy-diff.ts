@@ -1,0 +1,151 @@
+import { CliError } from '../exit-codes.ts'
+import type { Replayed } from '../replay/replay.ts'
+
+/** What a change of policies does to the requests of a log: `sluice diff --json`. */
+export interface PolicyDiff {
+  readonly kind: 'sluice-diff'
+  readonly version: 1
+  readonly requests: number
+  readonly clients: number
+  /** Requests that the old file refuses, and that the new one refuses. */
+  readonly deniedBefore: number
+  readonly deniedAfter: number
+  /** Requests that the new file alone refuses. */
+  readonly newlyDenied: number
+  /** Requests that the old file alone refuses. */
+  readonly newlyAllowed: number
+  /** Clients with a refusal by the new file, and none by the old one. */
+  readonly clientsNewlyDenied: number
+  /** Clients with a refusal by the old file, and none by the new one. */
+  readonly clientsNewlyAllowed: number
+  /** The clients with the most requests that the new file alone refuses, at most 100. */
+  readonly mostDenied: readonly ChangedClient[]
+}
+
+interface ChangedClient {
+  readonly client: string
+  readonly deniedBefore: number
+  readonly deniedAfter: number
+}
+
+const maxListed = 100
+const maxClients = 1_000_000
+
+/** Compares two replays of one log, the one after the other. */
+export class DiffTally {
+  /** One number a request: 1 where the old file refuses it. */
+  #before = new Uint8Array(1 << 16)
+  #requestsBefore = 0
+  #requests = 0
+  #newlyDenied = 0
+  #newlyAllowed = 0
+  readonly #clients = new Map<string, { before: number; after: number }>()
+
+  before({ client, result }: Replayed): void {
+    if (this.#requestsBefore === this.#before.length) {
+      const larger = new Uint8Array(this.#before.length * 2)
+      larger.set(this.#before)
+      this.#before = larger
+    }
+    const isDenied = result === 'denied'
+    this.#before[this.#requestsBefore] = isDenied ? 1 : 0
+    this.#requestsBefore += 1
+    const counts = this.#countsOf(client)
+    if (isDenied && counts) counts.before += 1
+  }
+
+  after({ client, result }: Replayed): void {
+    const isDenied = result === 'denied'
+    const wasDenied = this.#before[this.#requests] === 1
+    this.#requests += 1
+    if (isDenied && !wasDenied) this.#newlyDenied += 1
+    if (!isDenied && wasDenied) this.#newlyAllowed += 1
+    const counts = this.#countsOf(client)
+    if (isDenied && counts) counts.after += 1
+  }
+
+  /** @throws CliError when the log has changed between the two replays */
+  get diff(): PolicyDiff {
+    if (this.#requests !== this.#requestsBefore) {
+      throw new CliError('the log has grown while it was read; copy it, and compare on the copy')
+    }
+    const clients = [...this.#clients]
+    const sum = (count: (counts: { before: number; after: number }) => number): number =>
+      clients.reduce((all, [, counts]) => all + count(counts), 0)
+    return {
+      kind: 'sluice-diff',
+      version: 1,
+      requests: this.#requests,
+      clients: clients.length,
+      deniedBefore: sum(({ before }) => before),
+      deniedAfter: sum(({ after }) => after),
+      newlyDenied: this.#newlyDenied,
+      newlyAllowed: this.#newlyAllowed,
+      clientsNewlyDenied: sum(({ before, after }) => (before === 0 && after > 0 ? 1 : 0)),
+      clientsNewlyAllowed: sum(({ before, after }) => (before > 0 && after === 0 ? 1 : 0)),
+      mostDenied: clients
+        .filter(([, { before, after }]) => after > before)
+        .sort(
+          ([client, one], [otherClient, other]) =>
+            other.after - other.before - (one.after - one.before) ||
+            (client < otherClient ? -1 : 1),
+        )
+        .slice(0, maxListed)
+        .map(([client, { before, after }]) => ({
+          client,
+          deniedBefore: before,
+          deniedAfter: after,
+        })),
+    }
+  }
+
+  /** The clients of the two files may be told apart by other keys: then each has its own. */
+  #countsOf(client: string): { before: number; after: number } | undefined {
+    const known = this.#clients.get(client)
+    if (known || this.#clients.size >= maxClients) return known
+    const counts = { before: 0, after: 0 }
+    this.#clients.set(client, counts)
+    return counts
+  }
+}
+
+/** A bound of `--fail-if`, by which a change is refused. */
+export interface Bound {
+  readonly text: string
+  /** The value that is compared, and whether it is beyond the bound. */
+  judge(diff: PolicyDiff): { readonly found: string; readonly isExceeded: boolean }
+}
+
+const metrics: Readonly<
+  Record<string, (diff: PolicyDiff) => { readonly part: number; readonly all: number }>
+> = {
+  denied: ({ newlyDenied, requests }) => ({ part: newlyDenied, all: requests }),
+  allowed: ({ newlyAllowed, requests }) => ({ part: newlyAllowed, all: requests }),
+  clients: ({ clientsNewlyDenied, clients }) => ({ part: clientsNewlyDenied, all: clients }),
+}
+
+/**
+ * Reads `clients>20` or `denied>0.1%`.
+ * @throws CliError when it is no bound
+ */
+export function boundOf(text: string): Bound {
+  const [, name = '', limit = '', percent] =
+    /^\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/.exec(text) ?? []
+  const metric = Object.hasOwn(metrics, name) ? metrics[name] : undefined
+  if (!metric) {
+    throw new CliError(
+      `--fail-if ${text} must be a bound on denied, allowed or clients, as 'clients>20' or 'denied>0.1%'`,
+    )
+  }
+  return {
+    text: text.trim(),
+    judge(diff) {
+      const { part, all } = metric(diff)
+      const found = percent && all > 0 ? (part / all) * 100 : part
+      return {
+        found: percent ? `${Number(found.toFixed(3))}%` : String(found),
+        isExceeded: found > Number(limit),
+      }
+    },
+  }
+}

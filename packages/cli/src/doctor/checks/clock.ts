@@ -1,0 +1,52 @@
+import { type Finding, found } from '../finding.ts'
+import { isRefused, type RedisLink, reasonOf } from '../redis-link.ts'
+
+/** Clocks that differ by less are as good as any; `@sluice/redis` reports what is more. */
+const toleratedSkewMs = 1_000
+/** The sample with the shortest way tells best. */
+const samples = 5
+
+/** Compares the clock of the server with that of this machine. */
+export async function clock(link: RedisLink): Promise<Finding> {
+  const check = 'clock'
+  let best = { rttMs: Number.POSITIVE_INFINITY, skewMs: 0 }
+  try {
+    for (let i = 0; i < samples; i += 1) {
+      const startedAt = performance.now()
+      const asked = Date.now()
+      const answer = await link.ask('TIME')
+      const rttMs = performance.now() - startedAt
+      const serverMs = timeOf(answer)
+      if (serverMs === undefined) return found.note(check, 'TIME was not answered with a time')
+      if (rttMs < best.rttMs) best = { rttMs, skewMs: serverMs - (asked + rttMs / 2) }
+    }
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    return found.warning(
+      check,
+      `the command TIME is forbidden: ${reasonOf(error)}`,
+      'let the user run TIME (ACL SETUSER … +time); where that cannot be, keep the clocks of all processes equal by NTP',
+    )
+  }
+  const skewMs = Math.round(best.skewMs)
+  const seen = `the clock of Redis is ${distance(skewMs)} this one (± ${Math.max(1, Math.ceil(best.rttMs / 2))} ms)`
+  if (Math.abs(skewMs) < toleratedSkewMs) return found.ok(check, seen)
+  return found.warning(
+    check,
+    `${seen}; limits count by the clock of Redis, while logs and schedules go by this one`,
+    'synchronise both machines by NTP (chronyc tracking, timedatectl)',
+  )
+}
+
+function timeOf(answer: unknown): number | undefined {
+  if (!Array.isArray(answer)) return undefined
+  const [seconds, micros] = answer.map(Number)
+  const ms = Number(seconds) * 1_000 + Number(micros) / 1_000
+  return Number.isFinite(ms) ? ms : undefined
+}
+
+function distance(skewMs: number): string {
+  const ms = Math.abs(skewMs)
+  const text = ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1_000)} s`
+  return ms === 0 ? 'equal to' : `${text} ${skewMs > 0 ? 'ahead of' : 'behind'}`
+}

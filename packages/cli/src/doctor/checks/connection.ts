@@ -1,0 +1,73 @@
+import { type Finding, found } from '../finding.ts'
+import { type RedisLink, reasonOf, TimedOut } from '../redis-link.ts'
+
+const check = 'connection'
+
+/** Opens the link, and tells why it cannot be opened. */
+export async function connection(link: RedisLink): Promise<Finding> {
+  const startedAt = performance.now()
+  try {
+    await link.inTime('a connection', link.client.connect())
+    // Whatever it answers, it answers: rights are looked at later.
+    await link.ask('PING').catch((error: unknown) => {
+      if (error instanceof TimedOut || /NOAUTH|WRONGPASS/.test(reasonOf(error))) throw error
+      if (link.client.status !== 'ready') throw error
+    })
+  } catch (error) {
+    return failed(link, error)
+  }
+  const ms = Math.round(performance.now() - startedAt)
+  const tls = link.address.startsWith('rediss:') ? ', with TLS' : ''
+  return found.ok(check, `${link.address} answered after ${ms} ms${tls}`)
+}
+
+/** Why a connection fails, with the remedy. */
+const failures: readonly (readonly [pattern: RegExp, fix: string])[] = [
+  [
+    /NOAUTH|WRONGPASS|invalid password|without any password|AUTH failed/i,
+    'set REDIS_URL to redis://USER:PASSWORD@HOST:PORT with the user and password of this server',
+  ],
+  [
+    /self.signed|unable to verify|unable to get (?:local )?issuer/i,
+    'let Node trust the authority of the certificate: NODE_EXTRA_CA_CERTS=ca.pem',
+  ],
+  [/certificate has expired/i, 'renew the certificate of the server'],
+  [
+    /does not match certificate|Hostname\/IP/i,
+    'use the name of the host that stands in the certificate',
+  ],
+  [
+    /wrong version number|packet length too long|SSL routines|EPROTO/i,
+    'the port does not speak TLS: use redis:// instead of rediss://',
+  ],
+  [
+    /ENOTFOUND|EAI_AGAIN/,
+    'correct the name of the host in REDIS_URL, and see that this machine can resolve it',
+  ],
+  [
+    /ECONNREFUSED/,
+    'see that Redis runs, listens at this address (bind, protected-mode), and that the port is right',
+  ],
+  [/DENIED|protected mode/i, 'set a password on the server, or connect from the machine itself'],
+  [/max number of clients/i, 'raise maxclients, or find the application that leaks connections'],
+  [/LOADING|MASTERDOWN/, 'wait until the server has loaded its data, or connect to the master'],
+]
+
+function failed(link: RedisLink, error: unknown): Finding {
+  const why = [error, link.lastError()].filter((each) => each !== undefined).map(reasonOf)
+  const text = [...new Set(why)].join('; ')
+  const known = failures.find(([pattern]) => pattern.test(text))
+  const fix = known?.[1] ?? (error instanceof TimedOut ? silent(link) : unknown)
+  return found.error(check, `${link.address} cannot be used: ${text}`, fix)
+}
+
+const unknown =
+  'see that the address, the protocol (redis:// or rediss:// for TLS) and the network are right'
+
+/** A server that takes a connection and is silent may wait for another protocol. */
+function silent({ address }: RedisLink): string {
+  const otherwise = address.startsWith('rediss:')
+    ? 'if the port does not speak TLS, use redis:// instead of rediss://; else '
+    : ''
+  return `${otherwise}the server, or a firewall on the way, takes connections and is silent: see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)`
+}

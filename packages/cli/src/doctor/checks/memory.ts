@@ -1,0 +1,66 @@
+import { type Finding, found } from '../finding.ts'
+import type { RedisLink } from '../redis-link.ts'
+import { configured, type ServerInfo } from '../server-info.ts'
+
+/** The shares of `maxmemory` from which on memory is nearly, and practically, full. */
+const nearlyFull = 0.8
+const full = 0.97
+
+/** Looks at memory, and at what the server does when there is none left. */
+export async function memory(link: RedisLink, info: ServerInfo): Promise<readonly Finding[]> {
+  const policy = info.text('maxmemory_policy') ?? (await configured(link, 'maxmemory-policy'))
+  const max = info.number('maxmemory')
+  return [room(info, max, policy), eviction(info, max, policy)]
+}
+
+function room(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
+  const check = 'memory'
+  const used = info.number('used_memory')
+  if (used === undefined || max === undefined) return found.note(check, 'the server does not tell')
+  if (max === 0) {
+    return found.warning(
+      check,
+      `${bytes(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
+      'set maxmemory below the memory of the machine',
+    )
+  }
+  const share = used / max
+  const seen = `${bytes(used)} of ${bytes(max)} are used (${Math.round(share * 100)} %)`
+  if (share < nearlyFull) return found.ok(check, seen)
+  const fix = 'raise maxmemory, or give Sluice a Redis of its own'
+  const isStopped = share >= full && policy === 'noeviction'
+  return isStopped
+    ? found.error(check, `${seen}: checks fail with OOM, and the failure mode decides`, fix)
+    : found.warning(check, seen, fix)
+}
+
+function eviction(info: ServerInfo, max: number | undefined, policy: string | undefined): Finding {
+  const check = 'eviction'
+  if (policy === undefined) return found.note(check, 'the server does not tell maxmemory-policy')
+  const evicted = info.number('evicted_keys') ?? 0
+  const fix =
+    'give Sluice a Redis with enough memory, and set maxmemory-policy noeviction: then the failure mode decides, and no limit is forgotten'
+  if (evicted > 0 && policy !== 'noeviction') {
+    return found.error(
+      check,
+      `maxmemory-policy is ${policy}, and ${evicted} keys were evicted since the start: each count among them was a fresh quota for its client`,
+      fix,
+    )
+  }
+  if (policy === 'noeviction') return found.ok(check, 'maxmemory-policy is noeviction')
+  const when = max === 0 ? 'once maxmemory is set and reached' : 'when memory is full'
+  const which = policy.startsWith('volatile')
+    ? 'keys with a TTL, which all keys of Sluice are'
+    : 'any key'
+  return found.warning(
+    check,
+    `maxmemory-policy is ${policy}: ${when}, Redis evicts ${which}, and a client whose count is evicted has a fresh quota`,
+    fix,
+  )
+}
+
+export function bytes(value: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const power = Math.min(Math.floor(Math.log2(Math.max(1, value)) / 10), units.length - 1)
+  return `${Number((value / 1_024 ** power).toPrecision(3))} ${units[power]}`
+}

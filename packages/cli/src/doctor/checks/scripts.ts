@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import { definePolicy, errorText } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Cluster } from 'ioredis'
+import { type Finding, found } from '../finding.ts'
+import { isRefused, type RedisLink, reasonOf, TimedOut } from '../redis-link.ts'
+
+/** Everything that the scripts of `@sluice/redis` run, with arguments that hurt nothing. */
+const inScripts: readonly (readonly string[])[] = [
+  ...[['GET'], ['SET', 'v', 'PX', '1000'], ['SETRANGE', '0', 'v'], ['APPEND', 'v']],
+  ...[['PEXPIRE', '1000'], ['PTTL'], ['EXISTS'], ['MGET'], ['DEL']],
+  ...[['RPUSH', 'v'], ['LPUSH', 'v'], ['LSET', '0', 'v'], ['LINDEX', '0'], ['LLEN']],
+  ...[['LTRIM', '0', '1'], ['LPOP'], ['DEL'], ['HSET', 'f', 'v'], ['HGETALL'], ['HDEL', 'f']],
+  ...[['DEL'], ['ZADD', '1', 'm'], ['ZCARD'], ['ZCOUNT', '0', '1'], ['ZRANGE', '0', '0']],
+  ...[['ZRANGEBYSCORE', '0', '1'], ['ZSCORE', 'm'], ['ZREM', 'm'], ['DEL']],
+  ...[
+    ['ZREMRANGEBYRANK', '0', '0'],
+    ['ZREMRANGEBYSCORE', '0', '1'],
+  ],
+]
+
+/** The commands beside the scripts: the heartbeat of a fleet, and policies that change. */
+const besideScripts: readonly (readonly string[])[] = [
+  ...[['ZADD', '1', 'm'], ['ZREMRANGEBYSCORE', '-inf', '0'], ['ZCARD'], ['PEXPIRE', '1000']],
+  ...[['ZREM', 'm'], ['UNLINK'], ['HSET', 'f', 'v'], ['HVALS'], ['HDEL', 'f'], ['UNLINK']],
+  ...[['GET'], ['MGET'], ['LRANGE', '0', '-1']],
+]
+
+/** Runs the commands in turn, and answers the names of those that are refused. */
+const probe = `
+local refused = {}
+for line in string.gmatch(ARGV[1], '[^\\n]+') do
+  local words = {}
+  for word in string.gmatch(line, '[^ ]+') do words[#words + 1] = word end
+  table.insert(words, 2, KEYS[1])
+  local answer = redis.pcall(unpack(words))
+  local said = type(answer) == 'table' and answer.err
+  if said and (string.find(said, 'NOPERM') or string.find(said, 'run this command') or string.find(said, 'nknown')) then
+    refused[#refused + 1] = words[1]
+  end
+end
+return refused`
+
+/** Looks whether scripts may run, and all that they do. */
+export async function scripts(link: RedisLink, prefix: string): Promise<readonly Finding[]> {
+  const asked = [await evalsha(link), await timeInScripts(link)]
+  if (asked.some(({ severity }) => severity === 'error')) return asked
+  return [...asked, await commands(link, prefix)]
+}
+
+async function evalsha(link: RedisLink): Promise<Finding> {
+  const check = 'scripts'
+  try {
+    await link.ask('EVALSHA', '0'.repeat(40), 0)
+  } catch (error) {
+    if (error instanceof TimedOut) throw error
+    if (!reasonOf(error).startsWith('NOSCRIPT')) return refused(check, 'EVALSHA', error)
+  }
+  try {
+    await link.ask('EVAL', 'return 1', 0)
+  } catch (error) {
+    if (error instanceof TimedOut) throw error
+    return refused(check, 'EVAL', error)
+  }
+  return found.ok(check, 'EVALSHA and EVAL are allowed')
+}
+
+async function timeInScripts(link: RedisLink): Promise<Finding> {
+  const check = 'TIME in scripts'
+  try {
+    await link.ask('EVAL', `return redis.call('TIME')`, 0)
+    return found.ok(check, 'allowed: limits count by the clock of Redis')
+  } catch (error) {
+    if (error instanceof TimedOut) throw error
+    return found.error(
+      check,
+      `refused: ${reasonOf(error)}`,
+      `let the user run TIME (ACL SETUSER … +time), or use redisStore(client, { clock: 'client' })`,
+    )
+  }
+}
+
+async function commands(link: RedisLink, prefix: string): Promise<Finding> {
+  const check = 'rights'
+  const key = probeKey(prefix)
+  const lines = inScripts.map((words) => words.join(' ')).join('\n')
+  const names = new Set<string>()
+  try {
+    const answer = await link.ask('EVAL', probe, 1, key, lines)
+    if (Array.isArray(answer)) for (const name of answer) names.add(String(name))
+    for (const [name = '', ...rest] of besideScripts) {
+      await link.ask(name, key, ...rest).catch((error: unknown) => {
+        if (error instanceof TimedOut) throw error
+        if (isRefused(error)) names.add(name)
+      })
+    }
+  } catch (error) {
+    if (error instanceof TimedOut) throw error
+    // A node of a Cluster refuses keys of other nodes: the decision below goes the whole way.
+    if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return found.ok(check, 'not asked on a Cluster')
+    return refused(check, `keys of the prefix ${prefix}`, error)
+  }
+  if (names.size === 0) return found.ok(check, `all commands of the store on ${prefix}:*`)
+  const listed = [...names].sort()
+  return found.error(
+    check,
+    `the user may not run ${listed.join(', ')} on ${prefix}:*`,
+    `ACL SETUSER <user> ~${prefix}:* ${listed.map((name) => `+${name.toLowerCase()}`).join(' ')}`,
+  )
+}
+
+function refused(check: string, what: string, error: unknown): Finding {
+  const reason = reasonOf(error)
+  const isMemory = /\bOOM\b/.test(reason)
+  return found.error(
+    check,
+    `${what}: ${reason}`,
+    isMemory
+      ? 'raise maxmemory, or give Sluice a Redis of its own'
+      : 'let the user run scripts on keys of the prefix: ACL SETUSER <user> ~sluice:* +@all; a managed server may need a plan that allows Lua',
+  )
+}
+
+function probeKey(prefix: string): string {
+  const id = randomUUID()
+  return `${prefix}:{doctor-${id}}:probe`
+}
+
+/** Has the store of Sluice decide: the same code as in production, with a key of its own. */
+export async function decision(
+  link: RedisLink,
+  { prefix, isCluster }: { readonly prefix: string; readonly isCluster: boolean },
+): Promise<Finding> {
+  const check = 'decision'
+  const client = isCluster ? clusterOf(link) : link.client
+  const store = redisStore(client, { prefix, heartbeatMs: 0 })
+  const policy = definePolicy({ name: 'sluice-doctor', limit: 1, window: '10s' }, '')
+  const checks = [{ policy, key: randomUUID(), cost: 1, limit: 1 }]
+  try {
+    const ask = () => link.inTime('a decision', store.apply('consume', checks))
+    const [first] = await ask()
+    const [second] = await ask()
+    const isRight = first?.allowed === true && second?.allowed === false
+    if (isRight) return found.ok(check, 'a limit of 1 admitted one request, and denied the next')
+    // The window may have passed in between, on a slow server.
+    return found.note(check, 'a limit of 1 in 10 s was not reached: the server is slow')
+  } catch (error) {
+    if (error instanceof TimedOut) throw error
+    const [seen = '', ...fix] = errorText(error).split('; ')
+    return found.error(check, seen, fix.length > 0 ? fix.join('; ') : 'see docs/errors.md')
+  } finally {
+    if (client instanceof Cluster) client.disconnect()
+  }
+}
+
+function clusterOf({ client }: RedisLink): Cluster {
+  const { host = '127.0.0.1', port = 6379, username, password, tls } = client.options
+  const cluster = new Cluster([{ host, port }], {
+    clusterRetryStrategy: () => null,
+    redisOptions: {
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls && { tls }),
+    },
+  })
+  cluster.on('error', () => undefined)
+  return cluster
+}

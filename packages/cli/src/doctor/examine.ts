@@ -1,0 +1,103 @@
+import { clock } from './checks/clock.ts'
+import { connection } from './checks/connection.ts'
+import { keyspace } from './checks/keyspace.ts'
+import { latency } from './checks/latency.ts'
+import { memory } from './checks/memory.ts'
+import { proxy } from './checks/proxy.ts'
+import { decision, scripts } from './checks/scripts.ts'
+import { connections, persistence, role, version } from './checks/server.ts'
+import { type Finding, found } from './finding.ts'
+import { type RedisLink, reasonOf, redisLink, TimedOut } from './redis-link.ts'
+import { type ServerInfo, serverInfo } from './server-info.ts'
+
+export interface ExamineOptions {
+  readonly redis: URL
+  /** The prefix of the keys, as in `redisStore(client, { prefix })`. */
+  readonly prefix: string
+  /** An address of the API, which is asked whether it believes made-up addresses. */
+  readonly api: URL | undefined
+  /** The time (ms) after which no further answer is waited for. */
+  readonly timeoutMs: number
+}
+
+/** Looks at a Redis from every side. Never rejects for what the server does. */
+export async function examine(options: ExamineOptions): Promise<readonly Finding[]> {
+  const link = redisLink(options.redis, performance.now() + options.timeoutMs)
+  try {
+    const connected = await connection(link)
+    const ofServer = connected.severity === 'error' ? [] : await server(link, options)
+    return [connected, ...ofServer, await proxy(options.api)]
+  } finally {
+    link.close()
+  }
+}
+
+async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<readonly Finding[]> {
+  const findings: Finding[] = []
+  /** False once the server has fallen silent: then all else would be silence too. */
+  let answers = true
+  const look = async (check: string, ask: () => Promise<Finding | readonly Finding[]>) => {
+    if (!answers) return
+    try {
+      findings.push(...[await ask()].flat())
+    } catch (error) {
+      if (error instanceof TimedOut || link.client.status !== 'ready') {
+        answers = false
+        findings.push(silent(check, error, link))
+      } else findings.push(found.note(check, `could not be looked at: ${reasonOf(error)}`))
+    }
+  }
+  let isCluster = false
+  await look('server', async () => {
+    const info = await serverInfo(link)
+    if (typeof info === 'string') return [untold(info)]
+    isCluster = info.text('cluster_enabled') === '1' || info.text('redis_mode') === 'cluster'
+    const ofCluster = isCluster ? [await cluster(link)] : []
+    return [...ofInfo(info), ...ofCluster, ...(await memory(link, info))]
+  })
+  await look('clock', () => clock(link))
+  await look('scripts', () => scripts(link, prefix))
+  const mayDecide = !findings.some(
+    ({ check, severity }) => severity === 'error' && (check === 'scripts' || check === 'role'),
+  )
+  if (mayDecide) await look('decision', () => decision(link, { prefix, isCluster }))
+  await look('latency', () => latency(link))
+  await look('keys', () => keyspace(link, prefix))
+  return findings
+}
+
+function ofInfo(info: ServerInfo): readonly Finding[] {
+  return [version(info), role(info), persistence(info), connections(info)]
+}
+
+function untold(reason: string): Finding {
+  return found.note(
+    'server',
+    `INFO is forbidden: ${reason}; version, role, persistence, memory and eviction were not looked at`,
+    'run the doctor as a user that may ask (ACL SETUSER … +info)',
+  )
+}
+
+function silent(check: string, error: unknown, link: RedisLink): Finding {
+  const why = link.lastError() ?? error
+  return found.error(
+    check,
+    `the server fell silent: ${reasonOf(why)}; all further checks were left out`,
+    'see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)',
+  )
+}
+
+async function cluster(link: RedisLink): Promise<Finding> {
+  const check = 'cluster'
+  const text = String(await link.ask('CLUSTER', 'INFO'))
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1]
+  const seen = `a Cluster of ${field('cluster_size')} masters with ${field('cluster_known_nodes')} nodes`
+  if (field('cluster_state') === 'ok') {
+    return found.ok(check, `${seen}; use a Cluster client. The checks of memory are of this node`)
+  }
+  return found.error(
+    check,
+    `${seen}, whose state is ${field('cluster_state')}: ${field('cluster_slots_ok')} of 16384 slots are served`,
+    'see redis-cli CLUSTER NODES, bring back or replace the master that is missing, and redis-cli --cluster fix',
+  )
+}

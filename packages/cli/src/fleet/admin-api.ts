@@ -1,0 +1,190 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { errorText, onOneLine } from '@sluice/core'
+import type { Command } from 'commander'
+import { CliError, exitCodes } from '../exit-codes.ts'
+import { askSecret, canAsk } from '../terminal/prompt.ts'
+import { styleOf } from '../terminal/style.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+
+export interface FleetOptions {
+  readonly url?: string
+  readonly json?: true
+}
+
+/** Adds the options of every command that asks the admin API. */
+export function fleetOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'address of the mount of @sluice/admin (default: SLUICE_ADMIN_URL)')
+    .option('--json', 'print the answer as JSON')
+}
+
+export const fleetNotes = `The address is --url or SLUICE_ADMIN_URL. The token is in SLUICE_ADMIN_TOKEN, and is sent as
+Authorization: Bearer; on a terminal it is asked for if the API refuses a request without one.`
+
+interface Asked<Answer extends TSchema> {
+  readonly answer: Answer
+  /** Makes it a POST. */
+  readonly body?: object
+  /** The ETag that a change is based on. */
+  readonly ifMatch?: string | undefined
+}
+
+export interface Answered<Answer extends TSchema> {
+  readonly body: Static<Answer>
+  readonly etag: string | undefined
+}
+
+/** The longest wait for an answer, in ms. */
+const timeoutMs = 10_000
+/** The longest answer that is read, in characters. */
+const maxLength = 16_000_000
+
+/** The admin API of a fleet. Its rights are those of the token. */
+export class AdminApi {
+  readonly #terminal: Terminal
+  readonly #base: URL
+  #token: string | undefined
+
+  /** @throws CliError without an address, or with one that cannot be */
+  constructor(terminal: Terminal, { url }: FleetOptions) {
+    const { SLUICE_ADMIN_URL, SLUICE_ADMIN_TOKEN } = terminal.env
+    this.#terminal = terminal
+    this.#base = baseOf(url ?? (SLUICE_ADMIN_URL || undefined))
+    this.#token = SLUICE_ADMIN_TOKEN || undefined
+    if (this.#token !== undefined) this.#checkToken(this.#token)
+  }
+
+  /** The host, for headings. */
+  get host(): string {
+    return this.#base.host
+  }
+
+  /**
+   * Asks one operation. A request that is refused for want of a token is asked again with one.
+   * @param path under `api/v1/`
+   * @throws CliError with the message of the API
+   */
+  async ask<Answer extends TSchema>(path: string, asked: Asked<Answer>): Promise<Answered<Answer>> {
+    const response = await this.#send(path, asked)
+    const isRefused = response.status === 401 || response.status === 403
+    if (!isRefused || this.#token !== undefined || !canAsk(this.#terminal)) {
+      return read(response, asked.answer, this.#hint(response.status))
+    }
+    const token = await askSecret(this.#terminal, `Token for ${this.host} (is not shown): `)
+    this.#checkToken(token)
+    this.#token = token
+    return read(await this.#send(path, asked), asked.answer)
+  }
+
+  async #send(path: string, { body, ifMatch }: Asked<TSchema>): Promise<Received> {
+    const headers = new Headers({ Accept: 'application/json', 'X-Sluice-Admin': '1' })
+    if (this.#token !== undefined) headers.set('Authorization', `Bearer ${this.#token}`)
+    if (body) headers.set('Content-Type', 'application/json')
+    if (ifMatch !== undefined) headers.set('If-Match', ifMatch)
+    try {
+      const response = await fetch(new URL(`api/v1/${path}`, this.#base), {
+        method: body ? 'POST' : 'GET',
+        headers,
+        // A token must not follow a redirect to somebody else.
+        redirect: 'manual',
+        signal: AbortSignal.any([this.#terminal.signal, AbortSignal.timeout(timeoutMs)]),
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, host: this.host }
+    } catch (cause) {
+      if (this.#terminal.signal.aborted) throw new CliError('Stopped.', exitCodes.failed, { cause })
+      const reason = reasonOf(cause)
+      throw new CliError(
+        `${this.#base.origin} does not answer: ${reason}. See that --url or SLUICE_ADMIN_URL is right.`,
+        exitCodes.failed,
+        { cause },
+      )
+    }
+  }
+
+  /** Says where a token belongs, to somebody who gave none. */
+  #hint(status: number): string {
+    const isRefused = status === 401 || status === 403
+    return isRefused && this.#token === undefined ? ' Set SLUICE_ADMIN_TOKEN to a token.' : ''
+  }
+
+  #checkToken(token: string): void {
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw new CliError('The token must be one word of visible ASCII characters.')
+    }
+    const { protocol, hostname } = this.#base
+    const isLocal = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
+    if (protocol === 'https:' || isLocal) return
+    const { stderr } = this.#terminal
+    const warning = styleOf(stderr, this.#terminal)('yellow', 'warning:')
+    stderr.write(`${warning} the token is sent to ${this.host} without TLS: use https://\n`)
+  }
+}
+
+/** Asks an answer of the API by its address. @throws CliError when it is no address of a mount */
+function baseOf(text: string | undefined): URL {
+  if (text === undefined) {
+    throw new CliError(
+      'Give --url or SLUICE_ADMIN_URL: the address of the mount of @sluice/admin, such as https://api.example.com/limits.',
+    )
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (!url || !isHttp || url.username !== '' || url.password !== '') {
+    throw new CliError(
+      'The address of the admin API must be https://host/path, without user and password: the token is in SLUICE_ADMIN_TOKEN.',
+    )
+  }
+  const path = url.pathname.replace(/(?:\/api\/v1)?\/*$/, '/')
+  return new URL(path, url.origin)
+}
+
+interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly host: string
+}
+
+function read<Answer extends TSchema>(
+  { status, headers, text, host }: Received,
+  answer: Answer,
+  hint = '',
+): Answered<Answer> {
+  const body = text.length <= maxLength ? parse(text) : undefined
+  if (status === 200) {
+    if (Value.Check(answer, body)) return { body, etag: headers.get('etag') ?? undefined }
+    throw new CliError(
+      `${host} answered something else than the admin API of Sluice. Give the address of its mount, such as https://api.example.com/limits.`,
+    )
+  }
+  const message = detailOf(body) ?? `${host} answered ${status}.`
+  const location = headers.get('location')
+  const where = location === null ? '' : ` It redirects to ${onOneLine(location).slice(0, 200)}.`
+  const exitCode = status === 409 || status >= 500 ? exitCodes.failed : exitCodes.usage
+  throw new CliError(`${message}${where}${hint}`, exitCode)
+}
+
+function detailOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('detail' in body)) return undefined
+  const { detail } = body
+  return typeof detail === 'string' && detail !== '' ? onOneLine(detail).slice(0, 2_000) : undefined
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // No JSON: the caller says so.
+    return undefined
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error)) return errorText(error)
+  if (cause.message !== '') return cause.message
+  return 'code' in cause ? String(cause.code) : cause.name
+}

@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type Difference,
+  differences,
+  type OverrideEntry,
+  type PolicyEntry,
+  type PolicyFile,
+  placedPolicies,
+} from '@sluice/policies'
+import type { Change, PoliciesInForce } from './answers.ts'
+
+type Field = 'limit' | 'burst' | 'mode' | 'share' | 'override'
+
+interface SetEntry {
+  readonly policy: string
+  readonly field: Field
+  readonly value: unknown
+  readonly until?: string
+}
+
+interface Target {
+  readonly policy: string
+  readonly field: Field
+}
+
+/** The way from the policies in force to those of a file. */
+export interface ApplyPlan {
+  readonly set: readonly SetEntry[]
+  /** Entries that end, since the file of the fleet has the value already. */
+  readonly remove: readonly Target[]
+  /** Differences that no change at run time can make. */
+  readonly needDeploy: readonly Difference[]
+  /** Overrides that were made at run time, and that the file does not have: they stay. */
+  readonly kept: readonly string[]
+}
+
+interface Situation {
+  readonly wanted: PolicyFile
+  readonly inForce: PolicyFile
+  readonly entries: PoliciesInForce['entries']
+  /** The differences that the end of all entries of fields would make. */
+  readonly withoutEntries: Change['differences']
+}
+
+/** Plans how the policies of a file come in force without a deploy, as far as they can. */
+export function applyPlan(situation: Situation): ApplyPlan {
+  const { wanted, inForce } = situation
+  const before = byName(inForce)
+  const steps = placedPolicies(wanted).flatMap(({ policy }) => {
+    const current = before.get(policy.name)
+    return current ? [ofPolicy(policy, current, situation)] : []
+  })
+  const overrides = ofOverrides(situation)
+  const made = new Set(steps.flatMap(({ paths }) => paths))
+  return {
+    set: [...steps.flatMap(({ set }) => set), ...overrides.set],
+    remove: steps.flatMap(({ remove }) => remove),
+    needDeploy: [
+      ...differences(inForce, wanted).filter(({ path }) => path !== 'overrides' && !made.has(path)),
+      ...overrides.needDeploy,
+    ],
+    kept: overrides.kept,
+  }
+}
+
+interface Step {
+  readonly set: readonly SetEntry[]
+  readonly remove: readonly Target[]
+  /** The differences that it settles. */
+  readonly paths: readonly string[]
+}
+
+const nothing: Step = { set: [], remove: [], paths: [] }
+
+function ofPolicy(wanted: PolicyEntry, current: PolicyEntry, situation: Situation): Step {
+  const steps = [
+    ofField('limit', wanted, current, situation),
+    ofField('burst', wanted, current, situation),
+    ofMode(wanted, current, situation),
+  ]
+  return {
+    set: steps.flatMap(({ set }) => set),
+    remove: steps.flatMap(({ remove }) => remove),
+    paths: steps.flatMap(({ paths }) => paths),
+  }
+}
+
+function ofField(
+  field: 'limit' | 'burst',
+  wanted: PolicyEntry,
+  current: PolicyEntry,
+  { entries, withoutEntries }: Situation,
+): Step {
+  const { name: policy } = wanted
+  const value = wanted[field]
+  if (isDeepStrictEqual(value, current[field])) return nothing
+  const path = `policies.${policy}.${field}`
+  const isChanged = entries.some((entry) => entry.policy === policy && entry.field === field)
+  const base = withoutEntries.find((difference) => difference.path === path)
+  if (isChanged && base && isDeepStrictEqual(base.to, value)) {
+    return { set: [], remove: [{ policy, field }], paths: [path] }
+  }
+  // A burst that the file leaves out cannot be taken away by a value.
+  if (value === undefined) return nothing
+  return { set: [{ policy, field, value }], remove: [], paths: [path] }
+}
+
+/** Mode and share stand for one another: an entry of one ends an entry of the other. */
+function ofMode(wanted: PolicyEntry, current: PolicyEntry, { entries }: Situation): Step {
+  const { name: policy } = wanted
+  if (isByFunction(wanted) || isByFunction(current)) return nothing
+  const [share, mode] = [shareOf(wanted), wanted.mode ?? 'enforce']
+  const paths = [`policies.${policy}.mode`, `policies.${policy}.enforce`]
+  // A mode that is left out, and one that is written, are one.
+  const isSame = share === shareOf(current) && mode === (current.mode ?? 'enforce')
+  if (isSame) return { ...nothing, paths }
+  const field = share === undefined ? 'mode' : 'share'
+  const other = share === undefined ? 'share' : 'mode'
+  const isThere = entries.some((entry) => entry.policy === policy && entry.field === other)
+  return {
+    set: [{ policy, field, value: share ?? mode }],
+    remove: isThere ? [{ policy, field: other }] : [],
+    paths,
+  }
+}
+
+function isByFunction({ enforce }: PolicyEntry): boolean {
+  return enforce !== undefined && 'by' in enforce
+}
+
+function shareOf({ enforce }: PolicyEntry): number | undefined {
+  return enforce && 'share' in enforce ? enforce.share : undefined
+}
+
+function ofOverrides({ wanted, inForce, entries }: Situation) {
+  const changed = new Map(
+    entries.flatMap(({ policy, field, value, until }): [string, OverrideEntry][] =>
+      field === 'override' && isOverride(value)
+        ? [
+            [
+              idOf({ ...value, policy }),
+              { ...value, policy, ...(until !== undefined && { until }) },
+            ],
+          ]
+        : [],
+    ),
+  )
+  const current = new Map<string, OverrideEntry>()
+  for (const override of inForce.overrides ?? []) {
+    const id = idOf(override)
+    // The first one counts, and those of changes are first.
+    if (!current.has(id)) current.set(id, changed.get(id) ?? override)
+  }
+  const asked = (wanted.overrides ?? []).filter(
+    ({ until }) => until === undefined || Date.parse(until) > Date.now(),
+  )
+  const known = new Set(asked.map(idOf))
+  const missing = [...current].filter(([id]) => !known.has(id))
+  return {
+    set: asked
+      .filter((override) => !isSame(override, current.get(idOf(override))))
+      .map(({ policy, key, limit, mode, until }): SetEntry => {
+        const value = { key, ...(limit !== undefined && { limit }), ...(mode && { mode }) }
+        return { policy, field: 'override', value, ...(until !== undefined && { until }) }
+      }),
+    needDeploy: missing
+      .filter(([id]) => !changed.has(id))
+      .map(([, from]): Difference => ({ path: 'overrides', from, to: undefined, newCount: false })),
+    kept: missing
+      .filter(([id]) => changed.has(id))
+      .map(([, { policy, key }]) => `${policy} of ${JSON.stringify(key)}`),
+  }
+}
+
+function isOverride(value: unknown): value is Omit<OverrideEntry, 'policy'> {
+  return typeof value === 'object' && value !== null && 'key' in value
+}
+
+function idOf({ policy, key }: Pick<OverrideEntry, 'policy' | 'key'>): string {
+  return JSON.stringify([policy, Object.entries(key).sort()])
+}
+
+function isSame(wanted: OverrideEntry, current: OverrideEntry | undefined): boolean {
+  if (!current) return false
+  const shown = ({ limit, mode, until }: OverrideEntry) => ({ limit, mode, until })
+  return isDeepStrictEqual(shown(wanted), shown(current))
+}
+
+function byName(file: PolicyFile): ReadonlyMap<string, PolicyEntry> {
+  return new Map(placedPolicies(file).map(({ policy }) => [policy.name, policy]))
+}

@@ -1,0 +1,40 @@
+import { onOneLine } from '@sluice/core'
+import { styleOf } from '../terminal/style.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import type { Change } from './answers.ts'
+
+/** The most identities that one line names. */
+const maxNamed = 5
+
+/** Describes a change of policies: each difference, and the busiest keys that it touches. */
+export function describeChange(change: Change, terminal: Terminal): string {
+  const { differences, affected, version, dryRun } = change
+  const style = styleOf(terminal.stdout, terminal)
+  if (differences.length === 0) return 'No difference.\n'
+  const lines = differences.map(({ path, from, to, newCount }) => {
+    const anew = newCount ? style('yellow', ' (counts anew)') : ''
+    return `  ${style('bold', path)}: ${style('red', plain(from))} → ${style('green', plain(to))}${anew}\n`
+  })
+  const touched = affected.policies.flatMap(({ policy, newlyDenied, newlyAllowed }) => [
+    ...lineOf(policy, 'would be denied', newlyDenied),
+    ...lineOf(policy, 'would pass again', newlyAllowed),
+  ])
+  const unknown = affected.known ? '' : `  Nobody can tell whom it touches: ${affected.why ?? ''}\n`
+  const heading = dryRun ? 'Differences:\n' : `Version ${version} is in force:\n`
+  return `${heading}${lines.join('')}${dryRun ? touched.join('') + unknown : ''}`
+}
+
+type Touched = Change['affected']['policies'][number]['newlyDenied']
+
+function lineOf(policy: string, what: string, keys: Touched): readonly string[] {
+  if (keys.length === 0) return []
+  const named = keys.slice(0, maxNamed).map(({ digest, name }) => onOneLine(name ?? digest))
+  const rest = keys.length > maxNamed ? ' …' : ''
+  return [`  ${policy}: ${keys.length} of the busiest keys ${what}: ${named.join(', ')}${rest}\n`]
+}
+
+function plain(value: unknown): string {
+  if (value === undefined) return '–'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return onOneLine(text).slice(0, 400)
+}

@@ -1,0 +1,69 @@
+import { text } from 'node:stream/consumers'
+import { CliError } from '../exit-codes.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { type Cell, table } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { durationText } from '../terminal/text.ts'
+import type { KeyAction, Lookup } from './answers.ts'
+
+export const keyNotes = `A key is typed as the admin API takes it: user ada, ip 203.0.113.9, tenant acme, user ada for a key
+of both, or a digest. With - it is read from stdin, for a key that is secret.`
+
+/** Reads the words of a key. @throws CliError when there is none */
+export async function keyOf(terminal: Terminal, words: readonly string[]): Promise<string> {
+  const isFromStdin = words.length === 1 && words[0] === '-'
+  const key = (isFromStdin ? await text(terminal.stdin) : words.join(' ')).trim()
+  if (key !== '') return key
+  throw new CliError('The key is empty. Give one such as: user ada')
+}
+
+/** Describes the state of a key under each policy. */
+export function describeLookup(found: Lookup, terminal: Terminal): string {
+  const style = styleOf(terminal.stdout, terminal)
+  const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
+  const heading = `${style('bold', name)}${found.found ? '' : ': no policy has counted it'}\n`
+  const columns = [
+    ...[{ title: 'POLICY' }, { title: 'STATE' }, { title: 'USED', align: 'right' as const }],
+    ...[
+      { title: 'LIMIT', align: 'right' as const },
+      { title: 'RESET', align: 'right' as const },
+    ],
+    ...[{ title: 'RETRY', align: 'right' as const }, { title: 'DENIED 1m/10m/1h' }],
+  ]
+  return `${heading}\n${table(columns, found.policies.map(rowOf), style)}`
+}
+
+function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
+  const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = state
+  const shadow = mode === 'shadow' ? ' in shadow' : ''
+  const spans = ['1m', '10m', '1h'].map((span) => denied[span] ?? '–').join(' / ')
+  const stateCell: Cell = allowed
+    ? [`allowed${shadow}`, 'green']
+    : [`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red']
+  return [
+    policy,
+    stateCell,
+    used === undefined ? '–' : String(used),
+    String(limit),
+    resetMs === undefined ? '–' : durationText(resetMs),
+    allowed ? '' : retryAfterMs === undefined ? 'never' : durationText(retryAfterMs),
+    spans,
+  ]
+}
+
+/** Describes an action on a key: what it would come to, or what came of it. */
+export function describeAction(
+  { digest, found, dryRun, policies }: KeyAction,
+  words: { readonly would: string; readonly did: string; readonly nothing: string },
+  style: Style,
+): string {
+  if (!found) return `${style('bold', digest)}: ${words.nothing}\n`
+  const verb = dryRun ? words.would : words.did
+  const lines = policies
+    .filter((policy) => policy.found || policy.until !== undefined)
+    .map(({ policy, until }) => {
+      const end = until === undefined ? '' : ` until ${new Date(until).toISOString()}`
+      return `  ${policy}${end}\n`
+    })
+  return `${style('bold', digest)}: ${verb}\n${lines.join('')}`
+}

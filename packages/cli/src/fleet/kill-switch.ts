@@ -1,0 +1,62 @@
+import type { CliCommand } from '../commands/command.ts'
+import type { ExitCode } from '../exit-codes.ts'
+import { styleOf } from '../terminal/style.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { type ActOptions, act, actOptions } from './act.ts'
+import { AdminApi, fleetNotes } from './admin-api.ts'
+import { changeAnswer, policiesAnswer } from './answers.ts'
+import { describeChange } from './changes.ts'
+
+type Kill = 'off' | 'shadow' | 'none'
+
+const notes = `It is in force in the whole fleet a second later, and no request loses its count.
+${fleetNotes}\nIt needs the role policies.`
+
+export const off: CliCommand = {
+  usage: 'off',
+  summary: 'Switch all limits off: every request passes, uncounted',
+  notes,
+  examples: [['sluice off --reason "the limits refuse customers"', 'asks, and switches them off']],
+  setUp: actOptions,
+  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'off'),
+}
+
+export const shadow: CliCommand = {
+  usage: 'shadow',
+  summary: 'Put all limits into shadow: they count and report, and refuse nothing',
+  notes,
+  examples: [['sluice shadow --reason "a look at the new limits" --yes', 'unasked']],
+  setUp: actOptions,
+  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'shadow'),
+}
+
+export const on: CliCommand = {
+  usage: 'on',
+  summary: 'Enforce the limits again, after off or shadow',
+  notes,
+  examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
+  setUp: actOptions,
+  run: (terminal: Terminal, options: ActOptions) => throwSwitch(terminal, options, 'none'),
+}
+
+async function throwSwitch(terminal: Terminal, options: ActOptions, kill: Kill): Promise<ExitCode> {
+  const api = new AdminApi(terminal, options)
+  const { body, etag } = await api.ask('policies', { answer: policiesAnswer })
+  if (body.killedBy === 'environment') {
+    const { stderr } = terminal
+    const warning = styleOf(stderr, terminal)('yellow', 'warning:')
+    stderr.write(
+      `${warning} SLUICE_KILL_SWITCH in the environment of the process that answered wins over this switch.\n`,
+    )
+  }
+  return act(
+    { terminal, api, options },
+    {
+      path: 'policies/kill',
+      body: { kill },
+      answer: changeAnswer,
+      ifMatch: etag,
+      describe: (change) => describeChange(change, terminal),
+    },
+  )
+}

@@ -1,0 +1,44 @@
+import type { LineFields } from '../log-request.ts'
+
+/** A way to read lines of one file. */
+export interface LogFormat {
+  readonly name: string
+  readonly encoding: 'latin1' | 'utf8'
+  /** The moment that the time of a line stands for. */
+  readonly timeIs: 'start' | 'end'
+  /**
+   * Reads a line.
+   * @returns `undefined` for a line that is no request, such as a comment; a text says why the line
+   * cannot be read
+   */
+  read(line: string): LineFields | string | undefined
+}
+
+const method = /^[A-Z][A-Z-]{1,31}$/
+
+/** Tells whether a text is a method of HTTP. */
+export function isMethod(text: string): boolean {
+  return text === 'GET' || text === 'POST' || method.test(text)
+}
+
+/** The status of a text; 0 for what is none. */
+export function statusOf(text: string | undefined): number {
+  const status = Number(text)
+  return status >= 100 && status <= 999 ? status : 0
+}
+
+/** The address of `192.0.2.1:443` or `[2001:db8::1]:443`, or of a text without a port. */
+export function withoutPort(text: string): string {
+  if (text.startsWith('[')) {
+    const end = text.indexOf(']')
+    return end === -1 ? text : text.slice(1, end)
+  }
+  const colon = text.indexOf(':')
+  // Several colons are those of an IPv6.
+  return colon === -1 || text.includes(':', colon + 1) ? text : text.slice(0, colon)
+}
+
+/** The value of a log that writes `-` for what it does not have. */
+export function present(text: string | undefined): string | undefined {
+  return text === undefined || text === '-' || text === '' ? undefined : text
+}

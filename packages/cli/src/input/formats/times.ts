@@ -1,0 +1,46 @@
+const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
+
+/** Reads times of logs. The last one is remembered: many lines have the same second. */
+export class TimeReader {
+  #text = ''
+  #ms = Number.NaN
+
+  /** Milliseconds since 1970; NaN for what is no time. */
+  read(text: string): number {
+    if (text !== this.#text) {
+      this.#text = text
+      this.#ms = timeMsOf(text)
+    }
+    return this.#ms
+  }
+}
+
+function timeMsOf(text: string): number {
+  if (text.charCodeAt(2) === slash) return ofCommonLog(text)
+  if (/^\d+(\.\d+)?$/.test(text)) return ofNumber(Number(text))
+  // `Date.parse` takes a time without a zone for local time; logs mean UTC.
+  const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text)
+  return Math.floor(Date.parse(hasZone ? text : `${text}Z`))
+}
+
+const slash = 47
+
+/** `10/Oct/2000:13:55:36 -0700` */
+function ofCommonLog(text: string): number {
+  const month = months.indexOf(text.slice(3, 6)) / 3
+  const at = (from: number, to: number): number => Number(text.slice(from, to))
+  const sign = text[21] === '-' ? -1 : 1
+  const zoneMinutes = sign * (at(22, 24) * 60 + at(24, 26))
+  const isWhole = text.length === 26 && Number.isInteger(month) && month >= 0
+  if (!isWhole) return Number.NaN
+  const local = Date.UTC(at(7, 11), month, at(0, 2), at(12, 14), at(15, 17), at(18, 20))
+  return local - zoneMinutes * 60_000
+}
+
+/** The unit of a time since 1970 is known by its size: s, ms, µs or ns. */
+export function ofNumber(time: number): number {
+  if (!(time >= 0)) return Number.NaN
+  if (time < 1e11) return Math.round(time * 1e3)
+  if (time < 1e14) return Math.round(time)
+  return Math.round(time < 1e17 ? time / 1e3 : time / 1e6)
+}

@@ -1,0 +1,206 @@
+import { stat } from 'node:fs/promises'
+import { errorText } from '@sluice/core'
+import { CliError, exitCodes } from '../exit-codes.ts'
+import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
+import { chooseFormat, type FormatOptions } from './formats/choose-format.ts'
+import { LogRequest } from './log-request.ts'
+import type { ClientAddress } from './proxies.ts'
+import { eachLine, fileStream, wholeLines } from './read-lines.ts'
+import { TimeOrder } from './time-order.ts'
+
+export interface LogOptions extends FormatOptions {
+  /** Paths; `-` is the standard input. */
+  readonly files: readonly string[]
+  readonly stdin: AsyncIterable<Buffer>
+  /** Span (ms) in which lines may stand in another order than that of their times. */
+  readonly orderWindowMs: number
+  /** @default the peer of the connection */
+  readonly clientAddress?: ClientAddress | undefined
+  /** Told of the bytes that were read, and of all bytes where that is known. */
+  readonly onProgress: (readBytes: number, allBytes: number | undefined) => void
+  /** Called when everything is read, or nothing more can be. */
+  readonly onEnd: () => void
+}
+
+const maxExamples = 5
+const maxExampleLength = 200
+/** Lines by which the format is found. */
+const sampleLines = 100
+
+/** The requests of one file, a piece at a time. */
+interface Source {
+  readonly pieces: AsyncGenerator<readonly LogRequest[]>
+  requests: readonly LogRequest[]
+  next: number
+}
+
+/** Reads logs once, as requests in the order of their times, and counts what it meets. */
+export class LogReader {
+  readonly #options: LogOptions
+  readonly #order: TimeOrder
+  readonly #formats = new Set<string>()
+  readonly #examples: UnreadableLine[] = []
+  #lines = 0
+  #requests = 0
+  #unreadable = 0
+  #readBytes = 0
+  #allBytes: number | undefined
+  #fromMs = 0
+  #toMs = 0
+
+  constructor(options: LogOptions) {
+    this.#options = options
+    this.#order = new TimeOrder(options.orderWindowMs)
+  }
+
+  get report(): LogReport {
+    return {
+      files: this.#options.files,
+      format: [...this.#formats].join(', '),
+      lines: this.#lines,
+      requests: this.#requests,
+      unreadable: { lines: this.#unreadable, examples: this.#examples },
+      late: this.#order.late,
+      fromMs: this.#fromMs,
+      toMs: this.#toMs,
+    }
+  }
+
+  /**
+   * Reads all files, merged by time.
+   * @throws CliError when a file cannot be read, or nobody knows its format
+   */
+  async *read(): AsyncGenerator<readonly LogRequest[]> {
+    const { files } = this.#options
+    this.#allBytes = await sizeOf(files)
+    const sources: readonly Source[] = files.map((file) => ({
+      pieces: this.#pieces(file),
+      requests: [],
+      next: 0,
+    }))
+    const [only] = sources
+    const pieces = sources.length === 1 && only ? only.pieces : merged(sources)
+    try {
+      for await (const piece of pieces) {
+        for (const request of piece) this.#order.add(request)
+        yield* this.#timed(this.#order.take())
+      }
+    } finally {
+      this.#options.onEnd()
+    }
+    yield* this.#timed(this.#order.takeAll())
+  }
+
+  *#timed(requests: readonly LogRequest[]): Generator<readonly LogRequest[]> {
+    const [first] = requests
+    if (!first) return
+    if (this.#requests === 0) this.#fromMs = first.startMs
+    this.#requests += requests.length
+    this.#toMs = requests.at(-1)?.startMs ?? this.#toMs
+    yield requests
+  }
+
+  async *#pieces(file: string): AsyncGenerator<readonly LogRequest[]> {
+    const { stdin, clientAddress, onProgress } = this.#options
+    const bytes = file === '-' ? stdin : fileStream(file)
+    const pieces = wholeLines(file, bytes, (read) => {
+      this.#readBytes += read
+      onProgress(this.#readBytes, this.#allBytes)
+    })
+    let format: ReturnType<typeof chooseFormat> | undefined
+    let number = 0
+    for await (const piece of pieces) {
+      format ??= chooseFormat(this.#options, sampleOf(piece))
+      this.#formats.add(format.name)
+      const { read, encoding, timeIs } = format
+      const requests: LogRequest[] = []
+      eachLine(piece, encoding, (line) => {
+        number += 1
+        this.#lines += 1
+        if (line === '') return
+        const fields = read(line)
+        if (typeof fields === 'string')
+          this.#note({ file, line: number, text: line, reason: fields })
+        if (typeof fields !== 'object') return
+        const { timeMs, durationMs = 0 } = fields
+        const request = new LogRequest(fields, timeIs === 'end' ? timeMs - durationMs : timeMs)
+        if (clientAddress) request.ip = clientAddress(request)
+        requests.push(request)
+      })
+      yield requests
+    }
+  }
+
+  #note(example: UnreadableLine): void {
+    this.#unreadable += 1
+    if (this.#examples.length >= maxExamples) return
+    this.#examples.push({ ...example, text: example.text.slice(0, maxExampleLength) })
+  }
+}
+
+/** Merges sources whose requests are about in order, by time. */
+async function* merged(sources: readonly Source[]): AsyncGenerator<readonly LogRequest[]> {
+  const open = [...sources]
+  for (const source of [...open]) await refill(source, open)
+  while (open.length > 0) {
+    const piece: LogRequest[] = []
+    // A source whose piece is used up has to be asked, since its next request may be the next of all.
+    for (let source = earliest(open); source; source = earliest(open)) {
+      const request = source.requests[source.next]
+      if (request) piece.push(request)
+      source.next += 1
+      if (source.next >= source.requests.length) {
+        await refill(source, open)
+        break
+      }
+    }
+    yield piece
+  }
+}
+
+async function refill(source: Source, open: Source[]): Promise<void> {
+  source.next = 0
+  source.requests = []
+  while (source.requests.length === 0) {
+    const { done, value } = await source.pieces.next()
+    if (done) {
+      open.splice(open.indexOf(source), 1)
+      return
+    }
+    source.requests = value
+  }
+}
+
+function earliest(sources: readonly Source[]): Source | undefined {
+  let found: Source | undefined
+  let foundMs = Number.POSITIVE_INFINITY
+  for (const source of sources) {
+    const startMs = source.requests[source.next]?.startMs ?? Number.POSITIVE_INFINITY
+    if (startMs < foundMs) {
+      found = source
+      foundMs = startMs
+    }
+  }
+  return found
+}
+
+function sampleOf(piece: Buffer): readonly string[] {
+  const lines: string[] = []
+  // The beginning is enough, since a piece may be long.
+  eachLine(piece.subarray(0, 64 * 1024), 'latin1', (line) => lines.push(line))
+  return lines.slice(0, sampleLines).filter((line) => line !== '')
+}
+
+/** Bytes of all files; `undefined` where one is no file. */
+async function sizeOf(files: readonly string[]): Promise<number | undefined> {
+  let bytes = 0
+  for (const file of files) {
+    if (file === '-') return undefined
+    try {
+      bytes += (await stat(file)).size
+    } catch (cause) {
+      throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
+    }
+  }
+  return bytes
+}

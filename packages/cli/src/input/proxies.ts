@@ -1,0 +1,37 @@
+import { errorText } from '@sluice/core'
+import { compile } from 'proxy-addr'
+import { CliError } from '../exit-codes.ts'
+import type { LogRequest } from './log-request.ts'
+
+/** Finds the address of a client behind the proxies that are declared. */
+export type ClientAddress = (request: LogRequest) => string | undefined
+
+/**
+ * Reads `--trust-proxy`: a number of proxies, or their networks, as Express' `trust proxy` takes
+ * them. The library that knows the networks is that of Express.
+ * @throws CliError when it is neither
+ */
+export function behindProxies(trusted: string): ClientAddress {
+  const trust = trustOf(trusted)
+  return (request) => {
+    const hops = request.header('x-forwarded-for')?.split(',') ?? []
+    let address = request.ip
+    for (let index = 0; address !== undefined && trust(address, index); index += 1) {
+      const before = hops.at(-1 - index)?.trim()
+      if (before === undefined) break
+      address = before
+    }
+    return address
+  }
+}
+
+function trustOf(trusted: string): (address: string, index: number) => boolean {
+  if (/^\d+$/.test(trusted)) return (_, index) => index < Number(trusted)
+  try {
+    return compile(trusted.split(',').map((part) => part.trim()))
+  } catch (cause) {
+    throw new CliError(
+      `--trust-proxy ${trusted} must be a number of proxies, or networks such as 10.0.0.0/8,loopback: ${errorText(cause)}`,
+    )
+  }
+}

@@ -1,0 +1,90 @@
+import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { errorText } from '@sluice/core'
+import { CliError, exitCodes } from '../exit-codes.ts'
+
+/** The most bytes of a line. What is longer is no line of a log. */
+const maxLineBytes = 1_000_000
+const newline = 10
+const carriageReturn = 13
+
+/** Opens a file by its path. */
+export function fileStream(file: string): AsyncIterable<Buffer> {
+  return createReadStream(file, { highWaterMark: 256 * 1024 })
+}
+
+/**
+ * Reads whole lines: pieces of a file that end where a line ends. Unpacks gzip, which is known by
+ * its first bytes, whatever the file is called.
+ * @param onBytes told of the bytes that were read, packed or not
+ * @throws CliError when the file cannot be read to its end
+ */
+export async function* wholeLines(
+  file: string,
+  source: AsyncIterable<Buffer>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0)
+  try {
+    for await (const chunk of unpacked(counted(source, onBytes))) {
+      const end = chunk.lastIndexOf(newline) + 1
+      if (end > 0) {
+        const lines = chunk.subarray(0, end)
+        yield rest.length === 0 ? lines : Buffer.concat([rest, lines])
+      }
+      const left = chunk.subarray(end)
+      rest = end > 0 || rest.length === 0 ? left : Buffer.concat([rest, left])
+      if (rest.length > maxLineBytes) rest = rest.subarray(0, maxLineBytes)
+    }
+  } catch (cause) {
+    throw new CliError(`${file} cannot be read: ${errorText(cause)}`, exitCodes.usage, { cause })
+  }
+  if (rest.length > 0) yield rest
+}
+
+async function* counted(
+  source: AsyncIterable<Buffer>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of source) {
+    onBytes(chunk.length)
+    yield chunk
+  }
+}
+
+async function* unpacked(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const first = await source.next()
+  if (first.done) return
+  const whole = prepended(first.value, source)
+  if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) {
+    yield* whole
+    return
+  }
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  // Its errors are thrown by the iteration below.
+  pipeline(Readable.from(whole, { objectMode: false }), gunzip).catch(() => undefined)
+  yield* gunzip
+}
+
+async function* prepended(first: Buffer, source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield first
+  yield* source
+}
+
+/** Calls back with each line of a piece, without its end. */
+export function eachLine(
+  piece: Buffer,
+  encoding: 'latin1' | 'utf8',
+  onLine: (line: string) => void,
+): void {
+  let from = 0
+  while (from < piece.length) {
+    const at = piece.indexOf(newline, from)
+    const end = at === -1 ? piece.length : at
+    const to = end > from && piece[end - 1] === carriageReturn ? end - 1 : end
+    onLine(piece.toString(encoding, from, to))
+    from = end + 1
+  }
+}

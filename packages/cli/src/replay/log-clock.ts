@@ -1,0 +1,132 @@
+/** The functions of the process that a clock of its own stands in for. */
+const real = {
+  now: Date.now,
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
+  setImmediate: globalThis.setImmediate,
+}
+
+/** Something that happens at a time of the log. */
+interface Due {
+  readonly atMs: number
+  /** Of one time the one that was asked for first. */
+  readonly number: number
+  readonly callback: () => unknown
+  /** Repeats, for an interval. */
+  readonly everyMs?: number
+}
+
+/**
+ * A clock that a log drives. While it is installed, `Date.now` and the timers of the process follow
+ * it, so that the guard and the memory store run as in production, at the times of the log.
+ */
+export class LogClock {
+  #nowMs: number
+  #number = 0
+  /** A heap: the next one is the first. */
+  readonly #due: Due[] = []
+  readonly #stopped = new Set<number>()
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** Has the process follow this clock, until the returned function is called. */
+  install(): () => void {
+    const add = (callback: () => unknown, delayMs = 0, everyMs?: number): number =>
+      this.#add({ callback, atMs: this.#nowMs + Math.max(1, delayMs), ...(everyMs && { everyMs }) })
+    const stop = (timer: unknown): void => {
+      if (typeof timer === 'number') this.#stopped.add(timer)
+    }
+    Object.assign(Date, { now: () => this.#nowMs })
+    Object.assign(globalThis, {
+      setTimeout: (callback: () => unknown, delayMs?: number) => add(callback, delayMs),
+      setInterval: (callback: () => unknown, everyMs = 1) => add(callback, everyMs, everyMs),
+      clearTimeout: stop,
+      clearInterval: stop,
+    })
+    return () => {
+      const { now, setImmediate: _, ...timers } = real
+      Object.assign(Date, { now })
+      Object.assign(globalThis, timers)
+    }
+  }
+
+  /** Calls back at a time of the log. */
+  at(atMs: number, callback: () => unknown): void {
+    this.#add({ atMs: Math.max(atMs, this.#nowMs), callback })
+  }
+
+  /** Tells whether something is to happen up to a time. */
+  isDueUntil(timeMs: number): boolean {
+    const [next] = this.#due
+    return next !== undefined && next.atMs <= timeMs
+  }
+
+  /** Moves to a time until which nothing is due. */
+  set(timeMs: number): void {
+    if (timeMs > this.#nowMs) this.#nowMs = timeMs
+  }
+
+  /** Lets everything happen up to a time, in order, and all that follows from it. */
+  async advance(timeMs: number): Promise<void> {
+    for (let next = this.#due[0]; next && next.atMs <= timeMs; next = this.#due[0]) {
+      this.#takeFirst()
+      if (this.#stopped.delete(next.number)) continue
+      this.set(next.atMs)
+      next.callback()
+      // What a refund or a renewal still has to do is done in promises.
+      await new Promise((resolve) => real.setImmediate(resolve))
+      const { everyMs } = next
+      if (everyMs !== undefined && !this.#stopped.delete(next.number)) {
+        this.#push({ ...next, atMs: next.atMs + Math.max(1, everyMs) })
+      }
+    }
+    this.set(timeMs)
+  }
+
+  #add(due: Omit<Due, 'number'>): number {
+    this.#number += 1
+    this.#push({ ...due, number: this.#number })
+    return this.#number
+  }
+
+  #push(due: Due): void {
+    const heap = this.#due
+    let place = heap.push(due) - 1
+    while (place > 0) {
+      const above = (place - 1) >>> 1
+      if (!comesBefore(due, heap[above])) break
+      heap[place] = heap[above] ?? due
+      place = above
+    }
+    heap[place] = due
+  }
+
+  #takeFirst(): void {
+    const heap = this.#due
+    const last = heap.pop()
+    if (!last || heap.length === 0) return
+    let place = 0
+    for (;;) {
+      const left = 2 * place + 1
+      const below = comesBefore(heap[left + 1] ?? last, heap[left]) ? left + 1 : left
+      const child = heap[below]
+      if (!child || !comesBefore(child, last)) break
+      heap[place] = child
+      place = below
+    }
+    heap[place] = last
+  }
+}
+
+function comesBefore(one: Due, other: Due | undefined): boolean {
+  if (!other) return false
+  return one.atMs === other.atMs ? one.number < other.number : one.atMs < other.atMs
+}

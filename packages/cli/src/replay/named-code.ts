@@ -1,0 +1,139 @@
+import type { NamedCode, NamedValue } from '@sluice/http'
+import { header, ip, type KeyResolver, user } from '@sluice/http'
+import { CliError } from '../exit-codes.ts'
+import type { LogRequest } from '../input/log-request.ts'
+
+/** The code that a policy file names, as far as a log can stand in for it. */
+export interface CodeOfLog {
+  readonly code: NamedCode<LogRequest>
+  /** What the log does not tell, and what is assumed. */
+  readonly notes: readonly string[]
+}
+
+/** Something of a request, by the command line: `header:x-tenant`, `field:plan`, `status:401`. */
+interface Given {
+  readonly kind: 'ip' | 'header' | 'field' | 'status'
+  readonly name: string
+}
+
+/** A place of a policy file that names a function, and what is assumed without one. */
+interface Place {
+  readonly about: string
+  readonly assumed: unknown
+  readonly as: 'text' | 'number' | 'truth'
+}
+
+const places: Readonly<Record<string, Place>> = {
+  cost: { about: 'the cost of a request', assumed: 1, as: 'number' },
+  limit: { about: 'a limit', assumed: undefined, as: 'number' },
+  tiers: { about: 'the tier of a request', assumed: undefined, as: 'text' },
+  skip: { about: 'requests to skip', assumed: false, as: 'truth' },
+  enforce: { about: 'requests to enforce a policy for', assumed: true, as: 'truth' },
+  chargeWhen: { about: 'responses that count', assumed: true, as: 'truth' },
+  refundWhen: { about: 'responses to refund', assumed: false, as: 'truth' },
+}
+
+/**
+ * Finds what stands in for the code that a policy file names.
+ * @param file the data of the policy file
+ * @throws CliError when `--key` or `--value` is wrong, or a key is missing
+ */
+export function codeOfLog(
+  file: unknown,
+  { keys, values }: { readonly keys: readonly string[]; readonly values: readonly string[] },
+): CodeOfLog {
+  const givenKeys = givenBy(keys, '--key', ['ip', 'header', 'field'])
+  const givenValues = givenBy(values, '--value', ['header', 'field', 'status'])
+  const uses = [...namesIn(file)]
+  const notes = uses.flatMap(([name, place]) => {
+    const { about, assumed } = places[place] ?? { about: '', assumed: undefined }
+    if (givenValues.has(name)) return []
+    const instead = assumed === undefined ? 'the default' : String(assumed)
+    return [
+      `${about} is found by '${name}' in code, which a log does not have: ${instead} is assumed; give --value ${name}=field:NAME if the log has it`,
+    ]
+  })
+  return {
+    code: {
+      keys: Object.fromEntries([...givenKeys].map(([name, given]) => [name, resolverOf(given)])),
+      values: Object.fromEntries(
+        uses.map(([name, place]) => [name, functionOf(places[place], givenValues.get(name))]),
+      ),
+    },
+    notes,
+  }
+}
+
+function givenBy(
+  texts: readonly string[],
+  option: string,
+  kinds: readonly string[],
+): ReadonlyMap<string, Given> {
+  return new Map(
+    texts.map((text) => {
+      const [, name, kind, rest = ''] =
+        /^([^=]+)=(ip|header|field|status)(?::(.+))?$/.exec(text) ?? []
+      if (name && kind && kinds.includes(kind) && (kind === 'ip') === (rest === '')) {
+        return [name, { kind: kindOf(kind), name: rest }]
+      }
+      const legal = kinds.map((each) => (each === 'ip' ? each : `${each}:${samples[each]}`))
+      throw new CliError(
+        `${option} ${text} must be a name of the policy file and a value of the log: NAME=${legal.join(`, NAME=`)}`,
+      )
+    }),
+  )
+}
+
+const samples: Readonly<Record<string, string>> = {
+  header: 'x-tenant',
+  field: 'user.id',
+  status: '401,403',
+}
+
+function kindOf(kind: string): Given['kind'] {
+  return kind === 'ip' || kind === 'header' || kind === 'status' ? kind : 'field'
+}
+
+/**
+ * Reads `tenant=header:x-tenant`: a key by its name.
+ * @throws CliError when it is none
+ */
+export function namedKey(
+  text: string,
+  option: string,
+): { readonly name: string; readonly resolver: KeyResolver<LogRequest> } {
+  if (text === 'ip') return { name: text, resolver: ip() }
+  const [found] = givenBy([text], option, ['ip', 'header', 'field'])
+  const [name = text, given] = found ?? []
+  return { name, resolver: given ? resolverOf(given) : ip() }
+}
+
+function resolverOf({ kind, name }: Given): KeyResolver<LogRequest> {
+  if (kind === 'ip') return ip()
+  return kind === 'header' ? header(name) : user((request: LogRequest) => request.field(name))
+}
+
+function functionOf(place: Place | undefined, given: Given | undefined): NamedValue<LogRequest> {
+  if (!given) return () => place?.assumed
+  const { kind, name } = given
+  if (kind === 'status') {
+    const known = new Set(name.split(',').map(Number))
+    return (request) => known.has(request.status)
+  }
+  return (request) => {
+    const text = kind === 'header' ? request.header(name) : request.field(name)
+    if (text === undefined) return place?.assumed
+    if (place?.as === 'number') return Number(text)
+    return place?.as === 'truth' ? text === 'true' || text === '1' : text
+  }
+}
+
+/** The names of functions in a policy file, each with the field that it stands in. */
+function* namesIn(value: unknown, field = ''): Generator<readonly [name: string, place: string]> {
+  if (typeof value !== 'object' || value === null) return
+  const by: unknown = Reflect.get(value, 'by')
+  if (typeof by === 'string') yield [by, 'tiers' in value ? 'tiers' : field]
+  for (const [name, inner] of Object.entries(value)) {
+    yield* namesIn(inner, Array.isArray(value) ? field : name)
+  }
+}

@@ -1,0 +1,286 @@
+import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core'
+import {
+  all,
+  type DecisionEvent,
+  firstOf,
+  type Guard,
+  type Hold,
+  type HttpResponse,
+  ip,
+  type KeyResolver,
+  type Passage,
+  type RequestContext,
+  type RouteTable,
+  resolveKey,
+  route,
+  type ShadowEvent,
+} from '@sluice/http'
+import { createGuard, nodeRouter } from '@sluice/http/adapter'
+import { openPolicies, type Policies, type PolicyFile, placedPolicies } from '@sluice/policies'
+import { CliError } from '../exit-codes.ts'
+import type { LogRequest } from '../input/log-request.ts'
+import { LogClock } from './log-clock.ts'
+import { codeOfLog } from './named-code.ts'
+
+export interface ReplayOptions {
+  readonly policyFile: string
+  /** Keys that the policy file names: `tenant=header:x-tenant`. */
+  readonly keys: readonly string[]
+  /** Functions that it names: `plan=field:plan`. */
+  readonly values: readonly string[]
+  /** Patterns of routes, such as `GET /users/:id`: for the key `route`, and for reports. */
+  readonly routes: readonly string[]
+  /** The behaviour of clients after a refusal. */
+  readonly clients: 'recorded' | 'obedient'
+}
+
+/** What became of one request. */
+export interface Replayed {
+  readonly request: LogRequest
+  /** The identity by the `key` of the policy file. */
+  readonly client: string
+  /** `heldBack`: an obedient client did not send it, since it was waiting. */
+  readonly result: 'allowed' | 'denied' | 'skipped' | 'heldBack'
+  /** The decision, with the keys of its policies; `undefined` where none was asked. */
+  readonly event: DecisionEvent<LogRequest> | undefined
+  /** The outcomes of policies in shadow, for an allowed request. */
+  readonly shadow: ShadowEvent<LogRequest> | undefined
+}
+
+/** Identities that are held for each policy before any is dropped. */
+const maxIdentities = 1_000_000
+
+/** As in Express, whose routers differ: a rule too many is safer than one too few. */
+const routing = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  lenient: true,
+}
+
+/** A response that nobody reads. */
+const response: HttpResponse = {
+  headersSent: false,
+  getHeaderNames: () => [],
+  getHeader: () => undefined,
+  setHeader: () => undefined,
+  removeHeader: () => undefined,
+}
+
+/** The parts of a replay that are made of the policy file. */
+interface Parts {
+  readonly file: PolicyFile
+  readonly policies: readonly Policy[]
+  readonly guard: Guard<LogRequest>
+  readonly clientKey: KeyResolver<LogRequest>
+  readonly routes: RouteTable<string> | undefined
+  readonly notes: readonly string[]
+  readonly told: Told
+}
+
+/** What the observers of the guard were told of the request at hand. */
+interface Told {
+  event: DecisionEvent<LogRequest> | undefined
+  shadow: ShadowEvent<LogRequest> | undefined
+}
+
+/**
+ * Makes a replay of a policy file.
+ * @throws SluiceError that lists what is wrong with the file
+ * @throws CliError when the log cannot stand in for a key that the file names
+ */
+export async function openReplay(options: ReplayOptions): Promise<Replay> {
+  const policies = await openPolicies({ file: options.policyFile })
+  try {
+    return replayOf(policies, options)
+  } catch (error) {
+    throw isSluiceError(error, 'SLUICE_POLICY_UNKNOWN') ? withOption(error) : error
+  } finally {
+    // The guard is made: a change of the file while the log is read must not change it.
+    await policies.close()
+  }
+}
+
+/** Tells the option of the command line in place of the code. */
+function withOption({ message }: Error): Error {
+  const name = /name a key '([^']+)'/.exec(message)?.[1]
+  const [problem] = message.split('; add it')
+  if (name === undefined) return new CliError(message)
+  return new CliError(
+    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}`,
+  )
+}
+
+function replayOf(policies: Policies, options: ReplayOptions): Replay {
+  const { file } = policies
+  if (policies.state.kill !== 'none') {
+    throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
+  }
+  const { code, notes } = codeOfLog(file, options)
+  const told: Told = { event: undefined, shadow: undefined }
+  const maxKeys = maxIdentities * (placedPolicies(file).length + 1)
+  const guard = createGuard<LogRequest>(
+    {
+      ...code,
+      policies,
+      store: memoryStore({ maxKeys }),
+      onDecision: (event) => {
+        told.event = event
+      },
+      onShadow: (event) => {
+        told.shadow = event
+      },
+      // The notes say which functions a log cannot call.
+      onInvalid: () => undefined,
+    },
+    { where: 'the policy file', routing },
+  )
+  const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
+  return new Replay(
+    {
+      ...{ file, guard, notes, told, policies: policies.policies },
+      clientKey: keyOf(file.key ?? 'ip', code.keys ?? {}),
+      routes: patterns.size > 0 ? nodeRouter.createTable(patterns, routing) : undefined,
+    },
+    options.clients === 'obedient',
+  )
+}
+
+/** One policy file on the requests of a log: the guard and the memory store of production. */
+export class Replay {
+  readonly #parts: Parts
+  readonly #isObedient: boolean
+  /** Times until which obedient clients wait. */
+  readonly #waiting = new Map<string, number>()
+
+  constructor(parts: Parts, isObedient: boolean) {
+    this.#parts = parts
+    this.#isObedient = isObedient
+  }
+
+  get file(): PolicyFile {
+    return this.#parts.file
+  }
+
+  get policies(): readonly Policy[] {
+    return this.#parts.policies
+  }
+
+  /** What the log does not tell, and what is assumed. */
+  get notes(): readonly string[] {
+    return this.#parts.notes
+  }
+
+  /**
+   * Decides requests at their own times, and calls back with what became of each.
+   * @param pieces requests in the order of their times
+   */
+  async run(
+    pieces: AsyncIterable<readonly LogRequest[]>,
+    onReplayed: (replayed: Replayed) => void,
+  ): Promise<void> {
+    const clock = new LogClock(0)
+    const uninstall = clock.install()
+    try {
+      for await (const piece of pieces) {
+        for (const request of piece) {
+          if (clock.isDueUntil(request.startMs)) await clock.advance(request.startMs)
+          else clock.set(request.startMs)
+          const replayed = this.#replay(request, clock)
+          onReplayed(isPromise(replayed) ? await replayed : replayed)
+        }
+      }
+    } finally {
+      uninstall()
+    }
+  }
+
+  #replay(request: LogRequest, clock: LogClock): Replayed | Promise<Replayed> {
+    const { routes, clientKey, guard, told } = this.#parts
+    request.route = routes?.find(request.method, request.path)
+    const client = textOf(resolveKey(clientKey, request, request))
+    if (this.#isObedient && this.#isWaiting(client, clock.nowMs)) {
+      return { request, client, result: 'heldBack', event: undefined, shadow: undefined }
+    }
+    told.event = undefined
+    told.shadow = undefined
+    const context = new ReplayContext(request)
+    const passage = guard.check(context)
+    const settle = (known: Passage): Replayed => {
+      const { event, shadow } = told
+      const isDenied = known.verdict.action === 'reject'
+      if (isDenied && this.#isObedient) this.#wait(client, known, clock.nowMs)
+      else if (!isDenied) context.endLater(known, clock)
+      const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
+      // One text for the store and for those who count clients: there may be a million of them.
+      const same = event?.checks.find(({ key }) => key === client)?.key ?? client
+      return { request, client: same, result, event, shadow }
+    }
+    return isPromise(passage) ? passage.then(settle) : settle(passage)
+  }
+
+  #isWaiting(client: string, nowMs: number): boolean {
+    const untilMs = this.#waiting.get(client)
+    if (untilMs === undefined) return false
+    if (nowMs < untilMs) return true
+    this.#waiting.delete(client)
+    return false
+  }
+
+  /** A client is told whole seconds; it is told none where waiting cannot help. */
+  #wait(client: string, { decision }: Passage, nowMs: number): void {
+    const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
+    if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)
+  }
+}
+
+/** Status with which nginx logs a client that left before the answer. */
+const clientLeft = 499
+
+/** One request of a log at the guard. Its response ends when the log says so. */
+class ReplayContext implements RequestContext<LogRequest> {
+  readonly native: LogRequest
+  readonly response = response
+  readonly scope = ''
+  readonly #holds: Hold[] = []
+
+  constructor(request: LogRequest) {
+    this.native = request
+  }
+
+  get request(): LogRequest {
+    return this.native
+  }
+
+  settleAtEnd(hold: Hold): void {
+    this.#holds.push(hold)
+  }
+
+  endLater({ decision, hold }: Passage, clock: LogClock): void {
+    if (hold) this.#holds.push(hold)
+    if (this.#holds.length === 0) return
+    const { startMs, durationMs = 0, status } = this.native
+    clock.at(startMs + (decision?.delayMs ?? 0) + durationMs, () => {
+      for (const each of this.#holds) {
+        if (status === clientLeft) each.abort()
+        else each.finish(status)
+      }
+    })
+  }
+}
+
+function keyOf(
+  entry: NonNullable<PolicyFile['key']>,
+  given: Readonly<Record<string, KeyResolver<LogRequest>>>,
+): KeyResolver<LogRequest> {
+  if (typeof entry !== 'string') {
+    const resolvers = ('all' in entry ? entry.all : entry.firstOf).map((name) => keyOf(name, given))
+    return 'all' in entry ? all(...resolvers) : firstOf(...resolvers)
+  }
+  return given[entry] ?? (entry === 'route' ? route() : ip())
+}
+
+/** Keys of a log are found at once. */
+function textOf(key: unknown): string {
+  return typeof key === 'string' ? key : '(no key)'
+}

@@ -1,0 +1,136 @@
+/**
+ * The result of a simulation, as `sluice simulate --json` prints it. Times are milliseconds since
+ * 1970, spans are milliseconds.
+ */
+export interface SimulationReport {
+  readonly kind: 'sluice-simulation'
+  /** Grows with changes that break readers. */
+  readonly version: 1
+  /** The policy file, as the command line names it. */
+  readonly policyFile: string
+  /** The behaviour of clients after a refusal: as the log has it, or waiting as they were told. */
+  readonly clients: 'recorded' | 'obedient'
+  readonly log: LogReport
+  readonly totals: Totals
+  /** In the order of the policy file. */
+  readonly policies: readonly PolicyReport[]
+  /** The routes with the most refusals first, at most 200. */
+  readonly routes: readonly RouteReport[]
+  /** Every hour of the log, the oldest first: hours without a request too. */
+  readonly hours: readonly HourReport[]
+  /** The clients with the most refusals first, at most 1,000. */
+  readonly deniedClients: readonly DeniedClient[]
+  readonly rates: RatesReport
+  /** What the log could not tell, and what was assumed instead. */
+  readonly notes: readonly string[]
+}
+
+export interface LogReport {
+  readonly files: readonly string[]
+  readonly format: string
+  readonly lines: number
+  /** Lines that are requests. */
+  readonly requests: number
+  readonly unreadable: {
+    readonly lines: number
+    /** The first few. */
+    readonly examples: readonly UnreadableLine[]
+  }
+  /** Requests that came too late to be put in order; each was decided at the time of its place. */
+  readonly late: number
+  /** Time of the first request; 0 without requests. */
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export interface UnreadableLine {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** The beginning of the line. */
+  readonly text: string
+  readonly reason: string
+}
+
+export interface Totals {
+  readonly requests: number
+  readonly allowed: number
+  readonly denied: number
+  /** Allowed requests that a queue would have held. */
+  readonly delayed: number
+  /** Requests that no policy counts. */
+  readonly skipped: number
+  /** Requests that obedient clients did not send, since they were waiting. */
+  readonly heldBack: number
+  /** Allowed requests that a policy in shadow would have denied. */
+  readonly shadowDenied: number
+  /** Identities by the `key` of the policy file. */
+  readonly clients: number
+  readonly clientsDenied: number
+  /** Requests of clients beyond a million, which were decided, and are counted in totals alone. */
+  readonly unlistedRequests: number
+}
+
+export interface PolicyReport {
+  readonly name: string
+  readonly algorithm: string
+  /** The declared limit; `null` for none. */
+  readonly limit: number | null
+  readonly windowMs: number
+  readonly mode: 'enforce' | 'shadow'
+  /** Requests that it was asked about. */
+  readonly checked: number
+  /** Requests that it denied; in shadow: that it would have denied. */
+  readonly denied: number
+  /** Identities by its own key. */
+  readonly identitiesDenied: number
+  /** Allowed requests that left at most a fifth of its limit, which is 5 at least. */
+  readonly nearMisses: number
+  readonly firstDenialMs: number | null
+}
+
+export interface RouteReport {
+  /** The rule of the policy file, or the pattern of `--route`, that matches; else `(other)`. */
+  readonly route: string
+  readonly requests: number
+  readonly denied: number
+}
+
+export interface HourReport {
+  readonly startMs: number
+  readonly requests: number
+  readonly denied: number
+  /** Clients that were refused in this hour. */
+  readonly clientsDenied: number
+}
+
+export interface DeniedClient {
+  readonly client: string
+  readonly requests: number
+  readonly denied: number
+  /** The policies that denied. */
+  readonly policies: readonly string[]
+  readonly firstDenialMs: number
+  /** The longest time from a first refusal to the last one before a request passed again. */
+  readonly longestDenialMs: number
+  /** Time at which it began. */
+  readonly longestDenialAtMs: number
+}
+
+/** The rates of clients: the most requests of each in any window of a length. */
+export interface RatesReport {
+  /** 1 s, 10 s, 1 min and 1 h. */
+  readonly windowsMs: readonly number[]
+  /** For each window the rates, ascending, each with the number of clients that reach it. */
+  readonly distribution: readonly (readonly (readonly [rate: number, clients: number])[])[]
+  /** The busiest clients by any window, at most 500. */
+  readonly clients: readonly BusyClient[]
+}
+
+export interface BusyClient {
+  readonly client: string
+  readonly requests: number
+  readonly denied: number
+  /** In the order of the windows. */
+  readonly rates: readonly number[]
+}

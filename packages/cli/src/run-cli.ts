@@ -1,0 +1,98 @@
+import { errorText, isSluiceError } from '@sluice/core'
+import { Command, CommanderError } from 'commander'
+import { apply } from './commands/apply.ts'
+import { block } from './commands/block.ts'
+import { check } from './commands/check.ts'
+import type { CliCommand, Example } from './commands/command.ts'
+import { diff } from './commands/diff.ts'
+import { doctor } from './commands/doctor.ts'
+import { inspect } from './commands/inspect.ts'
+import { reset } from './commands/reset.ts'
+import { simulate } from './commands/simulate.ts'
+import { suggest } from './commands/suggest.ts'
+import { top } from './commands/top.ts'
+import { CliError, type ExitCode, exitCodes } from './exit-codes.ts'
+import { off, on, shadow } from './fleet/kill-switch.ts'
+import { styleOf } from './terminal/style.ts'
+import type { Terminal } from './terminal/terminal.ts'
+
+/** All commands, in the order of the help. */
+const commands: readonly CliCommand[] = [
+  suggest,
+  simulate,
+  diff,
+  check,
+  top,
+  inspect,
+  reset,
+  block,
+  apply,
+  off,
+  shadow,
+  on,
+  doctor,
+]
+
+const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
+
+const legend = `
+Exit codes:
+  0  done, and nothing wrong was found
+  1  found: a mistake in a file, a bound that is exceeded
+  2  not begun: an unknown option, a file that is not there
+  3  not finished: a server that does not answer
+`
+
+/**
+ * Runs a command line.
+ * @param args the words after `sluice`
+ * @returns the exit code, once the command has ended
+ */
+export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const { stdout, stderr } = terminal
+  let exitCode: ExitCode = exitCodes.ok
+  const program = new Command('sluice')
+    .description(description)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => stdout.columns ?? 100,
+      getErrHelpWidth: () => stderr.columns ?? 100,
+    })
+    .showHelpAfterError('(add --help for options and examples)')
+    .addHelpText('after', legend)
+  for (const command of commands) {
+    addCommand(program, command).action(async (...given: unknown[]) => {
+      exitCode = await Reflect.apply(command.run, undefined, [terminal, ...given])
+    })
+  }
+  try {
+    await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    stderr.write(`${styleOf(stderr, terminal)('red', 'error:')} ${messageOf(error)}\n`)
+    if (error instanceof CliError) return error.exitCode
+    return isSluiceError(error) ? exitCodes.usage : exitCodes.failed
+  }
+}
+
+function addCommand(program: Command, command: CliCommand): Command {
+  const { usage, summary, notes, examples, setUp } = command
+  const made = program.command(usage).summary(summary).description(`${summary}.`)
+  setUp?.(made)
+  return made.addHelpText('after', [notes && `\n${notes}\n`, listed(examples)].join(''))
+}
+
+function listed(examples: readonly Example[]): string {
+  const lines = examples.map(([line, purpose]) => `  ${line}\n      ${purpose}\n`)
+  return `\nExamples:\n${lines.join('')}`
+}
+
+/** The message of what the user can put right, or the stack of an error of Sluice's own. */
+function messageOf(error: unknown): string {
+  const isExpected = error instanceof CliError || isSluiceError(error)
+  return !isExpected && error instanceof Error && error.stack ? error.stack : errorText(error)
+}

@@ -1,0 +1,54 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { errorText, type Outcome } from '@sluice/core'
+import { CliError } from '../exit-codes.ts'
+import type { Replayed } from '../replay/replay.ts'
+
+/** Characters that are written at once. */
+const chunkLength = 64 * 1024
+
+/** A file with one JSON line for each request: what each policy says of it. */
+export class DecisionFile {
+  readonly #file: number
+  #text = ''
+
+  /** @throws CliError when the file cannot be written */
+  constructor(path: string) {
+    try {
+      this.#file = openSync(path, 'w')
+    } catch (cause) {
+      throw new CliError(`--decisions ${path} cannot be written: ${errorText(cause)}`)
+    }
+  }
+
+  add({ request, client, result, event, shadow }: Replayed): void {
+    const { startMs, method, path, rule, route } = request
+    const line = {
+      ...{ timeMs: startMs, client, method, path, result },
+      ...((rule ?? route) !== undefined && { route: rule ?? route }),
+      outcomes: event?.decision.outcomes.map(told) ?? [],
+      ...(shadow && { shadow: shadow.outcomes.map(told) }),
+    }
+    this.#text += `${JSON.stringify(line)}\n`
+    if (this.#text.length >= chunkLength) this.#write()
+  }
+
+  close(): void {
+    this.#write()
+    closeSync(this.#file)
+  }
+
+  #write(): void {
+    writeSync(this.#file, this.#text)
+    this.#text = ''
+  }
+}
+
+function told({ policy, allowed, remaining, retryAfterMs, delayMs }: Outcome): object {
+  return {
+    policy: policy.name,
+    allowed,
+    remaining,
+    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : null,
+    delayMs,
+  }
+}

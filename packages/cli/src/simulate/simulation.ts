@@ -1,0 +1,134 @@
+import type { Policy } from '@sluice/core'
+import { ratesReport } from '../rates/distribution.ts'
+import type { Replayed } from '../replay/replay.ts'
+import type {
+  DeniedClient,
+  HourReport,
+  RouteReport,
+  SimulationReport,
+} from '../report/simulation-report.ts'
+import { ClientTable } from './client-tally.ts'
+import { PolicyTally } from './policy-tally.ts'
+
+const hourMs = 3_600_000
+/** Hours that are listed, so that a line with a wrong date does not make millions. */
+const maxHours = 24 * 366
+const maxRoutes = 200
+const maxDeniedClients = 1_000
+const otherRoutes = '(other)'
+
+type Totals = { -readonly [field in keyof SimulationReport['totals']]: number }
+
+/** All that a simulation counts. */
+export class Simulation {
+  readonly #totals: Totals = {
+    ...{ requests: 0, allowed: 0, denied: 0, delayed: 0, skipped: 0, heldBack: 0 },
+    ...{ shadowDenied: 0, clients: 0, clientsDenied: 0, unlistedRequests: 0 },
+  }
+  readonly #policies: ReadonlyMap<string, PolicyTally>
+  readonly #clients = new ClientTable()
+  readonly #routes = new Map<string, { requests: number; denied: number }>()
+  readonly #hours = new Map<number, { requests: number; denied: number; clientsDenied: number }>()
+
+  constructor(policies: readonly Policy[]) {
+    this.#policies = new Map(policies.map((policy) => [policy.name, new PolicyTally(policy)]))
+  }
+
+  add(replayed: Replayed): void {
+    const { request, result, event } = replayed
+    const isDenied = result === 'denied'
+    this.#totals.requests += 1
+    this.#totals[result] += 1
+    if (event && event.decision.delayMs > 0 && !isDenied) this.#totals.delayed += 1
+    const denying = this.#addPolicies(replayed)
+    const startOfHour = request.startMs - (((request.startMs % hourMs) + hourMs) % hourMs)
+    const hour = this.#hourAt(startOfHour)
+    const label = request.rule ?? request.route ?? otherRoutes
+    const route = this.#routeAt(label)
+    hour.requests += 1
+    route.requests += 1
+    if (isDenied) {
+      hour.denied += 1
+      route.denied += 1
+    }
+    const isListed = this.#clients.request(replayed.client, request.startMs)
+    if (!isListed) this.#totals.unlistedRequests += 1
+    if (result === 'allowed' || result === 'skipped') this.#clients.allow(replayed.client)
+    const client = isDenied && isListed ? this.#clients.tallyOf(replayed.client) : undefined
+    if (!client) return
+    if (!client.isDenied) this.#totals.clientsDenied += 1
+    if (client.deny(request.startMs, startOfHour, denying)) hour.clientsDenied += 1
+  }
+
+  /** @param about the fields that others know */
+  report(
+    about: Pick<SimulationReport, 'policyFile' | 'clients' | 'log' | 'notes'>,
+  ): SimulationReport {
+    this.#totals.clients = this.#clients.size
+    return {
+      kind: 'sluice-simulation',
+      version: 1,
+      policyFile: about.policyFile,
+      clients: about.clients,
+      log: about.log,
+      totals: this.#totals,
+      policies: [...this.#policies.values()].map(({ report }) => report),
+      routes: this.#routeReports(),
+      hours: this.#hourReports(),
+      deniedClients: this.#deniedClients(),
+      rates: ratesReport(this.#clients.busy()),
+      notes: about.notes,
+    }
+  }
+
+  /** The names of the policies that denied. */
+  #addPolicies({ request, result, event, shadow }: Replayed): readonly string[] {
+    const at = { timeMs: request.startMs, isAllowed: result === 'allowed' }
+    const denying: string[] = []
+    for (const [index, outcome] of shadow?.outcomes.entries() ?? []) {
+      this.#policies.get(outcome.policy.name)?.add(outcome, shadow?.checks[index], at)
+    }
+    if (shadow?.outcomes.some(({ allowed }) => !allowed)) this.#totals.shadowDenied += 1
+    for (const [index, outcome] of event?.decision.outcomes.entries() ?? []) {
+      this.#policies.get(outcome.policy.name)?.add(outcome, event?.checks[index], at)
+      if (!outcome.allowed) denying.push(outcome.policy.name)
+    }
+    return denying
+  }
+
+  #hourAt(startMs: number): { requests: number; denied: number; clientsDenied: number } {
+    const hour = this.#hours.get(startMs) ?? { requests: 0, denied: 0, clientsDenied: 0 }
+    this.#hours.set(startMs, hour)
+    return hour
+  }
+
+  #routeAt(label: string): { requests: number; denied: number } {
+    const route = this.#routes.get(label) ?? { requests: 0, denied: 0 }
+    this.#routes.set(label, route)
+    return route
+  }
+
+  #routeReports(): readonly RouteReport[] {
+    return [...this.#routes]
+      .map(([route, counts]) => ({ route, ...counts }))
+      .sort((one, other) => other.denied - one.denied || other.requests - one.requests)
+      .slice(0, maxRoutes)
+  }
+
+  #hourReports(): readonly HourReport[] {
+    const starts = [...this.#hours.keys()].sort((one, other) => one - other)
+    const first = starts[0] ?? 0
+    const count = starts.length === 0 ? 0 : ((starts.at(-1) ?? first) - first) / hourMs + 1
+    if (count > maxHours) return starts.map((startMs) => ({ startMs, ...this.#hourAt(startMs) }))
+    return Array.from({ length: count }, (_, index) => {
+      const startMs = first + index * hourMs
+      return { startMs, ...this.#hourAt(startMs) }
+    })
+  }
+
+  #deniedClients(): readonly DeniedClient[] {
+    return [...this.#clients.denied()]
+      .sort((one, other) => other.denied - one.denied)
+      .slice(0, maxDeniedClients)
+  }
+}

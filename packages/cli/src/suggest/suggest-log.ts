@@ -1,0 +1,106 @@
+import { isPromise } from '@sluice/core'
+import { resolveKey } from '@sluice/http'
+import { CliError } from '../exit-codes.ts'
+import { type LogCommandOptions, openLog, readAll } from '../input/log-options.ts'
+import { namedKey } from '../replay/named-code.ts'
+import type { LogReport } from '../report/simulation-report.ts'
+import { ClientTable } from '../simulate/client-tally.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { pairsFor, type Suggestion } from './suggestion.ts'
+
+export interface SuggestOptions extends LogCommandOptions {
+  /** `ip`, or a key by its name: `tenant=header:x-tenant`. */
+  readonly by: string
+  /** Percent of the identities, as in `0.1%`. */
+  readonly touch: string
+}
+
+const enoughIdentities = 1_000
+const enoughMs = 24 * 3_600_000
+/** A larger share of all requests is more likely a proxy than a client. */
+const suspectShare = 0.5
+const tooMany = 429
+
+/**
+ * Finds limits that fit the clients of logs.
+ * @throws CliError when a file cannot be read, or the log has no requests
+ */
+export async function suggestFrom(
+  terminal: Terminal,
+  files: readonly string[],
+  options: SuggestOptions,
+): Promise<Suggestion> {
+  const maxTouched = shareOf(options.touch)
+  const { name: key, resolver } = namedKey(options.by, '--by')
+  const clients = new ClientTable()
+  const seen = { isWholeSeconds: true, refused: 0, keyless: 0, unlisted: 0 }
+  const log = await readAll(openLog(terminal, files, options), options, async (pieces) => {
+    for await (const piece of pieces) {
+      for (const request of piece) {
+        if (request.startMs % 1_000 !== 0) seen.isWholeSeconds = false
+        if (request.status === tooMany) seen.refused += 1
+        const identity = resolveKey(resolver, request, request)
+        if (identity === undefined || isPromise(identity)) {
+          seen.keyless += 1
+          continue
+        }
+        if (!clients.request(identity, request.startMs)) seen.unlisted += 1
+      }
+    }
+  })
+  if (clients.size === 0) {
+    throw new CliError(`no request of the log has the key ${options.by}; try another --by`)
+  }
+  const listed = [...clients.busy()]
+  const { isWholeSeconds } = seen
+  const found = pairsFor(listed, { maxTouched, isWholeSeconds })
+  const most = listed.reduce((one, other) => (other.requests > one.requests ? other : one))
+  return {
+    kind: 'sluice-suggestion',
+    version: 1,
+    ...{ log, key, identities: clients.size, maxTouched },
+    ...found,
+    warnings: [
+      ...sizeWarnings(log, clients.size),
+      ...(most.requests > log.requests * suspectShare
+        ? [
+            `${most.client} has more than half of all requests: if it is a proxy, name it with --trust-proxy`,
+          ]
+        : []),
+      ...(isWholeSeconds
+        ? [
+            'the times of the log are whole seconds, so bursts are looked at over 10 s; log $msec for shorter ones',
+          ]
+        : []),
+      ...(seen.refused > 0
+        ? [
+            `${seen.refused} requests were answered 429 already: a limit was in force, and the figures show what it let through`,
+          ]
+        : []),
+      ...(seen.keyless > 0 ? [`${seen.keyless} requests have no key, and are left out`] : []),
+      ...(seen.unlisted > 0
+        ? [`${seen.unlisted} requests of identities beyond a million are left out`]
+        : []),
+    ],
+  }
+}
+
+function sizeWarnings({ fromMs, toMs }: LogReport, identities: number): readonly string[] {
+  return [
+    ...(identities < enoughIdentities
+      ? [
+          `${identities} identities are few: with less than ${enoughIdentities}, the largest rates are those of single clients`,
+        ]
+      : []),
+    ...(toMs - fromMs < enoughMs
+      ? ['the log is shorter than a day, and may not have the busiest hour']
+      : []),
+  ]
+}
+
+function shareOf(text: string): number {
+  const percent = /^(\d+(?:\.\d+)?) ?%?$/.exec(text)?.[1]
+  const share = Number(percent ?? Number.NaN) / 100
+  if (share >= 0 && share <= 0.5) return share
+  throw new CliError(`--touch ${text} must be a share of the identities from 0% to 50%, as 0.1%`)
+}

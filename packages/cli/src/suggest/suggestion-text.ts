@@ -1,0 +1,94 @@
+import { onOneLine } from '@sluice/core'
+import type { Style } from '../terminal/style.ts'
+import { countText, durationText, shareText, table, timeText } from '../terminal/text.ts'
+import type { LimitPair, SuggestedLimit, Suggestion } from './suggestion.ts'
+
+const listedOutliers = 10
+
+/** A suggestion as text, for people. */
+export function suggestionText(suggestion: Suggestion, style: Style): string {
+  const { log, identities, key, pair, quantiles, alternatives, outliers, warnings } = suggestion
+  const section = (title: string, lines: readonly string[]): readonly string[] =>
+    lines.length > 0 ? ['', style('bold', title), ...lines] : []
+  return [
+    `${countText(log.requests)} requests of ${countText(identities)} identities (${key}), ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC`,
+    ...section('The most requests of an identity in any window', [
+      ...table(
+        ['window', '>half', '>90 %', '>99 %', '>99.9 %', '>all'],
+        quantiles.map(({ windowMs, p50, p90, p99, p999, max }) => [
+          durationText(windowMs),
+          ...[p50, p90, p99, p999, max].map(countText),
+        ]),
+      ),
+    ]),
+    ...section('Suggested limits', [
+      `burst      ${limitText(pair.burst)}`,
+      `sustained  ${limitText(pair.sustained)}`,
+      `touches    ${touchedText(pair, identities)}`,
+    ]),
+    ...section('Others', [
+      ...table(
+        ['may touch', '>burst', '>sustained', '>touches'],
+        alternatives.map((other) => [
+          `${other.maxTouched * 100} %`,
+          limitText(other.burst),
+          limitText(other.sustained),
+          touchedText(other, identities),
+        ]),
+      ),
+    ]),
+    ...section(
+      'Far above all others: left out, and candidates for a block',
+      table(
+        [
+          'identity',
+          '>requests',
+          ...quantiles.map(({ windowMs }) => `>in ${durationText(windowMs)}`),
+        ],
+        outliers
+          .slice(0, listedOutliers)
+          .map(({ client, requests, rates }) => [client, ...[requests, ...rates].map(countText)]),
+      ).slice(outliers.length > 0 ? 0 : 1),
+    ),
+    ...section(
+      style('yellow', 'Look out'),
+      warnings.map((warning) => `- ${onOneLine(warning)}`),
+    ),
+    '',
+  ].join('\n')
+}
+
+function limitText({ limit, windowMs }: SuggestedLimit): string {
+  return `${countText(limit)} / ${durationText(windowMs)}`
+}
+
+function touchedText({ touched }: LimitPair, identities: number): string {
+  return `${countText(touched)} of ${countText(identities)} (${shareText(touched, identities)})`
+}
+
+const address = /^@ip\/([0-9a-f.:]+(?:\/\d+)?)$/
+
+/** The policy file of a suggestion. */
+export function policyFileText({ key, pair, outliers, log, identities }: Suggestion): string {
+  const blocked = outliers.flatMap(({ client }) => address.exec(client)?.[1] ?? [])
+  return [
+    `# Suggested by sluice from ${countText(log.requests)} requests of ${countText(identities)} identities,`,
+    `# ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC. Touches ${touchedText(pair, identities)}.`,
+    ...(key === 'ip' ? [] : [`key: ${key}`]),
+    'policies:',
+    ...entry('burst', pair.burst),
+    ...entry('sustained', pair.sustained),
+    ...(blocked.length > 0
+      ? [
+          '# Far above all others, and left out of the figures: look at them, then block them if they are abuse.',
+          '# block:',
+          `#   ips: [${blocked.map((ip) => `'${ip}'`).join(', ')}]`,
+        ]
+      : []),
+    '',
+  ].join('\n')
+}
+
+function entry(name: string, { limit, windowMs }: SuggestedLimit): readonly string[] {
+  return [`  - name: ${name}`, `    limit: ${limit}`, `    window: ${durationText(windowMs)}`]
+}

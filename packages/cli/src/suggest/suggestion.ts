@@ -1,0 +1,145 @@
+import { rateWindowsMs } from '../rates/rolling-counts.ts'
+import type { BusyClient, LogReport } from '../report/simulation-report.ts'
+
+/** The result of `sluice suggest --json`. Times and spans are in ms. */
+export interface Suggestion {
+  readonly kind: 'sluice-suggestion'
+  readonly version: 1
+  readonly log: LogReport
+  /** The name of the key that identities are told apart by. */
+  readonly key: string
+  readonly identities: number
+  /** The share of identities that the limits may touch, from 0 to 1. */
+  readonly maxTouched: number
+  /** For each window the rates that this share of identities stays within. */
+  readonly quantiles: readonly WindowQuantiles[]
+  readonly pair: LimitPair
+  /** Pairs for other shares. */
+  readonly alternatives: readonly LimitPair[]
+  /** Identities far above all others: left out of the figures, and candidates for a block. */
+  readonly outliers: readonly BusyClient[]
+  readonly warnings: readonly string[]
+}
+
+export interface WindowQuantiles {
+  readonly windowMs: number
+  readonly p50: number
+  readonly p90: number
+  readonly p99: number
+  readonly p999: number
+  readonly max: number
+}
+
+/** A limit for bursts and one for what lasts. */
+export interface LimitPair {
+  readonly maxTouched: number
+  readonly burst: SuggestedLimit
+  readonly sustained: SuggestedLimit
+  /** Identities that one of the two would have refused, besides the outliers. */
+  readonly touched: number
+}
+
+export interface SuggestedLimit {
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/** A rate of so many times that of nearly all others is no use, but abuse or a mistake. */
+const outlierFactor = 10
+/** With fewer identities the 99th percentile is one of the few largest itself. */
+const identitiesForP99 = 1_000
+const maxOutliers = 50
+const shares = [0, 0.001, 0.01, 0.05]
+
+interface Windows {
+  readonly burst: number
+  readonly sustained: number
+}
+
+/** @param isWholeSeconds tells whether the log knows seconds alone, which no short window can use */
+export function pairsFor(
+  clients: readonly BusyClient[],
+  { maxTouched, isWholeSeconds }: { readonly maxTouched: number; readonly isWholeSeconds: boolean },
+): Pick<Suggestion, 'quantiles' | 'pair' | 'alternatives' | 'outliers'> {
+  const sustained = rateWindowsMs.indexOf(60_000)
+  const windows = { burst: rateWindowsMs.indexOf(isWholeSeconds ? 10_000 : 1_000), sustained }
+  const outliers = outliersOf(clients, sustained)
+  const usual = outliers.length > 0 ? withoutAll(clients, outliers) : clients
+  const sorted = rateWindowsMs.map((_, window) => ratesOf(usual, window))
+  const pairOf = (share: number): LimitPair => limitPair(usual, sorted, windows, share)
+  return {
+    quantiles: rateWindowsMs.map((windowMs, window) => {
+      const rates = sorted[window] ?? new Uint32Array()
+      return {
+        windowMs,
+        p50: quantile(rates, 0.5),
+        p90: quantile(rates, 0.9),
+        p99: quantile(rates, 0.99),
+        p999: quantile(rates, 0.999),
+        max: rates.at(-1) ?? 0,
+      }
+    }),
+    pair: pairOf(maxTouched),
+    alternatives: shares.filter((share) => share !== maxTouched).map(pairOf),
+    outliers: outliers
+      .toSorted((one, other) => rateOf(other, sustained) - rateOf(one, sustained))
+      .slice(0, maxOutliers),
+  }
+}
+
+function outliersOf(clients: readonly BusyClient[], window: number): readonly BusyClient[] {
+  const usual = quantile(ratesOf(clients, window), clients.length >= identitiesForP99 ? 0.99 : 0.9)
+  return clients.filter((client) => rateOf(client, window) > usual * outlierFactor)
+}
+
+function withoutAll(
+  clients: readonly BusyClient[],
+  left: readonly BusyClient[],
+): readonly BusyClient[] {
+  const gone = new Set(left)
+  return clients.filter((client) => !gone.has(client))
+}
+
+/** Half of the share for each limit, so that both together touch no more than the share. */
+function limitPair(
+  clients: readonly BusyClient[],
+  sorted: readonly Uint32Array[],
+  windows: Windows,
+  maxTouched: number,
+): LimitPair {
+  const limitOf = (window: number): number =>
+    roundedUp(quantile(sorted[window] ?? new Uint32Array(), 1 - maxTouched / 2))
+  const burst = limitOf(windows.burst)
+  const sustained = Math.max(burst, limitOf(windows.sustained))
+  const touched = clients.filter(
+    (client) =>
+      rateOf(client, windows.burst) > burst || rateOf(client, windows.sustained) > sustained,
+  )
+  return {
+    maxTouched,
+    burst: { limit: burst, windowMs: rateWindowsMs[windows.burst] ?? 0 },
+    sustained: { limit: sustained, windowMs: rateWindowsMs[windows.sustained] ?? 0 },
+    touched: touched.length,
+  }
+}
+
+function ratesOf(clients: readonly BusyClient[], window: number): Uint32Array {
+  return Uint32Array.from(clients, (client) => rateOf(client, window)).sort()
+}
+
+function rateOf({ rates }: BusyClient, window: number): number {
+  return rates[window] ?? 0
+}
+
+/** The least rate that so large a share of the rates does not exceed. */
+function quantile(sorted: Uint32Array, share: number): number {
+  const place = Math.ceil(share * sorted.length) - 1
+  return sorted[Math.min(sorted.length - 1, Math.max(0, place))] ?? 0
+}
+
+/** Two digits are enough for a limit: 1,234 becomes 1,300. */
+function roundedUp(limit: number): number {
+  if (limit <= 20) return Math.max(1, limit)
+  const step = 10 ** Math.floor(Math.log10(limit) - 1)
+  return Math.ceil(limit / (limit < 100 ? 5 : step)) * (limit < 100 ? 5 : step)
+}

@@ -1,0 +1,45 @@
+import type { Terminal } from './terminal.ts'
+
+const width = 30
+/** Time (ms) between two pictures of the bar. */
+const pictureMs = 100
+
+/** A progress bar on a terminal; nothing in a pipe. */
+export class Progress {
+  readonly #terminal: Terminal
+  readonly #isShown: boolean
+  #shownMs = 0
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+    this.#isShown = terminal.stderr.isTTY === true
+  }
+
+  /** @param all `undefined` where nobody knows how much there is */
+  show(done: number, all: number | undefined): void {
+    // The clock of the process may follow the log.
+    const nowMs = performance.now()
+    if (!this.#isShown || nowMs - this.#shownMs < pictureMs) return
+    this.#shownMs = nowMs
+    const megabytes = `${(done / 1e6).toFixed(1)} MB`
+    const share = all ? Math.min(1, done / all) : undefined
+    const picture =
+      share === undefined
+        ? megabytes
+        : `${barOf(share, width).padEnd(width)} ${Math.floor(share * 100)} % of ${((all ?? 0) / 1e6).toFixed(1)} MB`
+    this.#terminal.stderr.write(`\r\u001b[2K${picture}`)
+  }
+
+  end(): void {
+    if (this.#isShown && this.#shownMs > 0) this.#terminal.stderr.write('\r\u001b[2K')
+  }
+}
+
+const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
+
+/** A bar of up to `width` characters, to an eighth of one. What is not zero is always seen. */
+export function barOf(share: number, width: number): string {
+  const parts = Math.round(Math.min(1, Math.max(0, share)) * width * 8)
+  const seen = share > 0 ? Math.max(1, parts) : 0
+  return '█'.repeat(Math.floor(seen / 8)) + (eighths[seen % 8] ?? '')
+}

@@ -1,0 +1,55 @@
+import { createInterface } from 'node:readline/promises'
+import { Readable, Writable } from 'node:stream'
+import { CliError, exitCodes } from '../exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Tells whether somebody can be asked. */
+export function canAsk({ stdin, stderr }: Terminal): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true && stdin instanceof Readable
+}
+
+/**
+ * Asks for a secret, which is not shown.
+ * @throws CliError when nothing was typed
+ */
+export async function askSecret(terminal: Terminal, question: string): Promise<string> {
+  terminal.stderr.write(question)
+  const typed = await readLine(terminal, { prompt: '', show: () => undefined })
+  terminal.stderr.write('\n')
+  if (typed !== '') return typed
+  throw new CliError('Nothing was typed.', exitCodes.usage)
+}
+
+/** Asks for a yes. Anything else is a no. */
+export async function askYes(terminal: Terminal, question: string): Promise<boolean> {
+  const show = (text: string) => terminal.stderr.write(text)
+  const typed = await readLine(terminal, { prompt: `${question} [y/N] `, show })
+  return /^y(?:es)?$/i.test(typed)
+}
+
+interface Line {
+  readonly prompt: string
+  /** Shows the prompt, and what is typed. */
+  show(text: string): unknown
+}
+
+async function readLine({ stdin }: Terminal, { prompt, show }: Line): Promise<string> {
+  // Readline hides what is typed by the raw mode of the terminal itself.
+  if (!(stdin instanceof Readable)) throw new CliError('There is nobody to ask.')
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      show(String(chunk))
+      done()
+    },
+  })
+  const lines = createInterface({ input: stdin, output, terminal: true })
+  const stopped = new AbortController()
+  lines.on('SIGINT', () => stopped.abort())
+  try {
+    return (await lines.question(prompt, { signal: stopped.signal })).trim()
+  } catch (cause) {
+    throw new CliError('Stopped.', exitCodes.usage, { cause })
+  } finally {
+    lines.close()
+  }
+}

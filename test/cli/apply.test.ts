@@ -1,0 +1,190 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { storeKinds, storesIn } from '../admin/stores.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { atTerminal } from './at-terminal.ts'
+import { startFleet } from './fleet-server.ts'
+
+const because = ['--reason', 'a test']
+
+const deployed = `
+deadlineMs: 10000
+policies:
+  - { name: burst, limit: 5, window: 1h, key: user }
+  - { name: bucket, algorithm: token-bucket, limit: 100, burst: 200, window: 1h, key: user }
+  - { name: trial, limit: 3, window: 1h, key: user, mode: shadow }
+  - { name: part, limit: 1000, window: 1h, key: user, enforce: { share: 0.5 } }
+overrides:
+  - { policy: burst, key: { user: vip }, limit: 50 }
+`
+
+describe.each(storeKinds)('sluice apply on %s', (kind) => {
+  const newStore = storesIn(kind)
+
+  /** Starts a fleet that has the deployed file, with a file of the same text beside it. */
+  async function start() {
+    const fleet = await startFleet({ store: await newStore(), file: deployed })
+    const folder = temporaryFolder('apply')
+    onTestFinished(() => folder[Symbol.dispose]())
+    const file = join(folder.path, 'sluice.yaml')
+    return {
+      ...fleet,
+      file,
+      /** Applies the deployed file with other texts in it. */
+      async apply(changes: Readonly<Record<string, string>>, ...args: readonly string[]) {
+        const text = Object.entries(changes).reduce((before, [from, to]) => {
+          expect(before).toContain(from)
+          return before.replace(from, to)
+        }, deployed)
+        writeFileSync(file, text)
+        return fleet.sluice(['apply', file, ...because, ...args])
+      },
+      limits: () => fleet.policies.file.policies?.map(({ limit }) => limit),
+    }
+  }
+
+  it('does nothing where the file is in force', async () => {
+    const { apply, policies } = await start()
+    const { version } = policies
+    const { exitCode, stderr } = await apply({}, '--yes')
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('in force already')])
+    expect(policies.version).toBe(version)
+  })
+
+  it('changes limits, bursts, modes, shares and overrides in one version', async () => {
+    const { apply, policies, visit } = await start()
+    const changes = {
+      'limit: 5, ': 'limit: 8, ',
+      'burst: 200': 'burst: 300',
+      ', mode: shadow': '',
+      'share: 0.5': 'share: 0.9',
+      'limit: 50 }':
+        'limit: 60 }\n  - { policy: burst, key: { user: new }, limit: 1, until: 2096-12-31T23:59:59Z }',
+    }
+    const dry = await apply(changes, '--dry-run')
+    expect(dry.stdout).toContain('policies.burst.limit: 5 → 8')
+    expect(policies.state.entries).toEqual([])
+    const { number } = policies.state
+    const { exitCode, stdout } = await apply(changes, '--yes')
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^Version \S+ is in force:\n/)
+    expect(policies.state.number).toBe(number + 1)
+    const now = policies.file
+    expect(now.policies).toMatchObject([
+      { limit: 8 },
+      { burst: 300 },
+      { mode: 'enforce' },
+      { enforce: { share: 0.9 } },
+    ])
+    expect((await apply(changes, '--yes')).stderr).toContain('in force already')
+    await visit('new')
+    expect(await visit('new')).toBe(429)
+  })
+
+  it('ends entries that hide the file, once the file is as it is asked for', async () => {
+    const { apply, policies } = await start()
+    await apply({ 'limit: 5, ': 'limit: 8, ', ', mode: shadow': '' }, '--yes')
+    expect(policies.state.entries).toHaveLength(2)
+    const { exitCode } = await apply({}, '--yes')
+    expect(exitCode).toBe(0)
+    expect(policies.file.policies).toMatchObject([{ limit: 5 }, {}, { mode: 'shadow' }, {}])
+    expect(policies.state.entries.map(({ field }) => field)).toEqual(['mode'])
+  })
+
+  it('lets a mode take the place of a share, and a share that of a mode', async () => {
+    const { apply, policies } = await start()
+    await apply(
+      { ', mode: shadow': ', enforce: { share: 0.2 }', ', enforce: { share: 0.5 }': '' },
+      '--yes',
+    )
+    expect(policies.file.policies?.slice(2)).toMatchObject([
+      { enforce: { share: 0.2 } },
+      { mode: 'enforce' },
+    ])
+    await apply({}, '--yes')
+    expect(policies.file.policies?.slice(2)).toMatchObject([
+      { mode: 'shadow' },
+      { enforce: { share: 0.5 } },
+    ])
+  })
+
+  it('leaves overrides that were made at run time, and says so', async () => {
+    const { apply, policies } = await start()
+    const by = { author: 'bob', reason: 'ticket' }
+    const value = { key: { user: 'acme' }, limit: 9 }
+    await policies.set({ policy: 'burst', field: 'override', value }, by)
+    const { exitCode, stderr } = await apply({ 'limit: 5, ': 'limit: 6, ' }, '--yes')
+    expect(exitCode).toBe(0)
+    expect(stderr).toContain('stays: override burst of {"user":"acme"}')
+    expect(policies.file.overrides).toHaveLength(2)
+  })
+
+  it('names what needs a deploy, and applies the rest with --partial alone', async () => {
+    const { apply, limits } = await start()
+    const changes = {
+      'limit: 5, window: 1h': 'limit: 7, window: 2h',
+      'burst: 200, ': '',
+      'overrides:': 'routes:\n  /health: false\noverrides:',
+      '{ policy: burst, key: { user: vip }, limit: 50 }':
+        '{ policy: burst, key: { user: vip }, limit: 51 }',
+    }
+    const { exitCode, stderr } = await apply(changes, '--yes')
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain('needs a deploy: policies.burst.window, and then counts anew\n')
+    expect(stderr).toContain('needs a deploy: policies.bucket.burst')
+    expect(stderr).toContain('needs a deploy: routes./health')
+    expect(stderr).toContain('Nothing was changed')
+    expect(limits()?.[0]).toBe(5)
+    const partial = await apply(changes, '--yes', '--partial')
+    expect(partial.exitCode).toBe(0)
+    expect(limits()?.[0]).toBe(7)
+  })
+
+  it('changes nothing where the file is wrong', async () => {
+    const { apply, policies, sluice, file } = await start()
+    const wrong = await apply({ 'limit: 5, ': 'limit: -5, ' }, '--yes')
+    expect(wrong.exitCode).toBe(2)
+    expect(wrong.stderr).toContain(`${file}:4:`)
+    const none = await sluice(['apply', `${file}.none`, ...because])
+    expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('cannot be read')])
+    expect(policies.state.entries).toEqual([])
+  })
+
+  it('changes nothing where somebody else changed the policies while it asked', async () => {
+    const { apply, policies, file, url } = await start()
+    await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
+    const by = { author: 'bob', reason: 'first' }
+    const ran = await atTerminal(['apply', file, ...because], {
+      env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
+      async answer() {
+        await policies.set({ policy: 'burst', field: 'limit', value: 9 }, by)
+        return 'y\r'
+      },
+    })
+    expect(ran.stderr).toContain('policies.burst.limit: 5 → 6')
+    expect(ran.stderr).toContain('Go on? [y/N]')
+    expect(ran.stderr).toContain('somebody else has changed the policies first')
+    expect([ran.exitCode, ran.stdout]).toEqual([3, ''])
+    expect(policies.state.entries).toMatchObject([{ value: 9 }])
+  })
+
+  it('asks, and takes anything but yes for no', async () => {
+    const { apply, policies, file, url } = await start()
+    await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
+    const env = { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-ops' }
+    const no = await atTerminal(['apply', file, ...because], { env, answer: () => '\r' })
+    expect([no.exitCode, policies.state.entries]).toEqual([2, []])
+    const yes = await atTerminal(['apply', file, ...because], { env, answer: () => 'yes\r' })
+    expect(yes.exitCode).toBe(0)
+    expect(policies.state.entries).toMatchObject([{ value: 6 }])
+  })
+
+  it('is refused by the message of the API', async () => {
+    const { sluice, apply, file, policies } = await start()
+    await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
+    const { exitCode, stderr } = await sluice(['apply', file, ...because, '--yes'], 'support')
+    expect([exitCode, stderr]).toEqual([2, 'error: This needs the role policies.\n'])
+    expect(policies.state.entries).toEqual([])
+  })
+})

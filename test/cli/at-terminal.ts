@@ -1,0 +1,29 @@
+import { PassThrough } from 'node:stream'
+import { runCli, type Terminal } from '@sluice/cli'
+import { until } from '../support/until.ts'
+
+interface Typing {
+  readonly env?: Terminal['env']
+  /** Called when the command asks something. @returns the keys that are pressed */
+  answer(): string | Promise<string>
+}
+
+/** Runs `sluice` on a terminal at which somebody answers one question. */
+export async function atTerminal(args: readonly string[], { env = {}, answer }: Typing) {
+  const written = { stdout: '', stderr: '' }
+  const outputOf = (name: 'stdout' | 'stderr') => ({
+    isTTY: true,
+    write: (text: string) => {
+      written[name] += text
+    },
+  })
+  const stdin = Object.assign(new PassThrough(), { isTTY: true })
+  const running = runCli(args, {
+    ...{ stdin, stdout: outputOf('stdout'), stderr: outputOf('stderr') },
+    env: { NO_COLOR: '1', ...env },
+    signal: new AbortController().signal,
+  })
+  await until('it asks', () => /not shown\): |\[y\/N\] /.test(written.stderr))
+  stdin.write(await answer())
+  return { exitCode: await running, ...written }
+}

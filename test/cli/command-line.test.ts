@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { filesUnder } from '../support/workspace.ts'
+import { runSluice } from './run-sluice.ts'
+
+/** Every command by its file. */
+const commands = filesUnder('packages/cli/src/commands', '.ts')
+  .map((file) => file.slice('packages/cli/src/commands/'.length, -'.ts'.length))
+  .filter((name) => !name.includes('/') && name !== 'command')
+
+describe('sluice', () => {
+  it('lists its commands and exit codes where nothing is asked', async () => {
+    const { exitCode, stdout, stderr } = await runSluice([])
+    expect([exitCode, stderr]).toEqual([0, ''])
+    for (const name of commands) expect(stdout).toContain(`  ${name} `)
+    expect(stdout).toContain('Exit codes:')
+  })
+
+  it.each(commands)('%s --help shows examples', async (name) => {
+    const { exitCode, stdout, stderr } = await runSluice([name, '--help'])
+    expect([exitCode, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(`Examples:\n  sluice ${name}`)
+  })
+
+  it('names the command that was probably meant', async () => {
+    const { exitCode, stdout, stderr } = await runSluice(['chek'])
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('Did you mean check?')
+    expect(stderr).toContain('--help')
+  })
+
+  it('refuses an option that there is not', async () => {
+    const { exitCode, stderr } = await runSluice(['check', 'a.yaml', '--strickt'])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`unknown option '--strickt'`)
+  })
+})

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { rateLimit } from '@sluice/express'
+import express from 'express'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startRedis } from '../support/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { readText } from '../support/workspace.ts'
+import { startFleet } from './fleet-server.ts'
+import { runSluice } from './run-sluice.ts'
+
+const page = readText('docs/cli.md')
+
+/** The commands of the blocks of a shell, in order. */
+const others = ['packages/cli/README.md', 'docs/simulator.md'].map(readText)
+const lines = [page, ...others].flatMap((text) =>
+  [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) => block.trim().split('\n')),
+)
+
+const deployed = `policies:
+  - { name: burst, limit: 5, window: 1h, key: user }
+penalty: { after: never, key: user }
+`
+
+const log = Array.from(
+  { length: 50 },
+  (_, index) =>
+    `192.0.2.${index % 7} - - [21/Nov/2026:10:00:${10 + index} +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8"\n`,
+)
+const files: Readonly<Record<string, string>> = {
+  'sluice.yaml': deployed.replace('limit: 5', 'limit: 8'),
+  'new.yaml': deployed.replace('limit: 5', 'limit: 7'),
+  'access.log': log.join(''),
+  'key.txt': 'user ada\n',
+}
+
+describe('docs/cli.md', () => {
+  const folder = temporaryFolder('docs')
+  afterAll(() => folder[Symbol.dispose]())
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
+  const ofLogs = lines.filter((line) => /sluice (?:simulate|suggest|diff|check)\b/.test(line))
+
+  // A replay moves the clock of the process, so nothing else may run beside it.
+  it('shows commands of logs that run', async () => {
+    expect(ofLogs.length).toBeGreaterThan(3)
+    for (const line of ofLogs) {
+      // The policies of the page count users, whom a log of nginx does not have.
+      const keys = /sluice (?:simulate|diff)/.test(line) ? ['--key', 'user=ip'] : []
+      await runLine(line, { keys, places: {}, env: {} })
+    }
+  })
+
+  it('shows commands of a fleet and of a Redis that run', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const fleet = await startFleet({ file: deployed })
+    const places = {
+      'redis://localhost:6379': redis.url,
+      'http://localhost:3000/': await limitedApi(),
+    }
+    const env = {
+      ...{ SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
+      REDIS_URL: redis.url,
+    }
+    const ofServers = lines.filter((line) => !ofLogs.includes(line))
+    expect(ofServers.length).toBeGreaterThan(12)
+    for (const line of ofServers) await runLine(line, { keys: [], places, env })
+  }, 60_000)
+
+  async function runLine(
+    line: string,
+    setting: {
+      readonly keys: readonly string[]
+      /** Addresses of the page, and those of the test. */
+      readonly places: Readonly<Record<string, string>>
+      readonly env: Readonly<Record<string, string>>
+    },
+  ): Promise<void> {
+    const { places, keys } = setting
+    const { env, args, input } = wordsOf(line)
+    const placed = args.map((word) => {
+      const file = join(folder.path, word)
+      const isFile = existsSync(file) || /^[\w-]+\.(?:yaml|html)$/.test(word)
+      return places[word] ?? (isFile ? file : word)
+    })
+    const own = Object.entries(env).map(([name, value]) => [name, places[value] ?? value])
+    const { exitCode, stderr } = await runSluice([...placed, ...keys], {
+      env: { ...setting.env, ...Object.fromEntries(own) },
+      ...(input !== undefined && { stdin: readFileSync(join(folder.path, input)) }),
+    })
+    // The Redis of the test has no maxmemory, which --strict counts.
+    expect(exitCode, `${line}\n${stderr}`).toBe(line.includes('--strict') ? 1 : 0)
+  }
+
+  it('has every command with every option', async () => {
+    const { stdout } = await runSluice(['--help'])
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+)(?= .* {2,}[A-Z]|\b)/gm)].map(
+      ([, name = '']) => name,
+    )
+    const known = commands.filter((name) => !['help', 'done', 'found', 'not'].includes(name))
+    expect(known).toEqual(expect.arrayContaining(['simulate', 'top', 'apply', 'on', 'doctor']))
+    for (const name of known) {
+      expect(page, name).toContain(`\`${name}\``)
+      const help = (await runSluice([name, '--help'])).stdout
+      const options = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
+      for (const option of options) {
+        if (option !== '--help') expect(page, `${name} ${option}`).toContain(option)
+      }
+    }
+  })
+})
+
+/** An API whose limit is for addresses, and which trusts nobody. */
+async function limitedApi(): Promise<string> {
+  const app = express()
+  app.set('trust proxy', '10.0.0.1')
+  app.use(rateLimit({ limit: 100, window: '1m' }))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+/** Reads a line as a shell does: `NAME=value sluice a "b c" < file`. */
+function wordsOf(line: string) {
+  const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, plain]) => double ?? single ?? plain ?? '',
+  )
+  const start = words.indexOf('sluice')
+  expect(start, line).toBeGreaterThan(-1)
+  const redirect = words.indexOf('<')
+  const env = Object.fromEntries(words.slice(0, start).map((word) => word.split(/=(.*)/s, 2)))
+  return {
+    env: env as Readonly<Record<string, string>>,
+    args: words.slice(start + 1, redirect === -1 ? undefined : redirect),
+    input: redirect === -1 ? undefined : words[redirect + 1],
+  }
+}

@@ -1,0 +1,339 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { rateLimit } from '@sluice/express'
+import express from 'express'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { tlsFront } from '../support/tls-front.ts'
+import { until } from '../support/until.ts'
+import { runSluice } from './run-sluice.ts'
+
+interface Finding {
+  readonly check: string
+  readonly severity: 'error' | 'warning' | 'note' | 'ok'
+  readonly seen: string
+  readonly fix?: string
+}
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis({ args: ['--maxmemory', '200mb'] })
+})
+afterAll(() => redis.stop())
+
+/** Runs the doctor. @returns the findings by their subject, and what was printed */
+async function examine(url: string, ...args: readonly string[]) {
+  const ran = await runSluice(['doctor', '--json', ...args], { env: { REDIS_URL: url } })
+  const { findings }: { findings: readonly Finding[] } = JSON.parse(ran.stdout)
+  for (const { check, severity, fix } of findings) {
+    const needsFix = severity === 'error' || severity === 'warning'
+    expect(needsFix && fix === undefined, `${check} has no fix`).toBe(false)
+  }
+  const of = (check: string) => findings.find((finding) => finding.check === check)
+  return { ...ran, of, findings }
+}
+
+/** Starts a server for one test. */
+async function startOwn(...args: readonly string[]): Promise<RedisServer> {
+  const server = await startRedis({ args: ['--maxmemory', '200mb', ...args] })
+  onTestFinished(() => server.stop())
+  return server
+}
+
+/** Passes what it reads to a Redis, and changes what comes back. */
+async function front(target: number, change: (reply: string) => string, delayMs = 0) {
+  const sockets = new Set<Socket>()
+  const server = createServer((outside) => {
+    const inside = connect(target, '127.0.0.1')
+    for (const socket of [outside, inside]) {
+      sockets.add(socket.on('error', () => undefined))
+    }
+    outside.pipe(inside)
+    inside.on('data', (data) => {
+      const reply = Buffer.from(change(data.toString('latin1')), 'latin1')
+      setTimeout(() => outside.write(reply), delayMs)
+    })
+    outside.on('close', () => inside.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('sluice doctor', () => {
+  it('finds nothing wrong with a Redis that is right, and leaves no key', async () => {
+    await redis.cli('FLUSHALL')
+    const { exitCode, findings, of } = await examine(redis.url)
+    expect(findings.filter(({ severity }) => !['ok', 'note'].includes(severity))).toEqual([])
+    expect(exitCode).toBe(0)
+    for (const check of ['connection', 'version', 'clock', 'rights', 'decision', 'latency']) {
+      expect(of(check)?.severity, check).toBe('ok')
+    }
+    expect(of('proxy')?.seen).toContain('not looked at')
+    const keys = await redis.cli('KEYS', '*')
+    for (const key of Array.isArray(keys) ? keys : []) {
+      expect(await redis.cli('PTTL', String(key))).toBeGreaterThan(0)
+    }
+  })
+
+  it('prints a line for each finding, with its fix', async () => {
+    const own = await startRedis()
+    onTestFinished(() => own.stop())
+    const { exitCode, stdout } = await runSluice(['doctor'], { env: { REDIS_URL: own.url } })
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('✓ eviction')
+    expect(stdout).toMatch(/! memory +.*maxmemory is not set.*\n +fix: set maxmemory/)
+    expect(stdout).toContain('0 errors, 1 warning\n')
+    const strict = await runSluice(['doctor', '--strict'], { env: { REDIS_URL: own.url } })
+    expect(strict.exitCode).toBe(1)
+  })
+
+  it('says where the address belongs if there is none, and never repeats a wrong one', async () => {
+    const none = await runSluice(['doctor'])
+    expect(none.exitCode).toBe(2)
+    expect(none.stderr).toContain('Set REDIS_URL')
+    const wrong = await runSluice(['doctor'], { env: { REDIS_URL: 'http://:hunter2@host' } })
+    expect(wrong.exitCode).toBe(2)
+    expect(wrong.stderr).toContain('REDIS_URL must be redis://')
+    expect(wrong.stderr).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['--prefix', 'a{b}', '--prefix must be'],
+    ['--timeout', '5', '--timeout must be'],
+    ['--api', 'ftp://host', '--api must be http://'],
+  ])('refuses %s %s', async (option, value, message) => {
+    const { exitCode, stderr } = await runSluice(['doctor', option, value], {
+      env: { REDIS_URL: redis.url },
+    })
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})
+
+describe('the connection', () => {
+  it('is refused', async () => {
+    const { exitCode, of, findings } = await examine('redis://127.0.0.1:1')
+    expect(exitCode).toBe(1)
+    expect(of('connection')).toMatchObject({
+      severity: 'error',
+      seen: expect.stringContaining('ECONNREFUSED'),
+      fix: expect.stringContaining('see that Redis runs'),
+    })
+    expect(findings).toHaveLength(2)
+  })
+
+  it.each([
+    ['without a password', ''],
+    ['with a wrong password', ':hunter2@'],
+    ['as a user that there is not', 'nobody:hunter2@'],
+  ])('is not allowed %s, and the password is not printed', async (_, who) => {
+    const own = await startOwn('--requirepass', 'right')
+    const { of, stdout, stderr } = await examine(`redis://${who}127.0.0.1:${own.port}`)
+    expect(of('connection')).toMatchObject({
+      severity: 'error',
+      fix: expect.stringContaining('user and password'),
+    })
+    expect(stdout + stderr).not.toContain('hunter2')
+    const right = await examine(`redis://:right@127.0.0.1:${own.port}`)
+    expect(right.of('decision')?.severity).toBe('ok')
+  })
+
+  it('has TLS that Node does not trust, or has none', async () => {
+    await using tls = await tlsFront(redis.port)
+    const untrusted = await examine(`rediss://localhost:${tls.port}`)
+    expect(untrusted.of('connection')?.fix).toContain('NODE_EXTRA_CA_CERTS')
+    const plain = await examine(`rediss://127.0.0.1:${redis.port}`, '--timeout', '1s')
+    expect(plain.of('connection')?.fix).toContain('use redis:// instead of rediss://')
+    const secret = await examine(`redis://localhost:${tls.port}`)
+    expect(secret.of('connection')?.fix).toContain('rediss:// for TLS')
+  })
+
+  it('is silent: a server that is stopped ends the look in time', async () => {
+    const own = await startOwn()
+    own.pause()
+    const { exitCode, of } = await examine(own.url, '--timeout', '1s')
+    expect(exitCode).toBe(1)
+    expect(of('connection')).toMatchObject({
+      severity: 'error',
+      seen: expect.stringContaining('no answer'),
+    })
+  })
+
+  it('falls silent in the middle', async () => {
+    let isSilent = false
+    const url = await front(redis.port, (reply) => {
+      isSilent ||= reply.includes('redis_version')
+      return isSilent ? '' : reply
+    })
+    const { of, findings } = await examine(url, '--timeout', '1s')
+    expect(of('server')).toMatchObject({
+      severity: 'error',
+      seen: expect.stringContaining('fell silent'),
+    })
+    expect(findings.map(({ check }) => check)).toEqual(['connection', 'server', 'proxy'])
+  })
+})
+
+describe('the rights', () => {
+  it.each([
+    ['-evalsha', 'scripts', 'ACL SETUSER'],
+    ['-eval', 'scripts', 'ACL SETUSER'],
+    ['-time', 'TIME in scripts', "clock: 'client'"],
+    ['-time', 'clock', 'ACL SETUSER … +time'],
+    ['-append -lpop', 'rights', '~sluice:* +append +lpop'],
+    ['-zcard', 'rights', '+zcard'],
+    ['-scan', 'keys', '+scan'],
+    ['-info', 'server', '+info'],
+    ['resetkeys ~other:*', 'rights', 'ACL SETUSER'],
+  ])('lack %s: %s', async (rule, check, fix) => {
+    await redis.cli(
+      'ACL',
+      'SETUSER',
+      'app',
+      'reset',
+      'on',
+      '>pw',
+      '~*',
+      '+@all',
+      ...rule.split(' '),
+    )
+    const { of, exitCode } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`)
+    expect(of(check)?.severity).not.toBe('ok')
+    expect(of(check)?.fix).toContain(fix)
+    const isError = of(check)?.severity === 'error'
+    if (isError) expect(exitCode).toBe(1)
+  })
+
+  it('suffice where they are those of the documentation', async () => {
+    await redis.cli('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~sluice:*', '+@all')
+    const { of } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`)
+    for (const check of ['scripts', 'TIME in scripts', 'rights', 'decision', 'keys']) {
+      expect(of(check)?.severity, check).toBe('ok')
+    }
+  })
+})
+
+describe('the server', () => {
+  it('is too old', async () => {
+    const url = await front(redis.port, (reply) =>
+      reply.replace(/redis_version:[\d.]+/, (text) =>
+        'redis_version:6.0.9'.padEnd(text.length, '0'),
+      ),
+    )
+    expect((await examine(url)).of('version')?.seen).toMatch(/^Redis 6\.0\.9.*needs Redis 6\.2/)
+  })
+
+  it('is a replica', async () => {
+    const own = await startOwn('--replicaof', `127.0.0.1 ${redis.port}`)
+    const { of, exitCode } = await examine(own.url)
+    expect(exitCode).toBe(1)
+    expect(of('role')).toMatchObject({
+      severity: 'error',
+      seen: expect.stringContaining(`a replica of 127.0.0.1:${redis.port}`),
+      fix: expect.stringContaining('connect to the master'),
+    })
+  })
+
+  it('evicts keys', async () => {
+    const own = await startOwn('--maxmemory-policy', 'allkeys-lru')
+    expect((await examine(own.url)).of('eviction')).toMatchObject({
+      severity: 'warning',
+      seen: expect.stringContaining('allkeys-lru'),
+      fix: expect.stringContaining('noeviction'),
+    })
+  })
+
+  it('has no memory left', async () => {
+    const own = await startOwn()
+    await own.cli('CONFIG', 'SET', 'maxmemory', '600000')
+    const { of } = await examine(own.url)
+    expect(of('memory')).toMatchObject({
+      severity: 'error',
+      seen: expect.stringContaining('OOM'),
+      fix: expect.stringContaining('raise maxmemory'),
+    })
+    expect(of('decision')?.severity).toBe('error')
+  })
+
+  it('could not save, and may refuse writes', async () => {
+    const folder = temporaryFolder('doctor')
+    const own = await startOwn('--dir', folder.path)
+    folder[Symbol.dispose]()
+    await own.cli('BGSAVE')
+    await until('the save has failed', async () =>
+      String(await own.cli('INFO', 'persistence')).includes('rdb_last_bgsave_status:err'),
+    )
+    expect((await examine(own.url)).of('persistence')).toMatchObject({
+      severity: 'warning',
+      seen: expect.stringContaining('MISCONF'),
+    })
+  })
+
+  it('has another time', async () => {
+    const url = await front(redis.port, (reply) =>
+      reply.replace(
+        /^\*2\r\n\$10\r\n(\d{10})/,
+        (_, seconds) => `*2\r\n$10\r\n${Number(seconds) + 3_600}`,
+      ),
+    )
+    expect((await examine(url)).of('clock')).toMatchObject({
+      severity: 'warning',
+      seen: expect.stringMatching(/3600 s ahead of/),
+      fix: expect.stringContaining('NTP'),
+    })
+  })
+
+  it('is far away', async () => {
+    const url = await front(redis.port, (reply) => reply, 20)
+    const found = (await examine(url)).of('latency')
+    expect(found?.severity).not.toBe('ok')
+    expect(found?.fix).toContain('same zone')
+  })
+
+  it('has keys of the prefix that never expire, or that are big', async () => {
+    await redis.cli('SET', 'odd:{53t}:burst:x', 'v')
+    expect((await examine(redis.url, '--prefix', 'odd')).of('keys')).toMatchObject({
+      severity: 'warning',
+      seen: expect.stringContaining('never expire, such as odd:{53t}:burst:x'),
+    })
+    await redis.cli('SET', 'big:{53t}:burst:x', 'v'.repeat(5 * 1_024 * 1_024), 'EX', '60')
+    expect((await examine(redis.url, '--prefix', 'big')).of('keys')?.seen).toContain('MiB')
+  })
+})
+
+describe('a proxy that is trusted', () => {
+  async function api(trust: unknown): Promise<string> {
+    const app = express()
+    app.set('trust proxy', trust)
+    app.use(rateLimit({ limit: 100, window: '1m' }))
+    app.get('/', (_request, response) => void response.send('ok'))
+    const server = app.listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    onTestFinished(() => void server.close())
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+
+  it.each([
+    [true, 'error'],
+    ['10.0.0.1', 'ok'],
+  ])('%j is %s', async (trust, severity) => {
+    const { of } = await examine(redis.url, '--api', await api(trust))
+    expect(of('proxy')?.severity).toBe(severity)
+    if (severity === 'error') expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
+  })
+
+  it('cannot be told where the API sends no headers, or does not answer', async () => {
+    const app = express()
+    const server = app.listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    expect((await examine(redis.url, '--api', url)).of('proxy')?.severity).toBe('note')
+    const gone = (await examine(redis.url, '--api', 'http://127.0.0.1:1/')).of('proxy')
+    expect(gone?.seen).toContain('does not answer')
+  })
+})

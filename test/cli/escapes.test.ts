@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { runSluice } from './run-sluice.ts'
+
+const folder = temporaryFolder('escapes')
+afterAll(() => folder[Symbol.dispose]())
+
+/** Clears the screen, by seven bits and by eight. */
+const hostile = '\u001b[2J\u009b2J\u2028'
+
+describe('texts of clients', () => {
+  const place = (name: string) => join(folder.path, name)
+  const request = { method: 'GET', url: `/${hostile}`, headers: { 'x-tenant': `ac${hostile}me` } }
+  const line = JSON.stringify({
+    ...{ time: 1_795_255_201_250, req: { ...request, remoteAddress: '192.0.2.7' } },
+    ...{ res: { statusCode: 200 }, responseTime: 1 },
+  })
+  writeFileSync(place('app.log'), `${line}\n${line}\n{"req":"${hostile}"}x\n`)
+  const fileOf = (limit: number) =>
+    `key: tenant\npolicies: [{ name: one, limit: ${limit}, window: 1h }]\n`
+  writeFileSync(place('old.yaml'), fileOf(1))
+  writeFileSync(place('new.yaml'), fileOf(0))
+  const log = place('app.log')
+  const keyed = ['--key', 'tenant=header:x-tenant', '--format', 'pino-http']
+
+  it.each([
+    ['simulate', [log, '-p', place('new.yaml'), ...keyed]],
+    ['simulate', [log, '-p', place('new.yaml'), ...keyed, '--json']],
+    ['simulate', [log, '-p', place('new.yaml'), ...keyed, '--strict']],
+    ['suggest', [log, '--by', 'tenant=header:x-tenant', '--format', 'pino-http']],
+    ['suggest', [log, '--by', 'tenant=header:x-tenant', '--format', 'pino-http', '--json']],
+    ['diff', [place('old.yaml'), place('new.yaml'), '--log', log, ...keyed]],
+    ['diff', [place('old.yaml'), place('new.yaml'), '--log', log, ...keyed, '--json']],
+  ])('cannot move the cursor: sluice %s %j', async (command, args) => {
+    const { stdout, stderr } = await runSluice([command, ...args])
+    const written = stdout + stderr
+    expect(written).toContain(args.includes('--strict') ? 'cannot be read' : 'ac')
+    for (const character of ['\u001b', '\u009b', '\u2028']) {
+      expect(written.includes(character), written).toBe(false)
+    }
+  })
+})

@@ -1,0 +1,210 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { runCli } from '@sluice/cli'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { storeKinds, storesIn } from '../admin/stores.ts'
+import { until } from '../support/until.ts'
+import { startFleet } from './fleet-server.ts'
+import { runSluice } from './run-sluice.ts'
+
+/** Starts a server that is no admin API. @returns its port */
+async function answering(listener: RequestListener): Promise<number> {
+  const server = createServer(listener)
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+const because = ['--reason', 'a test']
+
+describe.each(storeKinds)('a fleet on %s', (kind) => {
+  const newStore = storesIn(kind)
+  const start = async () => startFleet({ store: await newStore() })
+
+  /** Starts a fleet in which ada is denied. */
+  async function startWithDenied() {
+    const fleet = await start()
+    for (let i = 0; i < 7; i += 1) await fleet.visit('ada')
+    return fleet
+  }
+
+  it('top lists the keys that are denied most, once', async () => {
+    const { sluice, port } = await startWithDenied()
+    const { exitCode, stdout, stderr } = await sluice(['top'], 'viewer')
+    expect([exitCode, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(`127.0.0.1:${port}  5 allowed, 2 denied since`)
+    expect(stdout).toMatch(/^DENIED +± UP TO +SHARE +POLICY +KEY$/m)
+    expect(stdout).toMatch(/^ +2 +0 +100 % +burst +[\w-]{22}$/m)
+    const asked = await sluice(['top', '--by', 'asked', '--window', '1h', '--policy', 'burst'])
+    expect(asked.stdout).toMatch(/^ +7 +0 +100 % +burst/m)
+    const { live, top } = JSON.parse((await sluice(['top', '--json'])).stdout)
+    expect([live.requests.denied, top.lists[0].keys[0].count]).toEqual([2, 2])
+  })
+
+  it('inspect shows a key under each policy that counts it', async () => {
+    const { sluice } = await startWithDenied()
+    const { exitCode, stdout } = await sluice(['inspect', 'user', 'ada'], 'support')
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^burst +denied +5 +5 +\d.*m .* 2 \/ 2 \/ 2$/m)
+    const unknown = await sluice(['inspect', 'user zoe'])
+    expect(unknown.stdout).toContain('no policy has counted it')
+    const { digest } = JSON.parse((await sluice(['inspect', 'user ada', '--json'])).stdout)
+    expect((await sluice(['inspect', digest])).stdout).toMatch(/^burst +denied/m)
+  })
+
+  it('reset shows what there is, asks, and forgets it', async () => {
+    const { sluice, visit } = await startWithDenied()
+    const dry = await sluice(['reset', 'user ada', ...because, '--dry-run'])
+    expect(dry.stdout).toMatch(/would be reset\n {2}burst\n.*nothing was changed/s)
+    const unasked = await sluice(['reset', 'user ada', ...because])
+    expect([unasked.exitCode, unasked.stderr]).toEqual([
+      2,
+      expect.stringContaining('Nothing was changed: there is nobody to ask. Add --yes'),
+    ])
+    const other = await sluice(['reset', 'user ada', '--policy', 'nothing', ...because, '--yes'])
+    expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining('nothing')])
+    expect(await visit('ada')).toBe(429)
+    const done = await sluice(
+      ['reset', 'user ada', '--policy', 'burst', ...because, '--yes'],
+      'support',
+    )
+    expect(done.stdout).toMatch(/was reset\n {2}burst\nDone\.\n$/)
+    await until('ada passes', async () => (await visit('ada')) === 200)
+    const again = await sluice(['reset', 'user zoe', ...because, '--yes'])
+    expect(again.stdout).toContain('nothing to reset')
+  })
+
+  it('block denies a key for a time, and reset lifts the block', async () => {
+    const { sluice, visit } = await start()
+    const done = await sluice(['block', 'user mallory', '--for', '1h', ...because, '--yes'])
+    expect(done.stdout).toMatch(/is blocked\n.* until \d{4}-\d\d-\d\dT/)
+    expect(await visit('mallory')).toBe(429)
+    expect((await sluice(['inspect', 'user mallory'])).stdout).toMatch(/^penalty +blocked/m)
+    await sluice(['reset', 'user mallory', ...because, '--yes'])
+    await until('mallory passes', async () => (await visit('mallory')) === 200)
+    const wrong = await sluice(['block', 'user mallory', '--for', 'ever', ...because, '--yes'])
+    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('duration')])
+  })
+
+  it('off, shadow and on throw the kill switch', async () => {
+    const { sluice, visit, policies } = await startWithDenied()
+    expect((await sluice(['off', ...because, '--dry-run'])).stdout).toContain('kill: none → off')
+    expect(policies.state.kill).toBe('none')
+    const off = await sluice(['off', ...because, '--yes'])
+    expect(off.stdout).toMatch(/^Version \S+ is in force:\n {2}kill: none → off\nDone/)
+    expect(await visit('ada')).toBe(200)
+    expect((await sluice(['shadow', ...because, '--yes', '--json'])).exitCode).toBe(0)
+    expect(policies.state.kill).toBe('shadow')
+    expect((await sluice(['on', ...because, '--yes'])).exitCode).toBe(0)
+    expect(await visit('ada')).toBe(429)
+    expect((await sluice(['on', ...because, '--yes'])).stdout).toContain('No difference')
+  })
+
+  it('refuses what a token does not allow, with the message of the API', async () => {
+    const { sluice, policies } = await startWithDenied()
+    const refused: [readonly string[], 'viewer' | 'support', string][] = [
+      [['inspect', 'user ada'], 'viewer', 'keys'],
+      [['reset', 'user ada', ...because, '--yes'], 'viewer', 'keys'],
+      [['block', 'user ada', '--for', '1h', ...because, '--yes'], 'viewer', 'keys'],
+      [['off', ...because, '--yes'], 'viewer', 'policies'],
+      [['shadow', ...because, '--yes'], 'support', 'policies'],
+      [['on', ...because, '--yes'], 'support', 'policies'],
+    ]
+    for (const [args, who, role] of refused) {
+      const { exitCode, stdout, stderr } = await sluice(args, who)
+      expect([exitCode, stdout], args.join(' ')).toEqual([2, ''])
+      expect(stderr).toBe(`error: This needs the role ${role}.\n`)
+    }
+    const nobody = await sluice(['top'], 'nobody')
+    expect(nobody.stderr).toBe(
+      'error: You are not authorised. Set SLUICE_ADMIN_TOKEN to a token.\n',
+    )
+    expect(policies.state.kill).toBe('none')
+  })
+})
+
+describe('the way to the admin API', () => {
+  it.each([
+    [[], {}, 'Give --url or SLUICE_ADMIN_URL'],
+    [['--url', 'host'], {}, 'must be https://host/path'],
+    [['--url', 'https://ada:hunter2@host/limits'], {}, 'without user and password'],
+    [['--url', 'http://127.0.0.1:1/limits'], {}, '127.0.0.1:1 does not answer: '],
+    [['--url', 'http://127.0.0.1:1'], { SLUICE_ADMIN_TOKEN: 'hunter2 b' }, 'one word'],
+    [['--interval', '10ms', '--url', 'http://127.0.0.1:1'], {}, '--interval must be 1s or more'],
+    [['--by', 'size'], {}, 'Allowed choices are denied, asked, cost'],
+  ])('is wrong: %j', async (args, env, message) => {
+    const { exitCode, stderr } = await runSluice(['top', ...args], { env })
+    expect(exitCode).toBeGreaterThan(1)
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('hunter2')
+  })
+
+  it('takes the address of the mount, of its page, and of its API', async () => {
+    const { url, sluice } = await startFleet()
+    for (const address of [url, `${url}/`, `${url}/api/v1`, `${url}/api/v1/`]) {
+      expect((await sluice(['top', '--url', address])).exitCode).toBe(0)
+    }
+  })
+
+  it('hands a token to nobody else, and warns of a way without TLS', async () => {
+    const asked: string[] = []
+    const port = await answering((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`)
+      response.writeHead(302, { location: '/elsewhere' }).end()
+    })
+    const env = { SLUICE_ADMIN_TOKEN: 'secret' }
+    const { stderr } = await runSluice(['top', '--url', `http://0.0.0.0:${port}/limits`], { env })
+    expect(asked).toEqual(['/limits/api/v1/live Bearer secret'])
+    expect(stderr).toContain('warning: the token is sent to 0.0.0.0')
+    expect(stderr).toContain('It redirects to /elsewhere')
+  })
+
+  it.each([
+    ['a page', 'text/html', '<html>'],
+    ['another API', 'application/json', '{"live": true}'],
+  ])('leads to %s', async (_, type, body) => {
+    const port = await answering((_request, response) => {
+      response.writeHead(200, { 'content-type': type }).end(body)
+    })
+    const { exitCode, stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('something else than the admin API')
+  })
+
+  it('has no metrics: the message of the API says what to do', async () => {
+    const port = await answering((_request, response) => {
+      response.writeHead(404, { 'content-type': 'application/problem+json' })
+      response.end(JSON.stringify({ detail: 'no metrics\u001b[2J here' }))
+    })
+    const { stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    expect(stderr).toBe('error: no metrics\\u{1b}[2J here\n')
+  })
+})
+
+describe('top on a terminal', () => {
+  it('is shown anew until Ctrl-C, and gives the cursor back', async () => {
+    const { url, visit } = await startFleet()
+    await visit('ada')
+    const stop = new AbortController()
+    let shown = ''
+    const running = runCli(['top', '--interval', '1s'], {
+      stdin: Readable.from([]),
+      stdout: {
+        isTTY: true,
+        write(text) {
+          shown += text
+        },
+      },
+      stderr: { write: () => undefined },
+      env: { SLUICE_ADMIN_URL: url, SLUICE_ADMIN_TOKEN: 'token-of-viewer' },
+      signal: stop.signal,
+    })
+    await until('rates are shown', () => shown.includes('allowed/s'))
+    stop.abort()
+    expect(await running).toBe(0)
+    expect(shown.startsWith('\u001b[?25l')).toBe(true)
+    expect(shown.endsWith('\u001b[?25h')).toBe(true)
+  })
+})

@@ -1,0 +1,195 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { SimulationReport } from '@sluice/cli'
+import { afterAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { runSluice } from './run-sluice.ts'
+
+const folder = temporaryFolder('formats')
+afterAll(() => folder[Symbol.dispose]())
+
+const policies = fileOf('sluice.yaml', 'policies: [{ name: one, limit: 1, window: 1h }]\n')
+const started = Date.parse('2026-11-21T10:00:00.250Z')
+
+/** Two requests of 192.0.2.7 that end a second after they begin, and one line that is none. */
+const samples: Readonly<Record<string, readonly string[]>> = {
+  common: ['192.0.2.7 - ada [21/Nov/2026:10:00:00 +0000] "GET /a?x=1 HTTP/1.1" 200 12'],
+  combined: ['192.0.2.7 - - [21/Nov/2026:12:00:00 +0200] "GET /a HTTP/1.1" 200 12 "-" "a \\" b"'],
+  'vhost-combined': [
+    'example.com:443 192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"',
+  ],
+  'pino-http': [
+    '{"level":30,"time":1795255201250,"msg":"starting"}',
+    '{"level":30,"time":1795255201250,"req":{"method":"GET","url":"/a","headers":{"x-tenant":"acme"},"remoteAddress":"192.0.2.7"},"res":{"statusCode":200},"responseTime":1000}',
+  ],
+  caddy: [
+    '{"level":"info","ts":1795255201.25,"logger":"http.log.access","request":{"remote_ip":"192.0.2.7","remote_port":"4711","method":"GET","uri":"/a","headers":{"X-Tenant":["acme"]}},"duration":1.0,"status":200}',
+  ],
+  traefik: [
+    '{"ClientAddr":"192.0.2.7:4711","ClientHost":"192.0.2.7","DownstreamStatus":200,"Duration":1000000000,"RequestMethod":"GET","RequestPath":"/a","StartUTC":"2026-11-21T10:00:00.250000000Z","request_X-Tenant":"acme"}',
+  ],
+  envoy: [
+    '{"start_time":"2026-11-21T10:00:00.250Z","method":"GET","path":"/a","response_code":200,"duration":1000,"downstream_remote_address":"192.0.2.7:4711"}',
+  ],
+  alb: [
+    'h2 2026-11-21T10:00:01.250000Z app/lb/1 192.0.2.7:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 34 366 "GET https://example.com:443/a?b HTTP/2.0" "curl/7" ECDHE TLSv1.2 arn:aws "Root=1" "example.com" "arn:aws" 0 2026-11-21T10:00:00.250000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"',
+  ],
+  cloudfront: [
+    '#Version: 1.0',
+    '#Fields: date time c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent) time-taken',
+    '2026-11-21\t10:00:01\t192.0.2.7\tGET\texample.com\t/a\t200\tcurl%2F7\t1.000',
+  ],
+}
+
+describe('a log', () => {
+  it.each(Object.keys(samples))('of the format %s is known by its lines', async (format) => {
+    const lines = samples[format] ?? []
+    const text = [...lines, lines.at(-1), 'garbage'].join('\r\n')
+    const report = await simulated([fileOf(`${format}.log`, text)])
+    expect(report.log).toMatchObject({ format, requests: 2, unreadable: { lines: 1 } })
+    expect(report.totals).toMatchObject({ requests: 2, denied: 1, clients: 1 })
+    expect(report.deniedClients[0]?.client).toBe('@ip/192.0.2.7')
+    const isExact = text.includes('1795255201') || text.includes('.250')
+    expect(report.log.fromMs).toBe(isExact ? started : started - 250)
+  })
+
+  it('is read by any log_format of nginx', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of nginx
+    const duration = '${request_time}s'
+    const format = `$remote_addr [$time_iso8601] "$request_method $request_uri" $status ${duration} "$http_x_tenant"`
+    const line = '192.0.2.7 [2026-11-21T10:00:01+00:00] "POST /a" 201 0.750s "\\x22acme\\x22"'
+    const file = fileOf('nginx.log', `${line}\n`)
+    const keyed = fileOf(
+      'tenant.yaml',
+      'key: tenant\npolicies: [{ name: one, limit: 0, window: 1h }]\n',
+    )
+    const report = await simulated(
+      [file],
+      [...['-p', keyed, '--format', format, '--key', 'tenant=header:x-tenant']],
+    )
+    expect(report.log).toMatchObject({ format: 'nginx', fromMs: started })
+    expect(report.deniedClients[0]?.client).toBe('@header/x-tenant/"acme"')
+  })
+
+  it('is read by a map of the fields of JSON lines', async () => {
+    const line = JSON.stringify({
+      ...{ '@timestamp': '2026-11-21T10:00:01.250Z', client: { ip: '192.0.2.7' }, took: 1 },
+      ...{ http: { method: 'GET' }, url: '/a', user: { id: 42 } },
+    })
+    const fields = 'time=@timestamp,ip=client.ip,method=http.method,path=url,duration=took:s'
+    const keyed = fileOf(
+      'user.yaml',
+      'key: user\npolicies: [{ name: one, limit: 0, window: 1h }]\n',
+    )
+    const report = await simulated(
+      [fileOf('own.log', line)],
+      [...['-p', keyed, '--format', 'json', '--fields', fields, '--key', 'user=field:user.id']],
+    )
+    expect(report.log).toMatchObject({ format: 'json', fromMs: started })
+    expect(report.deniedClients[0]?.client).toBe('@user/42')
+  })
+
+  it('may be packed, come by the standard input, and in several files merged by time', async () => {
+    const line = (address: string, second: number) =>
+      `${address} - - [21/Nov/2026:10:00:0${second} +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n`
+    const odd = fileOf('odd.log.gz', gzipSync(line('192.0.2.7', 1) + line('192.0.2.8', 3)))
+    const even = line('192.0.2.8', 2) + line('192.0.2.7', 4)
+    const { stdout, exitCode } = await runSluice(['simulate', odd, '-', '-p', policies, '--json'], {
+      stdin: even,
+    })
+    expect(exitCode).toBe(0)
+    const report: SimulationReport = JSON.parse(stdout)
+    expect(report.log).toMatchObject({ requests: 4, late: 0 })
+    const first = report.deniedClients.map(({ client, firstDenialMs }) => [client, firstDenialMs])
+    expect(Object.fromEntries(first)).toEqual({
+      '@ip/192.0.2.7': Date.parse('2026-11-21T10:00:04Z'),
+      '@ip/192.0.2.8': Date.parse('2026-11-21T10:00:03Z'),
+    })
+  })
+
+  it('counts the client behind proxies that are declared, by number or network', async () => {
+    const line =
+      '10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-" "198.51.100.1, 192.0.2.7, 10.0.0.2"\n'
+    const file = fileOf('forwarded.log', line.repeat(2))
+    const format =
+      '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for"'
+    for (const trusted of ['2', '10.0.0.0/8', 'uniquelocal']) {
+      const report = await simulated([file], ['--format', format, '--trust-proxy', trusted])
+      expect(report.deniedClients[0]?.client).toBe('@ip/192.0.2.7')
+    }
+    const untrusted = await simulated([file], ['--format', format])
+    expect(untrusted.deniedClients[0]?.client).toBe('@ip/10.0.0.1')
+  })
+
+  it('is put in order within a window; what is later is said', async () => {
+    const line = (time: string) =>
+      `192.0.2.7 - - [21/Nov/2026:${time} +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n`
+    const lines = Array.from({ length: 20_000 }, () => line('10:10:00')).join('')
+    const text = line('10:00:05') + line('10:00:01') + lines + line('10:00:02')
+    const report = await simulated([fileOf('mixed.log', text)])
+    expect(report.log).toMatchObject({ requests: 20_003, late: 1 })
+    expect(report.log.fromMs).toBe(Date.parse('2026-11-21T10:00:01Z'))
+    expect(report.notes.join('\n')).toContain('1 requests were more out of order')
+  })
+
+  it('fails with --strict when a line cannot be read, and shows it', async () => {
+    const file = fileOf('strict.log', `${samples.combined?.[0]}\nGET / nonsense\n`)
+    const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies, '--strict'])
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain(`1 of 2 lines cannot be read, as ${file}:2: `)
+    expect(stderr).toContain('GET / nonsense')
+  })
+})
+
+describe('bad input', () => {
+  const log = fileOf('good.log', `${samples.combined?.[0]}\n`)
+  const simulate = ['simulate', log, '-p', policies]
+
+  it.each([
+    [['simulate', 'none.log', '-p', policies], 'none.log cannot be read: ENOENT'],
+    [['simulate', fileOf('empty.log', ''), '-p', policies], 'the log has no requests'],
+    [['simulate', fileOf('odd.log', 'x\ny\n'), '-p', policies], 'none of the formats'],
+    [[...simulate, '--format', 'iis'], '--format iis is no format: take auto'],
+    [[...simulate, '--format', '$status$request'], 'nothing between $status and $request'],
+    [[...simulate, '--format', '$status $request'], 'no variable for a time'],
+    [[...simulate, '--format', 'json'], '--format json needs --fields with time, ip'],
+    [[...simulate, '--fields', 'when=ts'], `--fields has 'when=ts'`],
+    [[...simulate, '--trust-proxy', 'nginx'], '--trust-proxy nginx must be a number'],
+    [[...simulate, '--order-window', '5'], '--order-window'],
+    [[...simulate, '--key', 'tenant'], '--key tenant must be a name of the policy file'],
+    [['simulate', log, '-p', 'none.yaml'], 'none.yaml cannot be read'],
+    [['simulate', log], `required option '-p, --policies <file>'`],
+  ])('%j is refused with the fix', async (args, message) => {
+    const { exitCode, stdout, stderr } = await runSluice(args)
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('    at ')
+  })
+
+  it('names what a packed file that is cut lacks', async () => {
+    const packed = gzipSync(`${samples.combined?.[0]}\n`.repeat(1_000))
+    const file = fileOf('cut.log.gz', packed.subarray(0, packed.length - 20))
+    const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('cut.log.gz cannot be read: unexpected end of file')
+  })
+})
+
+async function simulated(
+  logs: readonly string[],
+  args: readonly string[] = [],
+): Promise<SimulationReport> {
+  const withPolicies = args.includes('-p') ? args : ['-p', policies, ...args]
+  const { exitCode, stdout, stderr } = await runSluice([
+    ...['simulate', ...logs, ...withPolicies, '--json'],
+  ])
+  expect([exitCode, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}
+
+function fileOf(name: string, content: string | Buffer): string {
+  const file = join(folder.path, name)
+  writeFileSync(file, content)
+  return file
+}

@@ -1,0 +1,118 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { htmlReport } from '@sluice/cli'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hindrances, openPage, startBrowser } from '../../admin/page/browser.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { hostile, sampleReport } from './sample-report.ts'
+
+const folder = temporaryFolder('report')
+const file = join(folder.path, 'report.html')
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  writeFileSync(file, htmlReport(sampleReport()))
+  browser = await startBrowser()
+}, 400_000)
+
+afterAll(async () => {
+  await browser?.close()
+  folder[Symbol.dispose]()
+})
+
+beforeEach((test) => {
+  if (!browser) test.skip('there is no Chrome')
+})
+
+/** Opens the report from the disk. */
+async function open(width = 1_280, scheme: 'light' | 'dark' = 'light') {
+  if (!browser) throw new Error('there is no Chrome')
+  const watched = await openPage(browser, pathToFileURL(file).href, { width, scheme })
+  const { page } = watched
+  await page.getByRole('status').filter({ hasText: 'would catch' }).waitFor()
+  return watched
+}
+
+describe('the report in a browser', () => {
+  it('moves the limit by a slider, and tells who would be caught', async () => {
+    const { page, faults, asked } = await open()
+    const verdict = page.locator('.verdict')
+    expect(await verdict.textContent()).toBe(
+      'A limit of 600 in 1 min would catch 400 of 1,000 clients (40 %).',
+    )
+    const caught = page.getByRole('table', { name: 'Clients that would be caught' })
+    expect(await caught.getByRole('row').count()).toBe(101)
+    expect(await caught.getByRole('row').nth(1).textContent()).toContain(hostile)
+
+    const slider = page.getByRole('slider')
+    await slider.focus()
+    await page.keyboard.press('End')
+    expect(await verdict.textContent()).toContain('would catch 0 of 1,000')
+    expect(await caught.count()).toBe(0)
+    await page.keyboard.press('Home')
+    expect(await verdict.textContent()).toBe(
+      'A limit of 1 in 1 min would catch 999 of 1,000 clients (99.9 %).',
+    )
+    const box = await slider.boundingBox()
+    if (!box) throw new Error('the slider is not shown')
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2)
+    const middle = Number(await page.getByLabel('Limit', { exact: true }).inputValue())
+    expect(middle).toBeGreaterThan(20)
+    expect(middle).toBeLessThan(50)
+    expect(await verdict.textContent()).toContain(`would catch ${1_000 - middle} of 1,000`)
+
+    await page.getByLabel('Limit', { exact: true }).fill('990')
+    expect(await verdict.textContent()).toContain('would catch 10 of 1,000 clients (1 %)')
+    expect(await caught.getByRole('row').count()).toBe(11)
+    await page.getByLabel('requests in').selectOption({ label: '1 s' })
+    expect(await verdict.textContent()).toContain('in 1 s would catch')
+    expect(await page.locator('.chart canvas').count()).toBe(1)
+
+    expect(faults).toEqual([])
+    expect(asked.filter((url) => !url.startsWith('data:'))).toEqual([pathToFileURL(file).href])
+    await page.close()
+  }, 60_000)
+
+  it('shows hours, policies, routes and clients, of which one can be found', async () => {
+    const { page, faults } = await open()
+    const heat = page.getByRole('table', { name: 'Hours by denied requests' })
+    expect(await heat.getByRole('row').count()).toBe(3)
+    expect(await heat.locator('.cell').count()).toBe(40)
+    await page.getByLabel('Colour by').selectOption({ label: 'requests' })
+    await page.getByRole('table', { name: 'Hours by requests' }).waitFor()
+    const clients = page.getByRole('table', { name: 'Clients that were refused' })
+    expect(await clients.getByRole('row').count()).toBe(101)
+    await page.getByRole('button', { name: 'Show more' }).click()
+    expect(await clients.getByRole('row').count()).toBe(201)
+    await page.getByLabel('Find a client').fill('192.0.2.777')
+    expect(await clients.getByRole('row').count()).toBe(2)
+    expect(await clients.textContent()).toContain('1.02 min')
+    expect(await page.getByText('a cost of 1 was assumed').count()).toBe(1)
+    expect(faults).toEqual([])
+    await page.close()
+  }, 60_000)
+
+  it.each([
+    [1_280, 'light'],
+    [1_280, 'dark'],
+    [390, 'light'],
+    [390, 'dark'],
+  ] as const)(
+    'hinders nobody at %i pixels, %s',
+    async (width, scheme) => {
+      const { page, faults } = await open(width, scheme)
+      const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
+      expect(spare).toBeGreaterThanOrEqual(0)
+      const colour = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+      expect(colour).toBe(scheme === 'light' ? 'rgb(245, 247, 249)' : 'rgb(13, 18, 23)')
+      expect(faults).toEqual([])
+      // The rules look at colours and at structure: the other two pairs have the same.
+      const isJudged = (width === 1_280) === (scheme === 'light')
+      if (isJudged) expect(await hindrances(page)).toEqual([])
+      await page.close()
+    },
+    60_000,
+  )
+})

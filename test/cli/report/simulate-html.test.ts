@@ -1,0 +1,36 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { runSluice } from '../run-sluice.ts'
+
+const folder = temporaryFolder('simulate-html')
+afterAll(() => folder[Symbol.dispose]())
+
+describe('sluice simulate --html', () => {
+  const log = join(folder.path, 'access.log')
+  const policies = join(folder.path, 'sluice.yaml')
+  const line = (second: string) =>
+    `192.0.2.7 - - [21/Nov/2026:10:00:${second} +0000] "GET /a HTTP/1.1" 200 5 "-" "curl/8"\n`
+  writeFileSync(log, ['01', '02', '03', '04'].map(line).join(''))
+  writeFileSync(policies, 'policies: [{ name: burst, limit: 3, window: 1m }]\n')
+
+  it('writes the result as a page, beside the text', async () => {
+    const html = join(folder.path, 'report.html')
+    const ran = await runSluice(['simulate', log, '--policies', policies, '--html', html])
+    expect(ran.exitCode).toBe(0)
+    expect(ran.stderr).toContain(`The report is in ${html}\n`)
+    const page = readFileSync(html, 'utf8')
+    const [, data = ''] = /id="data">(.*?)<\/script>/s.exec(page) ?? []
+    expect(JSON.parse(data)).toMatchObject({
+      totals: { requests: 4, denied: 1, clients: 1, clientsDenied: 1 },
+    })
+  })
+
+  it('says before it reads the log that a file cannot be written', async () => {
+    const html = join(folder.path, 'none', 'report.html')
+    const ran = await runSluice(['simulate', log, '--policies', policies, '--html', html])
+    expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
+    expect(ran.stderr).toContain('report.html cannot be written')
+  })
+})

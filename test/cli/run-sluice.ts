@@ -1,0 +1,36 @@
+import { Readable } from 'node:stream'
+import { type ExitCode, runCli, type Terminal } from '@sluice/cli'
+
+interface Ran {
+  readonly exitCode: ExitCode
+  readonly stdout: string
+  readonly stderr: string
+}
+
+interface RunOptions {
+  readonly stdin?: string | Buffer
+  readonly env?: Terminal['env']
+  readonly isTTY?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Runs `sluice` in this process, as a shell would with these words. */
+export async function runSluice(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { stdin = '', env = {}, isTTY = false, signal = new AbortController().signal } = options
+  const written = { stdout: '', stderr: '' }
+  const outputOf = (name: 'stdout' | 'stderr') => ({
+    isTTY,
+    columns: 100,
+    write: (text: string) => {
+      written[name] += text
+    },
+  })
+  const exitCode = await runCli(args, {
+    stdin: Readable.from([Buffer.from(stdin)]),
+    stdout: outputOf('stdout'),
+    stderr: outputOf('stderr'),
+    env,
+    signal,
+  })
+  return { exitCode, ...written }
+}

@@ -1,0 +1,201 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SimulationReport } from '@sluice/cli'
+import { afterAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { runSluice } from './run-sluice.ts'
+
+const folder = temporaryFolder('simulate')
+afterAll(() => folder[Symbol.dispose]())
+
+const begin = Date.parse('2026-11-21T10:00:00Z')
+const json = ['--format', 'json', '--time', 'start']
+const fields = ['--fields', 'time=t,ip=ip,method=m,path=p,status=s,duration=d']
+
+interface Line {
+  /** In ms after the begin. */
+  readonly at: number
+  readonly ip?: string
+  readonly m?: string
+  readonly p?: string
+  readonly [field: string]: unknown
+}
+
+describe('sluice simulate', () => {
+  it('tells the first and the longest denial of a client, and the hours', async () => {
+    const hour = 3_600_000
+    // Refused at 1 s and from 61.5 to 61.9 s, and in the third hour.
+    const times = [0, 1_000, 61_000, 61_500, 61_900, 2 * hour, 2 * hour + 1]
+    const report = await simulated({ policies: [{ name: 'one', limit: 1, window: '1m' }] }, [
+      ...times.map((at) => ({ at })),
+      { at: 5, ip: '192.0.2.8' },
+    ])
+    expect(report.totals).toMatchObject({ requests: 8, denied: 4, clients: 2, clientsDenied: 1 })
+    expect(report.deniedClients).toEqual([
+      {
+        client: '@ip/192.0.2.7',
+        requests: 7,
+        denied: 4,
+        policies: ['one'],
+        firstDenialMs: begin + 1_000,
+        longestDenialMs: 400,
+        longestDenialAtMs: begin + 61_500,
+      },
+    ])
+    expect(report.hours.map(({ denied, clientsDenied }) => [denied, clientsDenied])).toEqual([
+      [3, 1],
+      [0, 0],
+      [1, 1],
+    ])
+    expect(report.policies).toMatchObject([
+      { name: 'one', checked: 8, denied: 4, identitiesDenied: 1, firstDenialMs: begin + 1_000 },
+    ])
+  })
+
+  it('counts near misses, rules of the file, routes of the application, and skipped requests', async () => {
+    const file = {
+      policies: [{ name: 'five', limit: 5, window: '1m' }],
+      routes: {
+        '/health': false,
+        'POST /login': { policies: [{ name: 'login', limit: 1, window: '1m' }] },
+      },
+    }
+    const lines = [
+      ...[0, 1, 2, 3, 4, 5].map((at) => ({ at, p: `/users/${at}` })),
+      ...[6, 7].map((at) => ({ at, m: 'POST', p: '/login' })),
+      { at: 8, p: '/health' },
+    ]
+    const report = await simulated(file, lines, ['--route', 'GET /users/:id'])
+    expect(report.totals).toMatchObject({ allowed: 6, denied: 2, skipped: 1 })
+    expect(
+      report.policies.map(({ name, nearMisses, denied }) => [name, nearMisses, denied]),
+    ).toEqual([
+      ['five', 2, 1],
+      ['login', 0, 1],
+    ])
+    expect(report.routes).toEqual([
+      { route: 'GET /users/:id', requests: 6, denied: 1 },
+      { route: 'POST /login', requests: 2, denied: 1 },
+      { route: '/health', requests: 1, denied: 0 },
+    ])
+  })
+
+  it('tells what policies in shadow would refuse, and refuses nothing for them', async () => {
+    const file = { policies: [{ name: 'trial', limit: 1, window: '1m', mode: 'shadow' }] }
+    const { totals, policies } = await simulated(file, [{ at: 0 }, { at: 1 }, { at: 2 }])
+    expect(totals).toMatchObject({ allowed: 3, denied: 0, shadowDenied: 2 })
+    expect(policies).toMatchObject([{ name: 'trial', mode: 'shadow', checked: 3, denied: 2 }])
+  })
+
+  it('has obedient clients wait as they are told', async () => {
+    const file = { policies: [{ name: 'one', limit: 1, window: '10s' }] }
+    const lines = [0, 1_000, 2_000, 9_999, 10_000, 10_001].map((at) => ({ at }))
+    const recorded = await simulated(file, lines)
+    expect(recorded.totals).toMatchObject({ allowed: 2, denied: 4, heldBack: 0 })
+    const obedient = await simulated(file, lines, ['--clients', 'obedient'])
+    expect(obedient).toMatchObject({ clients: 'obedient' })
+    expect(obedient.totals).toMatchObject({ allowed: 2, denied: 2, heldBack: 2 })
+  })
+
+  it('replays requests in flight and queues by the durations of the log', async () => {
+    const flight = { policies: [{ name: 'flight', algorithm: 'concurrency', limit: 1 }] }
+    const lines = [{ at: 0, d: 300_000 }, { at: 200_000 }, { at: 300_000 }]
+    // A lease of a minute is renewed for as long as the request runs.
+    expect((await simulated(flight, lines)).totals).toMatchObject({ allowed: 2, denied: 1 })
+    const without = await simulated(
+      flight,
+      lines.map(({ at }) => ({ at, d: undefined })),
+    )
+    expect(without.totals.denied).toBe(0)
+    expect(without.notes.join()).toContain(`3 requests have no duration, so 'flight' takes them`)
+    const queue = {
+      policies: [{ name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }],
+    }
+    const held = await simulated(
+      queue,
+      [0, 1, 2, 3].map((at) => ({ at })),
+    )
+    expect(held.totals).toMatchObject({ allowed: 3, delayed: 2, denied: 1 })
+  })
+
+  it('takes keys and functions of the file from the log, and says what it assumes', async () => {
+    const file = {
+      key: 'tenant',
+      cost: { by: 'weight' },
+      refundWhen: { by: 'failed' },
+      policies: [
+        { name: 'plan', limit: { tiers: { pro: 3 }, by: 'plan', default: 1 }, window: '1m' },
+      ],
+    }
+    const lines = ['acme', 'acme', 'acme', 'beta', 'beta'].map((tenant, at) => ({
+      ...{ at, tenant, plan: tenant === 'acme' ? 'pro' : 'free', weight: 2, s: 500 },
+    }))
+    const tenant = ['--key', 'tenant=field:tenant']
+    const assumed = await simulated(file, lines, tenant)
+    expect(assumed.totals).toMatchObject({ denied: 3, clients: 2 })
+    expect(assumed.notes.slice(0, 3).map((note) => note.split(' is ')[0])).toEqual([
+      'the cost of a request',
+      'responses to refund',
+      'the tier of a request',
+    ])
+    const values = ['weight=field:weight', 'plan=field:plan', 'failed=status:500']
+    const known = await simulated(file, lines, [
+      ...tenant,
+      ...values.flatMap((value) => ['--value', value]),
+    ])
+    // Each response is refunded before the next request, and two units are more than `beta` may have.
+    expect(known.totals).toMatchObject({ allowed: 3, denied: 2, clientsDenied: 1 })
+    expect(known.notes).toEqual([])
+  })
+
+  it('refuses a key of the file that the log does not give, with the name', async () => {
+    const { exitCode, stderr } = await run(
+      { key: 'tenant', policies: [{ name: 'a', limit: 1, window: '1s' }] },
+      [{ at: 0 }],
+      [],
+    )
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`name a key 'tenant'`)
+    expect(stderr).toContain('--key tenant=header:')
+  })
+
+  it('lists mistakes of the policy file by line and column', async () => {
+    const { exitCode, stderr } = await run(
+      { policies: [{ name: 'a', limit: -1, window: '1s' }] },
+      [{ at: 0 }],
+      [],
+    )
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(/sluice\.yaml:1:\d+: policies\[0\]\.limit must be/)
+  })
+
+  it('shows a progress bar on a terminal alone', async () => {
+    const file = { policies: [{ name: 'one', limit: 1, window: '10s' }] }
+    const shown = await run(file, [{ at: 0 }], [], true)
+    expect(shown.stderr).toContain('100 % of 0.0 MB')
+    expect(shown.stderr.endsWith('\r\u001b[2K')).toBe(true)
+    expect((await run(file, [{ at: 0 }], [])).stderr).toBe('')
+  })
+})
+
+async function run(file: object, lines: readonly Line[], args: readonly string[], isTTY = false) {
+  const policies = join(folder.path, 'sluice.yaml')
+  const log = join(folder.path, 'access.log')
+  writeFileSync(policies, JSON.stringify(file))
+  const written = lines.map(({ at, ...rest }) =>
+    JSON.stringify({ ip: '192.0.2.7', m: 'GET', p: '/', s: 200, d: 0, ...rest, t: begin + at }),
+  )
+  writeFileSync(log, written.join('\n'))
+  const all = ['simulate', log, '-p', policies, ...json, ...fields, ...args]
+  return await runSluice(all, { isTTY })
+}
+
+async function simulated(
+  file: object,
+  lines: readonly Line[],
+  args: readonly string[] = [],
+): Promise<SimulationReport> {
+  const { exitCode, stdout, stderr } = await run(file, lines, [...args, '--json'])
+  expect([exitCode, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { SimulationReport } from '@sluice/cli'
+import { afterAll, describe, expect, it } from 'vitest'
+import { addNote } from '../support/run-notes.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { root } from '../support/workspace.ts'
+
+const folder = temporaryFolder('size')
+afterAll(() => folder[Symbol.dispose]())
+
+const identities = 1_000_000
+const linesPerPiece = 10_000
+/** A heap that a million identities fit into: a process that needs more of it ends with an error. */
+const heapMegabytes = 448
+
+describe('a log of a million identities', () => {
+  it('is replayed in bounded memory, and nobody is forgotten', { timeout: 600_000 }, async () => {
+    const policies = join(folder.path, 'sluice.yaml')
+    writeFileSync(policies, 'policies:\n  - { name: once, limit: 1, window: 1d }\n')
+    const noted = join(folder.path, 'note.mjs')
+    writeFileSync(
+      noted,
+      `process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxRSS })) })`,
+    )
+    const child = spawn(
+      process.execPath,
+      [
+        ...[`--max-old-space-size=${heapMegabytes}`, '--conditions=@sluice/source'],
+        ...['--import', 'tsx', '--import', noted, 'packages/cli/src/main.ts'],
+        ...['simulate', '-', '-p', policies, '--json'],
+      ],
+      { cwd: root, stdio: 'pipe' },
+    )
+    const printed = { stdout: '', stderr: '' }
+    child.stdout.on('data', (text) => {
+      printed.stdout += text
+    })
+    child.stderr.on('data', (text) => {
+      printed.stderr += text
+    })
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    // A process that has ended reads no more: its exit code says why.
+    await pipeline(Readable.from(pieces()), child.stdin).catch(() => undefined)
+    expect([await ended, printed.stderr.trim().split('\n').length]).toEqual([0, 1])
+    const { totals, log }: SimulationReport = JSON.parse(printed.stdout)
+    expect(log).toMatchObject({ requests: identities + 1, unreadable: { lines: 0 } })
+    // The first client comes again a million clients later, and is known.
+    expect(totals).toMatchObject({ denied: 1, clients: identities, unlistedRequests: 0 })
+    const { cpuMs, maxRSS } = JSON.parse(printed.stderr)
+    addNote(
+      `sluice simulate: ${Math.round((log.lines / cpuMs) * 1_000)} lines/s of CPU time, ${Math.round(maxRSS / 1_024)} MB at most, with ${identities} identities`,
+    )
+  })
+})
+
+/** A log in which each line has another address, and the last one that of the first. */
+function* pieces(): Generator<string> {
+  for (let from = 0; from < identities; from += linesPerPiece) {
+    let text = ''
+    for (let number = from; number < from + linesPerPiece; number += 1) text += lineOf(number)
+    yield text
+  }
+  yield lineOf(0)
+}
+
+function lineOf(number: number): string {
+  const address = `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`
+  return `${address} - - [21/Nov/2026:10:00:00 +0000] "GET /articles/${number % 5_000} HTTP/1.1" 200 5123 "-" "Mozilla/5.0"\n`
+}

@@ -1,0 +1,137 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { generateLog, groundTruth } from '../../examples/simulator/generate-log.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { runSluice } from './run-sluice.ts'
+
+const folder = temporaryFolder('suggest')
+const at = (name: string): string => join(folder.path, name)
+const log = at('access.log')
+const written = at('sluice.yaml')
+
+beforeAll(() => writeFileSync(log, generateLog()))
+afterAll(() => folder[Symbol.dispose]())
+
+describe('sluice suggest', () => {
+  it('finds what is true of the log, and leaves the scraper out', async () => {
+    const { exitCode, stdout, stderr } = await runSluice(['suggest', log, '--json', '-o', written])
+    expect([exitCode, stderr]).toEqual([0, ''])
+    const { requests, identities, unreadable, scraper, rates } = groundTruth
+    const found = JSON.parse(stdout)
+    expect(found.log).toMatchObject({ requests, unreadable: { lines: unreadable }, late: 0 })
+    expect(found.identities).toBe(identities)
+    expect(found.outliers).toEqual([
+      { client: `@ip/${scraper}`, requests: rates.scraper?.[3], denied: 0, rates: rates.scraper },
+    ])
+    const maxima = found.quantiles.map(({ max }: { max: number }) => max)
+    const kinds = ['reader', 'app', 'importer'].map((kind) => rates[kind] ?? [])
+    expect(maxima).toEqual(
+      [0, 1, 2, 3].map((window) => Math.max(...kinds.map((each) => each[window] ?? 0))),
+    )
+    expect(found.pair).toMatchObject({
+      burst: { limit: 8, windowMs: 10_000 },
+      sustained: { limit: 30, windowMs: 60_000 },
+      touched: 0,
+    })
+    // One in forty may exceed the sustained limit: the importers are the one in a hundred who do.
+    const loose = found.alternatives.find(
+      ({ maxTouched }: { maxTouched: number }) => maxTouched === 0.05,
+    )
+    expect(loose).toMatchObject({ sustained: { limit: 8 }, touched: 19 })
+  })
+
+  it('writes a policy file that is right, and that touches those it says alone', async () => {
+    expect((await runSluice(['check', written])).exitCode).toBe(0)
+    expect(readFileSync(written, 'utf8')).toContain(`#   ips: ['${groundTruth.scraper}']`)
+    const { stdout } = await runSluice(['simulate', log, '-p', written, '--json'])
+    const { deniedClients, totals, rates } = JSON.parse(stdout)
+    expect(totals).toMatchObject({ requests: groundTruth.requests, clientsDenied: 1 })
+    expect(deniedClients).toMatchObject([{ client: `@ip/${groundTruth.scraper}`, requests: 4_800 }])
+    expect(rates.clients[0]).toMatchObject({ rates: groundTruth.rates.scraper })
+  })
+
+  it('replaces no file without --force', async () => {
+    const { exitCode, stderr } = await runSluice(['suggest', log, '-o', written])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('sluice.yaml is there already; --force replaces it')
+    expect((await runSluice(['suggest', log, '-o', written, '--force'])).exitCode).toBe(0)
+  })
+
+  it('tells identities apart by another key, which the policy file names', async () => {
+    const lines = ['acme', 'acme', 'beta'].map((tenant, index) =>
+      JSON.stringify({ t: 1_795_255_200_000 + index, ip: '::1', m: 'GET', p: '/', tenant }),
+    )
+    const own = at('own.log')
+    writeFileSync(own, lines.join('\n'))
+    const { stdout, exitCode } = await runSluice([
+      ...['suggest', own, '--fields', 'time=t,ip=ip,method=m,path=p'],
+      ...['--by', 'tenant=field:tenant', '-o', at('tenant.yaml')],
+    ])
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('3 requests of 2 identities (tenant)')
+    expect(stdout).toContain('2 identities are few')
+    expect(stdout).toContain('@user/acme has more than half of all requests')
+    const text = readFileSync(at('tenant.yaml'), 'utf8')
+    expect(text).toContain(
+      'key: tenant\npolicies:\n  - name: burst\n    limit: 2\n    window: 1s\n',
+    )
+    expect((await runSluice(['check', at('tenant.yaml')])).exitCode).toBe(0)
+  })
+
+  it.each([
+    [['--touch', '60%'], '--touch 60% must be a share of the identities from 0% to 50%'],
+    [['--by', 'tenant'], '--by tenant must be a name of the policy file'],
+    [['--by', 'tenant=header:x-tenant'], 'no request of the log has the key'],
+  ])('refuses %j with the fix', async (args, message) => {
+    const { exitCode, stderr } = await runSluice(['suggest', log, ...args])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})
+
+describe('sluice diff', () => {
+  const tighter = at('tighter.yaml')
+  beforeAll(() =>
+    writeFileSync(tighter, 'policies:\n  - { name: sustained, limit: 14, window: 1m }\n'),
+  )
+
+  it('counts requests and clients that change sides, and exits with 1 beyond a bound', async () => {
+    const args = ['diff', written, tighter, '--log', log, '--json']
+    const kept = await runSluice([...args, '--fail-if', 'clients>19', '--fail-if', 'clients>0.95%'])
+    expect([kept.exitCode, kept.stderr]).toEqual([0, ''])
+    const found = JSON.parse(kept.stdout)
+    // Each importer sends 30 requests in a minute, of which the new file lets 14 pass.
+    expect(found).toMatchObject({
+      requests: groundTruth.requests,
+      clients: groundTruth.identities,
+      clientsNewlyDenied: 19,
+      clientsNewlyAllowed: 0,
+    })
+    expect(
+      found.mostDenied.filter(({ deniedBefore }: { deniedBefore: number }) => deniedBefore === 0),
+    ).toHaveLength(19)
+    expect(found.deniedAfter - found.deniedBefore).toBe(found.newlyDenied - found.newlyAllowed)
+    const failed = await runSluice([...args.slice(0, -1), '--fail-if', 'clients > 18'])
+    expect(failed.exitCode).toBe(1)
+    expect(failed.stdout).toContain('exceeded: clients > 18 (19)')
+  })
+
+  it('changes nothing where the files are the same', async () => {
+    const { stdout, exitCode } = await runSluice([
+      ...['diff', written, written, '--log', log, '--json', '--fail-if', 'denied>0'],
+    ])
+    expect(exitCode).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ newlyDenied: 0, newlyAllowed: 0, mostDenied: [] })
+  })
+
+  it.each([
+    [['--log', log, '--fail-if', 'delay>1'], '--fail-if delay>1 must be a bound on denied'],
+    [['--log', '-'], 'the log is read twice'],
+    [[], `required option '--log <files...>' not specified`],
+  ])('refuses %j with the fix', async (args, message) => {
+    const { exitCode, stderr } = await runSluice(['diff', written, tighter, ...args])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})
