@@ -1,7 +1,7 @@
 import { CliError } from '../exit-codes.ts'
 import type { Replayed } from '../replay/replay.ts'
 
-/** What a change of policies does to the requests of a log: `sluice diff --json`. */
+/** The effect of a change of policies on the requests of a log: `sluice diff --json`. */
 export interface PolicyDiff {
   readonly kind: 'sluice-diff'
   readonly version: 1

@@ -144,7 +144,7 @@ async function* merged(sources: readonly Source[]): AsyncGenerator<readonly LogR
   for (const source of [...open]) await refill(source, open)
   while (open.length > 0) {
     const piece: LogRequest[] = []
-    // A source whose piece is used up has to be asked, since its next request may be the next of all.
+    // A source whose piece is used up is asked first: its next request may be the next of all.
     for (let source = earliest(open); source; source = earliest(open)) {
       const request = source.requests[source.next]
       if (request) piece.push(request)

@@ -6,7 +6,7 @@ import type { LogRequest } from '../input/log-request.ts'
 /** The code that a policy file names, as far as a log can stand in for it. */
 export interface CodeOfLog {
   readonly code: NamedCode<LogRequest>
-  /** What the log does not tell, and what is assumed. */
+  /** Assumptions about what the log does not tell. */
   readonly notes: readonly string[]
 }
 

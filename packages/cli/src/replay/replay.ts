@@ -34,7 +34,7 @@ export interface ReplayOptions {
   readonly clients: 'recorded' | 'obedient'
 }
 
-/** What became of one request. */
+/** The fate of one request. */
 export interface Replayed {
   readonly request: LogRequest
   /** The identity by the `key` of the policy file. */
@@ -78,7 +78,7 @@ interface Parts {
   readonly told: Told
 }
 
-/** What the observers of the guard were told of the request at hand. */
+/** Events of the guard for the request at hand. */
 interface Told {
   event: DecisionEvent<LogRequest> | undefined
   shadow: ShadowEvent<LogRequest> | undefined
@@ -166,7 +166,7 @@ export class Replay {
     return this.#parts.policies
   }
 
-  /** What the log does not tell, and what is assumed. */
+  /** Assumptions about what the log does not tell. */
   get notes(): readonly string[] {
     return this.#parts.notes
   }

@@ -21,7 +21,7 @@ export interface SimulationReport {
   /** The clients with the most refusals first, at most 1,000. */
   readonly deniedClients: readonly DeniedClient[]
   readonly rates: RatesReport
-  /** What the log could not tell, and what was assumed instead. */
+  /** Assumptions about what the log could not tell. */
   readonly notes: readonly string[]
 }
 

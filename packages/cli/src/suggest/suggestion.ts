@@ -56,7 +56,7 @@ interface Windows {
   readonly sustained: number
 }
 
-/** @param isWholeSeconds tells whether the log knows seconds alone, which no short window can use */
+/** @param isWholeSeconds tells whether the log knows seconds alone: no short window can use it */
 export function pairsFor(
   clients: readonly BusyClient[],
   { maxTouched, isWholeSeconds }: { readonly maxTouched: number; readonly isWholeSeconds: boolean },

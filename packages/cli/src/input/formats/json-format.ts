@@ -5,7 +5,7 @@ import { TimeReader } from './times.ts'
 /** The units of durations, in ms. */
 export const durationUnits: Readonly<Record<string, number>> = { s: 1e3, ms: 1, us: 1e-3, ns: 1e-6 }
 
-/** The way to a value: names of fields with dots between them, or several ways, the first counts. */
+/** Names of fields with dots between them; of several such paths the first one counts. */
 type FieldPath = string | readonly string[]
 
 /** The fields of a JSON line that make a request. */

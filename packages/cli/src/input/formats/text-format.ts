@@ -180,7 +180,7 @@ function secondsOf(text: string | undefined): number | undefined {
   return seconds >= 0 ? Math.round(seconds * 1_000) : undefined
 }
 
-/** nginx and Apache write other characters as `\x22`, and a quote or a backslash after a backslash. */
+/** nginx and Apache write characters as `\x22`, and a quote after a backslash. */
 function unescaped(value: string): string {
   return value.replace(/\\(?:x([0-9A-Fa-f]{2})|(["\\]))/g, (_, hex: string, plain: string) =>
     hex === undefined ? plain : String.fromCharCode(Number.parseInt(hex, 16)),
