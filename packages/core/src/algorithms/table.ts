@@ -2,6 +2,7 @@ import { invalid } from '../options/options.ts'
 import type { Algorithm, KeyState, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
+import { withHeldUnits } from './held-units.ts'
 import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
 import { type PenaltyOwnSettings, penalty } from './penalty.ts'
 import { slidingCounter } from './sliding-counter.ts'
@@ -20,8 +21,11 @@ export const algorithmNames = [
 /** The algorithms that policies can name. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
-/** The algorithm names, and `penalty`, which only the option `penalty` uses. */
-export type CountingName = AlgorithmName | 'penalty'
+/**
+ * The ways to count: the algorithms, `penalty`, which only the option `penalty` uses, and
+ * `held-log`, a `sliding-log` beside units that processes hold.
+ */
+export type CountingName = AlgorithmName | 'penalty' | 'held-log'
 
 /** The options that belong to single algorithms. */
 export interface AlgorithmOptions
@@ -54,11 +58,12 @@ export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
   'leaky-bucket': leakyBucket,
   concurrency,
   penalty,
+  'held-log': withHeldUnits(slidingLog),
 }
 
-/** Returns the algorithm of a policy. Ask for its traits, and never for its name. */
-export function algorithmOf({ algorithm }: { readonly algorithm: CountingName }): AnyAlgorithm {
-  return algorithms[algorithm]
+/** Returns what counts for a policy. Ask for its traits, and never for its name. */
+export function algorithmOf({ counting }: { readonly counting: CountingName }): AnyAlgorithm {
+  return algorithms[counting]
 }
 
 export const algorithmFields: readonly (keyof AlgorithmOptions)[] = Object.values(

@@ -51,13 +51,25 @@ function ofAlgorithm(algorithm: CountingName): Module {
 
 /** The scripts of one store, put together from their files. */
 export class Scripts {
-  /** Decides any call. */
+  /** Decides any call without grants. */
   readonly general: Script
+  readonly #encoding: Encoding
   readonly #usual = new Map<string, Script>()
+  #granting: Script | undefined
 
   constructor(encoding: Encoding) {
+    this.#encoding = encoding
     const general = defineGeneral(algorithmFiles(encoding))
     this.general = scriptOf(readLua('decide'), { DEFINE: general })
+  }
+
+  /** Decides any call. Behind the keys stand the keys of their grants. */
+  get granting(): Script {
+    if (this.#granting) return this.#granting
+    const files = [...algorithmFiles(this.#encoding), 'held-log']
+    const define = defineGeneral(files).replace('-- GRANTS', () => readLua('grants'))
+    this.#granting = scriptOf(readLua('decide'), { DEFINE: define })
+    return this.#granting
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */

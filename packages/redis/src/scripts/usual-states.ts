@@ -1,5 +1,5 @@
 import type { Ask, Check, CountingName, StoreOp } from '@sluice/core'
-import { algorithms } from '@sluice/core/backend'
+import { algorithmOf } from '@sluice/core/backend'
 
 /**
  * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
@@ -43,7 +43,7 @@ export function isShortLog({ policy, limit }: Check): boolean {
 
 /** The level of a bucket, in units · ms; the limit of all others. */
 export function capacityOf(check: Check): number {
-  return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
+  return algorithmOf(check.policy).capacityLevel?.(check) ?? check.limit
 }
 
 /** The Lua files of an algorithm. */
@@ -82,6 +82,8 @@ const packedLogFiles = [
 ]
 
 const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
+  // Only the script for grants has its file.
+  'held-log': { files: () => [] },
   'sliding-log': {
     files: (encoding) => [
       'sliding-log',
@@ -137,15 +139,15 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
-  const { algorithm, countDenied } = check.policy
-  const name = luaTwins[algorithm].usual?.nameOf(check, settings)
+  const { counting, countDenied } = check.policy
+  const name = luaTwins[counting].usual?.nameOf(check, settings)
   return name && { name, countsDenied: countDenied }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
 export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
-  return [limit, policy.windowMs, luaTwins[policy.algorithm].usual?.setting(check) ?? 0].map(String)
+  return [limit, policy.windowMs, luaTwins[policy.counting].usual?.setting(check) ?? 0].map(String)
 }
 
 /**
@@ -157,7 +159,7 @@ export function leaseSetting({ op, checks }: Ask): string | undefined {
   const sign = leaseSigns[op]
   if (!sign || !check?.receipt || checks.length > 1) return undefined
   const { policy, cost, limit, receipt } = check
-  if (algorithms[policy.algorithm].counts !== 'leases') return undefined
+  if (algorithmOf(policy).counts !== 'leases') return undefined
   return `${sign}${receipt.at}:${Math.min(cost, limit)}`
 }
 
@@ -165,6 +167,11 @@ const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release
 
 /** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
-  const { usual } = luaTwins[check.policy.algorithm]
+  const { usual } = luaTwins[check.policy.counting]
   return usual?.setting(check) === usual?.usualSetting(check)
+}
+
+/** Tells whether processes may hold units of one of the policies. */
+export function mayHaveGrants({ checks }: Ask): boolean {
+  return checks.some(({ policy }) => policy.prefetchMs > 0)
 }
