@@ -92,7 +92,7 @@ describe('grants in memory and in Redis', () => {
           await inMemory.close()
         }
       }),
-      { numRuns: runsOf(packedDriver, { memory: 0, server: 300 }) },
+      { numRuns: runsOf(packedDriver, { memory: 0, server: 120 }) },
     )
   })
 })

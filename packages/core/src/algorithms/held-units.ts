@@ -35,11 +35,17 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     for (const { units, endsAt } of state.grants) {
       gone -= units
       if (gone > 0) continue
-      const recorded = algorithm.create()
-      algorithm.take(recorded, { ...check, cost: 1 }, endsAt)
+      const recorded = oneUnitAt(endsAt, check)
       return algorithm.msUntil(recorded, check, { now: endsAt, target: 0 }) + endsAt - now
     }
     return 0
+  }
+
+  /** Returns the state of a key that has taken one unit. */
+  function oneUnitAt(now: number, check: OwnCheck): Inner {
+    const state = algorithm.create()
+    algorithm.take(state, { ...check, cost: 1, limit: 1 }, now)
+    return state
   }
 
   /** Records the grants that have ended, each as if the key had been asked for at its end. */
@@ -48,7 +54,6 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     if (ended.length === 0) return state
     let inner = copyOf(algorithm, state.inner)
     for (const { endsAt, units } of ended) {
-      if (endsAt <= now - algorithm.lifeMs(check.policy)) continue
       inner = algorithm.clamp(inner, check, endsAt)
       record(inner, check, { units, now: endsAt })
     }
@@ -126,7 +131,7 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
 
     endsAt({ inner, grants }, check) {
       const last = grants.at(-1)
-      const ofGrants = last ? last.endsAt + algorithm.lifeMs(check.policy) : 0
+      const ofGrants = last ? algorithm.endsAt(oneUnitAt(last.endsAt, check), check) : 0
       return Math.max(algorithm.endsAt(inner, check), ofGrants)
     },
 

@@ -52,13 +52,11 @@ do
       local first = cell.grants[1]
       if not first or first.ends_at > now then return end
       repeat
-        if first.ends_at > now - policy.window then
-          at_time(first.ends_at, policy, function()
-            log.load(cell, key, policy)
-            if cell.repaired then log.persist(cell, policy) end
-            record(cell, policy, first.units)
-          end)
-        end
+        at_time(first.ends_at, policy, function()
+          log.load(cell, key, policy)
+          if cell.repaired then log.persist(cell, policy) end
+          record(cell, policy, first.units)
+        end)
         table.remove(cell.grants, 1)
         cell.held = cell.held - first.units
         first = cell.grants[1]
