@@ -21,11 +21,11 @@ export const algorithmNames = [
 /** The algorithms that policies can name. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
-/**
- * The ways to count: the algorithms, `penalty`, which only the option `penalty` uses, and
- * `held-log`, a `sliding-log` beside units that processes hold.
- */
-export type CountingName = AlgorithmName | 'penalty' | 'held-log'
+/** The algorithm names, and `penalty`, which only the option `penalty` uses. */
+export type CountingName = AlgorithmName | 'penalty'
+
+/** The ways to count. `held-log` is a `sliding-log` beside units that processes hold. */
+export type Counting = CountingName | 'held-log'
 
 /** The options that belong to single algorithms. */
 export interface AlgorithmOptions
@@ -50,7 +50,7 @@ type AnyAlgorithm = Omit<Algorithm<KeyState, AlgorithmSettings>, 'options'> & {
 }
 
 /** The algorithm of each name. A state goes only to the algorithm that created it. */
-export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
+export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'sliding-log': slidingLog,
   'sliding-counter': slidingCounter,
   'fixed-window': fixedWindow,
@@ -62,7 +62,7 @@ export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
 }
 
 /** Returns what counts for a policy. Ask for its traits, and never for its name. */
-export function algorithmOf({ counting }: { readonly counting: CountingName }): AnyAlgorithm {
+export function algorithmOf({ counting }: { readonly counting: Counting }): AnyAlgorithm {
   return algorithms[counting]
 }
 

@@ -7,6 +7,7 @@ import {
   algorithmNames,
   algorithmSettings,
   algorithms,
+  type Counting,
   type CountingName,
 } from '../algorithms/table.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
@@ -126,7 +127,7 @@ export interface Policy extends AlgorithmSettings {
   readonly windowMs: number
   readonly algorithm: CountingName
   /** How it counts: its algorithm, or that algorithm beside units that processes hold. */
-  readonly counting: CountingName
+  readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number
   readonly countDenied: boolean

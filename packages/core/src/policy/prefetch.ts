@@ -1,10 +1,10 @@
-import type { AlgorithmName, CountingName } from '../algorithms/table.ts'
+import type { AlgorithmName, Counting } from '../algorithms/table.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 
 /** How a policy of each algorithm counts beside held units. The others have no grants. */
-const besideGrants: { readonly [name in AlgorithmName]?: CountingName } = {
+const besideGrants: { readonly [name in AlgorithmName]?: Counting } = {
   'sliding-log': 'held-log',
 }
 
@@ -18,7 +18,7 @@ interface PrefetchOptions {
 
 /** How a policy counts, and how long its grants live. */
 interface Prefetch {
-  readonly counting: CountingName
+  readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number
 }

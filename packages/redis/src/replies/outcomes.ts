@@ -1,4 +1,4 @@
-import { type Check, type CountingName, type KeyState, type Outcome, Receipt } from '@sluice/core'
+import { type Check, type Counting, type KeyState, type Outcome, Receipt } from '@sluice/core'
 import {
   effectiveWindowMs,
   leavesTrace,
@@ -51,7 +51,7 @@ const readLog: Reader = (check, { amount, detail, incarnation, explicitMs }, dec
 }
 
 /** The outcome of a check, by the functions of core, from the report of its algorithm. */
-export const readOutcome: { readonly [name in CountingName]: Reader } = {
+export const readOutcome: { readonly [name in Counting]: Reader } = {
   'sliding-log': readLog,
   'held-log': readLog,
 

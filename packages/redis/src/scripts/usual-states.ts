@@ -1,4 +1,4 @@
-import type { Ask, Check, CountingName, StoreOp } from '@sluice/core'
+import type { Ask, Check, Counting, StoreOp } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 
 /**
@@ -81,7 +81,7 @@ const packedLogFiles = [
   'sliding-log-packed',
 ]
 
-const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
+const luaTwins: { readonly [name in Counting]: LuaTwin } = {
   // Only the script for grants has its file.
   'held-log': { files: () => [] },
   'sliding-log': {
