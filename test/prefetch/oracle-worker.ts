@@ -36,6 +36,8 @@ const limiter = createLimiter({
     { name: 'wide', limit: 1_000_000, window: '1m', prefetch: '1s' },
   ],
   store: redisStore(redis),
+  // Large grants, so that a fault in them shows.
+  instances: 1,
   failureMode: 'closed',
   deadlineMs: 50,
   onStoreError: () => undefined,

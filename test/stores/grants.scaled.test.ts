@@ -103,8 +103,11 @@ async function compare(
   inRedis: OpenedStore,
   elapse: (ms: number) => void,
 ): Promise<void> {
-  const policy = definePolicy({ name: 'hot', limit, window, resolution, prefetch: lifeMs }, '')
-  const plain = definePolicy({ name: 'plain', limit, window: 1_000 }, '')
+  const policy = definePolicy(
+    { name: 'hot', limit, window: `${window}ms`, resolution, prefetch: `${lifeMs}ms` },
+    '',
+  )
+  const plain = definePolicy({ name: 'plain', limit, window: '1s' }, '')
   const open: OpenGrant[] = []
   const receipts: [Receipt, Receipt][] = []
   let nextId = 2 ** 52

@@ -126,7 +126,7 @@ export interface Policy extends AlgorithmSettings {
   /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */
   readonly windowMs: number
   readonly algorithm: CountingName
-  /** How it counts: its algorithm, or that algorithm beside units that processes hold. */
+  /** Names the counting: the algorithm, or that algorithm beside units that processes hold. */
   readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number

@@ -3,7 +3,7 @@ import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 
-/** How a policy of each algorithm counts beside held units. The others have no grants. */
+/** The counting of each algorithm beside held units. Algorithms that are not listed have no grants. */
 const besideGrants: { readonly [name in AlgorithmName]?: Counting } = {
   'sliding-log': 'held-log',
 }
@@ -16,7 +16,7 @@ interface PrefetchOptions {
   countDenied?: boolean
 }
 
-/** How a policy counts, and how long its grants live. */
+/** The counting of a policy, and the life of its grants. */
 interface Prefetch {
   readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */

@@ -14,7 +14,7 @@ export interface ClosedGrant {
   readonly spent: number
 }
 
-/** What a process takes and returns, in one step of the store. */
+/** The grant that a process takes, and the grants that it returns, in one step of the store. */
 export interface GrantTerms {
   /** The id of the grant to take. The cost of the check is the number of units that are wanted. */
   readonly id: number
