@@ -3,7 +3,7 @@ import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 
-/** The counting of each algorithm beside held units. Algorithms that are not listed have no grants. */
+/** The counting beside held units of the algorithms that may have grants. */
 const besideGrants: { readonly [name in AlgorithmName]?: Counting } = {
   'sliding-log': 'held-log',
 }
