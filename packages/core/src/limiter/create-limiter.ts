@@ -57,9 +57,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     answerHandler: access,
     onFailure: reportFailure,
   }
-  const prefetcher =
-    memory || !policies.some(hasGrants) ? undefined : access.prefetcher.serve(caller)
-  const askLimited = prefetcher ? decideByGrants(prefetcher, askStore) : askStore
+  const prefetcher = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
+  const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askStore) : askStore
   const followUps = new FollowUps(access, caller, prefetcher)
   const observers = joinObservers(options)
   const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
@@ -249,7 +248,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
     async close() {
       denials?.close()
-      prefetcher?.close()
+      prefetcher?.close(store)
       await store.close?.()
     },
   }

@@ -2,6 +2,7 @@ import type { Check } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { DecidingOp, Outcome } from '../store.ts'
+import type { GrantCaller } from './hot-policy.ts'
 import type { Prefetcher } from './prefetcher.ts'
 
 /** Decides checks that have a limit. */
@@ -15,14 +16,18 @@ export type AskStore = (
  * Returns a function that answers checks by grants, and asks the store for the others alone. If one
  * of the others denies, the units come back to their grants.
  */
-export function decideByGrants(prefetcher: Prefetcher, askStore: AskStore): AskStore {
+export function decideByGrants(
+  prefetcher: Prefetcher,
+  caller: GrantCaller,
+  askStore: AskStore,
+): AskStore {
   return (op, checks, request) => {
     const [only] = checks
     if (only && checks.length === 1) {
-      const outcome = prefetcher.answer(op, only)
+      const outcome = prefetcher.answer(op, only, caller)
       return outcome ? decisionOf([outcome], 'store') : askStore(op, checks, request)
     }
-    const here = checks.map((check) => prefetcher.answer(op, check))
+    const here = checks.map((check) => prefetcher.answer(op, check, caller))
     const others = checks.filter((_, index) => !here[index])
     if (others.length === checks.length) return askStore(op, checks, request)
     if (others.length === 0) return decisionOf(here.flatMap(known), 'store')

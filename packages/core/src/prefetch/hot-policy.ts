@@ -1,6 +1,7 @@
 import type { Check } from '../check.ts'
 import { SpaceSaving } from '../hot-keys.ts'
 import type { Policy } from '../policy/policy.ts'
+import type { Store } from '../store.ts'
 import { HotKey } from './hot-key.ts'
 
 /** Number of keys that the sketch surely lists. */
@@ -11,16 +12,25 @@ const maxHotKeys = 10_000
 const leastUnits = 10
 const secondMs = 1_000
 
+/** The limiter that takes grants. */
+export interface GrantCaller {
+  readonly store: Store
+  /** The number of processes that share the limits, if the user has pinned it. */
+  readonly instances: number | undefined
+}
+
 /** The hot keys of one policy at this process, found by a sketch. */
 export class HotPolicy {
   readonly policy: Policy
+  readonly caller: GrantCaller
   readonly #keys = new Map<string, HotKey>()
   readonly #seen = new SpaceSaving(sketchSize)
   readonly #leastASecond: number
   #seenSinceMs = Number.NEGATIVE_INFINITY
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, caller: GrantCaller) {
     this.policy = policy
+    this.caller = caller
     this.#leastASecond = Math.max(leastUnits, (leastUnits * secondMs) / policy.prefetchMs)
   }
 

@@ -6,7 +6,7 @@ import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { DecidingOp, Outcome, Store } from '../store.ts'
 import { type Moment, OwnGrant } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
-import { HotPolicy } from './hot-policy.ts'
+import { type GrantCaller, HotPolicy } from './hot-policy.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
@@ -23,13 +23,6 @@ export interface GrantCounters {
   lapsed: number
 }
 
-/** A limiter's part in prefetching. */
-export interface PrefetchCaller {
-  readonly store: Store
-  /** The number of processes that share the limits, if the user has pinned it. */
-  readonly instances: number | undefined
-}
-
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
 const closingShare = 1 / 8
 
@@ -38,18 +31,11 @@ export class Prefetcher {
   readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
   readonly #isAway: () => boolean
   readonly #policies = new Map<Policy, HotPolicy>()
-  #caller: PrefetchCaller | undefined
   #isTimed = false
 
   /** @param isAway tells whether the store is away: then it is asked for no grants */
   constructor(isAway: () => boolean) {
     this.#isAway = isAway
-  }
-
-  /** Takes grants for a limiter. All limiters of a store share one way to it. */
-  serve(caller: PrefetchCaller): this {
-    this.#caller = caller
-    return this
   }
 
   /** Number of keys that this process takes grants for. */
@@ -63,10 +49,10 @@ export class Prefetcher {
    * Answers a check by a grant. `undefined` when there is none: then the store has to be asked.
    * Units of a `consume` are spent.
    */
-  answer(op: DecidingOp, check: Check): Outcome | undefined {
+  answer(op: DecidingOp, check: Check, caller: GrantCaller): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
-    const hotPolicy = this.#policies.get(policy) ?? this.#add(check)
+    const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, caller)
     const now = momentNow()
     const known = hotPolicy.get(check.key)
     if (op === 'peek') return known && this.#look(known, check, now)
@@ -107,19 +93,20 @@ export class Prefetcher {
     })
   }
 
-  /** Returns all units that are not spent. */
-  close(): void {
-    for (const policy of this.#policies.values()) {
-      for (const hot of policy.keys) {
+  /** Returns all units of a store that are not spent. */
+  close(store: Store): void {
+    for (const hotPolicy of this.#policies.values()) {
+      if (hotPolicy.caller.store !== store) continue
+      for (const hot of hotPolicy.keys) {
         hot.holding.close(() => true)
-        if (hot.holding.closed.length > 0) this.#ask(hot, policy, { units: 0, now: momentNow() })
+        if (hot.holding.closed.length > 0) this.#ask(hot, hotPolicy, { units: 0, now: momentNow() })
       }
+      this.#policies.delete(hotPolicy.policy)
     }
-    this.#policies.clear()
   }
 
-  #add({ policy }: Check): HotPolicy {
-    const added = new HotPolicy(policy)
+  #add(policy: Policy, caller: GrantCaller): HotPolicy {
+    const added = new HotPolicy(policy, caller)
     this.#policies.set(policy, added)
     return added
   }
@@ -147,9 +134,13 @@ export class Prefetcher {
     this.counters.lapsed += holding.dropEnded(now)
   }
 
-  #ask(hot: HotKey, { policy }: HotPolicy, { units, now }: { units: number; now: Moment }): void {
-    if (!this.#caller || this.#isAway()) return
-    const { store, instances = store.instances ?? 1 } = this.#caller
+  #ask(
+    hot: HotKey,
+    { policy, caller }: HotPolicy,
+    { units, now }: { units: number; now: Moment },
+  ): void {
+    if (this.#isAway()) return
+    const { store, instances = store.instances ?? 1 } = caller
     hot.holding.close(({ left }) => left === 0)
     const id = randomId()
     const { prefetchMs: lifeMs } = policy

@@ -73,6 +73,10 @@ function grantsKey(key: string): string {
   return `${key}~`
 }
 
+export function isNoGrantsKey(key: string): boolean {
+  return !key.endsWith('~')
+}
+
 type Call = readonly [callId: string, clock: string]
 
 /**
