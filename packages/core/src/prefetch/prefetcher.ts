@@ -98,7 +98,8 @@ export class Prefetcher {
     for (const hotPolicy of this.#policies.values()) {
       if (hotPolicy.caller.store !== store) continue
       for (const hot of hotPolicy.keys) {
-        hot.holding.close(() => true)
+        // With their true units: nothing is reset.
+        hot.holding.forget()
         if (hot.holding.closed.length > 0) this.#ask(hot, hotPolicy, { units: 0, now: momentNow() })
       }
       this.#policies.delete(hotPolicy.policy)
@@ -199,7 +200,8 @@ export class Prefetcher {
         holding.close((grant) => grant.hasEnded(soon))
         if (!holding.asked && holding.closed.some(mustBeTold)) {
           const isEarly = now.monotonicMs < hot.askAfterMs
-          const units = isEarly ? 0 : hotPolicy.unitsOfGrant(hot, now.monotonicMs) - holding.left
+          const wanted = isEarly ? 0 : hotPolicy.unitsOfGrant(hot, now.monotonicMs)
+          const units = Math.max(0, wanted - holding.left)
           this.#ask(hot, hotPolicy, {
             units: hotPolicy.isHot(hot, now.monotonicMs) ? units : 0,
             now,
