@@ -75,7 +75,7 @@ describe('policies without prefetch', () => {
 
   it('have scripts in which nothing knows of grants', () => {
     const scripts = new Scripts('packed')
-    const log = { name: 'sliding-log-string', countsDenied: false } as const
+    const log = { name: 'sliding-log-string', countsDenied: false, hasGrants: false } as const
     const all = [scripts.general, scripts.usualOne(log), scripts.usualList([log, log])]
     for (const script of all) expect(script?.text).not.toMatch(/grants_key|held_log|terms/)
     expect(scripts.granting.text).toContain('held-log')

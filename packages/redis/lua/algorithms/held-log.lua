@@ -1,5 +1,5 @@
--- held-log: sliding-log beside units that processes hold. What counts is the sum of both. KEYS has
--- a second half: for each key of a log, the key of its grants.
+-- held-log: sliding-log beside units that processes hold. What counts is the sum of both. The key
+-- of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
 -- Value: [u8 version = 1], then for each grant, those that end first in front:
 --        [u48 ms of its end] [u48 units] [u56 id]
 -- A grant that has ended is recorded whole, at its end, before anything else is done with its key.
@@ -7,8 +7,7 @@ do
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
   define['held-log'] = function()
-    local log, held_log, grant_keys = require_part('sliding-log'), {}, {}
-    for i = 1, #KEYS / 2 do grant_keys[KEYS[i]] = KEYS[#KEYS / 2 + i] end
+    local log, held_log = require_part('sliding-log'), {}
 
     local function read_grants(cell, policy)
       cell.grants, cell.held = {}, 0
@@ -65,7 +64,7 @@ do
     end
 
     function held_log.load(cell, key, policy)
-      cell.key, cell.grants_key = key, grant_keys[key]
+      cell.key, cell.grants_key = key, key .. '~'
       read_grants(cell, policy)
       record_ended(cell, key, policy)
       log.load(cell, key, policy)

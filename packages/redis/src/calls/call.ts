@@ -46,7 +46,7 @@ export class CallEncoder {
     const { now, number, incarnation } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
-    const hasGrants = plan === undefined && asks.some(mayHaveGrants)
+    const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
     const script = plan?.script ?? (hasGrants ? this.#scripts.granting : this.#scripts.general)
     const args = [script.sha1, '']
     for (let i = 0; i < asks.length; i += 1) {

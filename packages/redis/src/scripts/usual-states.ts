@@ -23,6 +23,8 @@ export interface UsualModule {
   readonly name: UsualName
   /** True if a request that is denied has to be charged, which only the whole algorithm does. */
   readonly countsDenied: boolean
+  /** True if processes may hold units: then a key is in a usual state while none does. */
+  readonly hasGrants: boolean
 }
 
 /** Settings that are the same for all calls of a store. */
@@ -81,22 +83,24 @@ const packedLogFiles = [
   'sliding-log-packed',
 ]
 
+const logStates: UsualStates = {
+  nameOf(check, { encoding }) {
+    if (encoding !== 'packed') return undefined
+    return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+  },
+  setting: ({ policy }) => policy.resolutionMs,
+  usualSetting: () => 1,
+}
+
 const luaTwins: { readonly [name in Counting]: LuaTwin } = {
-  // Only the script for grants has its file.
-  'held-log': { files: () => [] },
+  // Only scripts for grants have its file.
+  'held-log': { files: () => [], usual: logStates },
   'sliding-log': {
     files: (encoding) => [
       'sliding-log',
       ...(encoding === 'packed' ? packedLogFiles : ['sliding-log-sorted-set']),
     ],
-    usual: {
-      nameOf(check, { encoding }) {
-        if (encoding !== 'packed') return undefined
-        return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
-      },
-      setting: ({ policy }) => policy.resolutionMs,
-      usualSetting: () => 1,
-    },
+    usual: logStates,
   },
   'sliding-counter': {
     usual: { nameOf: () => 'sliding-counter', setting: () => 0, usualSetting: () => 0 },
@@ -139,9 +143,9 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
-  const { counting, countDenied } = check.policy
+  const { counting, countDenied, prefetchMs } = check.policy
   const name = luaTwins[counting].usual?.nameOf(check, settings)
-  return name && { name, countsDenied: countDenied }
+  return name && { name, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
