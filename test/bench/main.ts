@@ -18,10 +18,11 @@ import { http } from './suites/http.ts'
 import { httpBars } from './suites/http-bars.ts'
 import { memory } from './suites/memory.ts'
 import { observe, observeBars } from './suites/observe.ts'
+import { prefetch } from './suites/prefetch.ts'
 import { questions } from './suites/questions.ts'
 import { replay } from './suites/replay.ts'
 
-const suites = [checks, concurrency, memory, http, replay, growth, observe, budget]
+const suites = [checks, concurrency, memory, http, replay, growth, observe, prefetch, budget]
 const packages = [
   '@sluice/core',
   '@sluice/metrics',

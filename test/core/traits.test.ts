@@ -46,7 +46,9 @@ describe('the names of algorithms in keys', () => {
   })
 
   it('are unlike each other', () => {
-    const names = Object.values(algorithms).map(({ keyName }) => keyName)
+    // A log beside held units is the same log: a policy keeps its counts when grants are turned on.
+    const { 'held-log': _, ...own } = algorithms
+    const names = Object.values(own).map(({ keyName }) => keyName)
     expect(new Set(names).size).toBe(names.length)
   })
 })

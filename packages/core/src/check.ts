@@ -1,4 +1,5 @@
 import type { Policy } from './policy/policy.ts'
+import type { GrantTerms } from './prefetch/grant.ts'
 
 /**
  * The longest key, in characters: a request must not be able to hold the process up with the digest
@@ -37,6 +38,8 @@ export interface Check {
   readonly receipt?: Receipt
   /** For `refund`: units of the receipt that were given back before. @default 0 */
   readonly refunded?: number
+  /** For `grant` and `reset`: what this process takes and returns. */
+  readonly terms?: GrantTerms | undefined
 }
 
 /**

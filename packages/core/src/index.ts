@@ -3,6 +3,7 @@ export { maxUnits } from './algorithms/max-units.ts'
 export {
   type AlgorithmName,
   algorithmNames,
+  type Counting,
   type CountingName,
 } from './algorithms/table.ts'
 export { type Check, maxKeyLength, Receipt } from './check.ts'

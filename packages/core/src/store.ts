@@ -14,12 +14,14 @@ import type { MaybePromise } from './runtime/maybe-promise.ts'
  * - `release`: ends the leases that the receipts hold, as far as they still run
  * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
+ * - `grant`: settles the closed grants of each check's `terms`, and grants up to `cost` units that
+ *   the process may spend without asking. Only for policies with `prefetchMs`
  * - `block`: has a penalty deny its keys for as many ms as each check costs, whatever they were
  *   blocked for before
  *
  * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the
  * store found anything to change: units that it gave back, a lease that still ran, units or a block
- * that it forgot, a block that it replaced.
+ * that it forgot, a block that it replaced. For `grant` it tells whether units were granted.
  */
 export type StoreOp =
   | 'consume'
@@ -30,6 +32,7 @@ export type StoreOp =
   | 'renew'
   | 'reset'
   | 'block'
+  | 'grant'
 
 /** The operations that decide or take units. The others change what was taken before. */
 export type DecidingOp = Extract<StoreOp, 'consume' | 'peek' | 'charge'>
@@ -56,6 +59,11 @@ export interface Outcome {
   readonly delayMs: number
   /** Opaque: what a refund gives back. `undefined` when nothing was taken. */
   readonly receipt: Receipt | undefined
+  /**
+   * The units that were granted, for `grant` alone. The receipt is for the spent units of the
+   * grants that were closed.
+   */
+  readonly granted?: number
 }
 
 /** A cancellation flag: checks that nobody waits for any more need not be sent. */
@@ -157,6 +165,11 @@ export interface Store {
    * @default 1
    */
   readonly instances?: number
+  /**
+   * True if the store decides `grant`, and counts the units that processes hold.
+   * @default false
+   */
+  readonly grantsUnits?: boolean
   /** Ms by which the clock of the store is ahead of the one of this process. @default 0 */
   readonly clockSkewMs?: number
   /**

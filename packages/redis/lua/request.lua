@@ -158,4 +158,5 @@ local function unreadable_values()
   return unreadable
 end
 
+-- GRANTS
 return decide_request, unreadable_values

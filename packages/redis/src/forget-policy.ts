@@ -1,4 +1,5 @@
 import type { ForgetOptions, Forgotten } from '@sluice/core'
+import { isNoGrantsKey } from './calls/call.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
 import { listOf, textOf } from './replies/texts.ts'
@@ -29,7 +30,8 @@ export async function forgetKeys(
     if (node === undefined) return { keys }
     const args = [scan, 'MATCH', pattern, 'COUNT', String(keysOfScan)]
     const [next, found] = listOf(await redis.send('scan', args, node))
-    const names = listOf(found).map(textOf)
+    // Units that processes hold stay held, since those processes still spend them.
+    const names = listOf(found).map(textOf).filter(isNoGrantsKey)
     keys += dryRun ? names.length : await unlink(redis, names)
     scan = textOf(next)
     if (scan !== '0') continue

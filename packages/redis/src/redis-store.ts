@@ -218,7 +218,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     observeCalls(observer) {
       tellOfCall = joined([tellOfCall, observer])
     },
-    ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : {}),
+    ...(encoding === 'sorted-set' ? { maxLogLimit: maxSortedSetLimit } : { grantsUnits: true }),
     get lastFailure() {
       return errors.last && lastFailure(errors.last)
     },

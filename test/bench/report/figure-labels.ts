@@ -20,6 +20,8 @@ export const figureLabels: Readonly<Record<string, FigureLabel>> = {
   redisCommands: { label: 'Redis commands', better: 'lower' },
   p50Ms: { label: 'p50 ms', better: 'lower' },
   p99Ms: { label: 'p99 ms', better: 'lower' },
+  callUs: { label: 'median call µs', better: 'lower' },
+  usedShare: { label: 'admitted ÷ limit', better: 'higher' },
   allowedShare: { label: 'allowed' },
   admittedToIdeal: { label: 'admitted ÷ ideal' },
   worstWindow: { label: 'most in a window ÷ limit' },

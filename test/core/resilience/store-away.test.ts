@@ -537,6 +537,7 @@ describe('the health of a store', () => {
         unitsReconciled: 0,
         clockSkews: 0,
       },
+      grants: { taken: 0, spent: 0, returned: 0, lapsed: 0 },
     })
     store.mood = 'hangs'
     const asked = ['a', 'b', 'c'].map((key) => limiter.consume(key, { cost: 2 }))

@@ -1,3 +1,5 @@
+import type { GrantTerms, TakenGrant } from '../prefetch/grant.ts'
+
 /** The fields that every state has. */
 export interface KeyState {
   /** The limit of the last charge. */
@@ -160,6 +162,19 @@ export interface Algorithm<
    * state.
    */
   block?(state: State, check: CountingCheck<Settings>, now: number): void
+  /**
+   * Closes grants and takes another one. Changes the state. Left out by algorithms without grants.
+   */
+  takeGrant?(
+    state: State,
+    check: CountingCheck<Settings>,
+    at: { now: number; terms: GrantTerms },
+  ): TakenGrant
+  /**
+   * Returns the state of a key that is forgotten while processes hold units of it; `undefined` if
+   * none does.
+   */
+  afterReset?(state: State, terms: GrantTerms | undefined): State | undefined
   /** The time from which the state is the same as none. */
   endsAt(state: State, check: CountingCheck<Settings>): number
 }

@@ -2,6 +2,7 @@ import { invalid } from '../options/options.ts'
 import type { Algorithm, KeyState, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
+import { withHeldUnits } from './held-units.ts'
 import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
 import { type PenaltyOwnSettings, penalty } from './penalty.ts'
 import { slidingCounter } from './sliding-counter.ts'
@@ -22,6 +23,9 @@ export type AlgorithmName = (typeof algorithmNames)[number]
 
 /** The algorithm names, and `penalty`, which only the option `penalty` uses. */
 export type CountingName = AlgorithmName | 'penalty'
+
+/** The ways to count. `held-log` is a `sliding-log` beside units that processes hold. */
+export type Counting = CountingName | 'held-log'
 
 /** The options that belong to single algorithms. */
 export interface AlgorithmOptions
@@ -46,7 +50,7 @@ type AnyAlgorithm = Omit<Algorithm<KeyState, AlgorithmSettings>, 'options'> & {
 }
 
 /** The algorithm of each name. A state goes only to the algorithm that created it. */
-export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
+export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'sliding-log': slidingLog,
   'sliding-counter': slidingCounter,
   'fixed-window': fixedWindow,
@@ -54,11 +58,12 @@ export const algorithms: { readonly [name in CountingName]: AnyAlgorithm } = {
   'leaky-bucket': leakyBucket,
   concurrency,
   penalty,
+  'held-log': withHeldUnits(slidingLog),
 }
 
-/** Returns the algorithm of a policy. Ask for its traits, and never for its name. */
-export function algorithmOf({ algorithm }: { readonly algorithm: CountingName }): AnyAlgorithm {
-  return algorithms[algorithm]
+/** Returns what counts for a policy. Ask for its traits, and never for its name. */
+export function algorithmOf({ counting }: { readonly counting: Counting }): AnyAlgorithm {
+  return algorithms[counting]
 }
 
 export const algorithmFields: readonly (keyof AlgorithmOptions)[] = Object.values(

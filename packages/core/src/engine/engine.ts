@@ -24,6 +24,7 @@ export const engine: { readonly [op in StoreOp]: Operation } = {
   renew: (states, checks, now) => checks.map((check) => renew(states, check, now)),
   reset: (states, checks, now) => checks.map((check) => reset(states, check, now)),
   block: (states, checks, now) => checks.map((check) => block(states, check, now)),
+  grant: (states, checks, now) => checks.map((check) => grant(states, check, now)),
 }
 
 /** One check, and the state of its key when it was looked up; `undefined` for none. */
@@ -141,7 +142,24 @@ function reset(states: States, check: Check, now: number): Outcome {
   const state = stateOf(states, check, now)
   const used = state ? algorithmOf(check.policy).used(state, check, now) : 0
   const isFound = states.delete(check) && used > 0
-  return changeOutcome({ check, now, state: undefined }, isFound)
+  const kept = state && algorithmOf(check.policy).afterReset?.(state, check.terms)
+  if (!kept) return changeOutcome({ check, now, state: undefined }, isFound)
+  const next = Object.assign(states.begin(check, now), kept)
+  const isLess = algorithmOf(check.policy).used(next, check, now) < used
+  return changeOutcome({ check, now, state: next }, isLess)
+}
+
+function grant(states: States, check: Check, now: number): Outcome {
+  const { takeGrant } = algorithmOf(check.policy)
+  const { terms } = check
+  const found = { check, now, state: stateOf(states, check, now) }
+  if (!takeGrant || !terms) return { ...changeOutcome(found, false), granted: 0 }
+  const state = living(found, states)
+  const { units, settledAt } = takeGrant(state, check, { now, terms })
+  const receipt =
+    settledAt === undefined ? undefined : new Receipt(check, settledAt, states.incarnationOf(state))
+  const outcome = outcomeOf(state, check, { now, retryAfterMs: 0, receipt })
+  return { ...outcome, allowed: units > 0, granted: units }
 }
 
 function block(states: States, check: Check, now: number): Outcome {

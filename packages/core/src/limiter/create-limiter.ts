@@ -11,6 +11,8 @@ import { windowMsOf } from '../options/duration.ts'
 import { noteRelease } from '../options/release.ts'
 import { warnOnce } from '../options/warn.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
+import type { Policy } from '../policy/policy.ts'
+import { decideByGrants } from '../prefetch/decide-by-grants.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
@@ -55,7 +57,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     answerHandler: access,
     onFailure: reportFailure,
   }
-  const followUps = new FollowUps(access, caller)
+  const prefetcher = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
+  const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askStore) : askStore
+  const followUps = new FollowUps(access, caller, prefetcher)
   const observers = joinObservers(options)
   const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
   const all = penalty ? [...policies, penalty] : policies
@@ -64,7 +68,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
   /** Asks about the checks that have a limit. */
   function ask(op: DecidingOp, checks: readonly Check[], request?: object): MaybePromise<Decision> {
     if (!checks.every(isLimited)) return askBesideUnlimited(op, checks, request)
-    if (checks.length === 0) return decisionOf([], 'store')
+    return checks.length === 0 ? decisionOf([], 'store') : askLimited(op, checks, request)
+  }
+
+  function askStore(
+    op: DecidingOp,
+    checks: readonly Check[],
+    request?: object,
+  ): MaybePromise<Decision> {
     // It answers at once, and is never away.
     if (memory) return decisionOf(memory.apply(op, checks), 'store')
     const pending = new PendingAsk(op, checks, caller)
@@ -161,7 +172,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
     if (checks.length === 0) return false
     try {
-      const outcomes = await access.overwrite(op, checks, caller)
+      const asked = op === 'reset' && prefetcher ? prefetcher.forget(checks) : checks
+      const outcomes = await access.overwrite(op, asked, caller)
       return outcomes.some(({ allowed }) => allowed)
     } catch (error) {
       throw storeError(error)
@@ -236,6 +248,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
     async close() {
       denials?.close()
+      prefetcher?.close(store)
       await store.close?.()
     },
   }
@@ -250,6 +263,10 @@ const nobody = '@digest'
  */
 function withoutShare(check: Check): Check {
   return { ...check, shadow: check.policy.enforcedShare === 0 }
+}
+
+function hasGrants({ prefetchMs }: Policy): boolean {
+  return prefetchMs > 0
 }
 
 function isQuota({ policy }: Check): boolean {

@@ -3,6 +3,7 @@ import type { Check, Receipt } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
+import { isOfGrant, type Prefetcher } from '../prefetch/prefetcher.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
@@ -36,10 +37,12 @@ type Held = Check & { readonly receipt: Receipt }
 export class FollowUps {
   readonly #access: StoreAccess
   readonly #caller: Caller
+  readonly #prefetcher: Prefetcher | undefined
 
-  constructor(access: StoreAccess, caller: Caller) {
+  constructor(access: StoreAccess, caller: Caller, prefetcher: Prefetcher | undefined) {
     this.#access = access
     this.#caller = caller
+    this.#prefetcher = prefetcher
   }
 
   async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {
@@ -90,8 +93,27 @@ export class FollowUps {
     const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
     if (checks.length === 0) return false
     for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
-    const changed = this.#access.followUp(op, decision, checks, this.#caller)
-    return changed.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
+    const { isBack, others } = this.#backToGrants(checks)
+    if (others.length === 0) return isBack
+    const changed = this.#access.followUp(op, decision, others, this.#caller)
+    return changed.then((outcomes) => isBack || (outcomes?.some(({ allowed }) => allowed) ?? false))
+  }
+
+  /** Gives units back to grants. Returns the checks that the store has recorded. */
+  #backToGrants(checks: readonly Held[]): { isBack: boolean; others: readonly Held[] } {
+    if (!this.#prefetcher) return { isBack: false, others: checks }
+    let isBack = false
+    const others: Held[] = []
+    for (const check of checks) {
+      if (!isOfGrant(check.receipt)) {
+        others.push(check)
+        continue
+      }
+      const found = this.#prefetcher.giveBack(check.receipt, check.cost)
+      if (found === true) isBack = true
+      else if (found !== false) others.push({ ...check, receipt: found })
+    }
+    return { isBack, others }
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {

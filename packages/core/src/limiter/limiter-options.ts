@@ -99,7 +99,10 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
   checkTogether([...policies, ...penalties])
   const store = storeOf(options.store)
-  for (const policy of policies) checkLogLimit(policy, store)
+  for (const policy of policies) {
+    checkLogLimit(policy, store)
+    checkGrants(policy, store)
+  }
   const failureMode = oneOf(
     orDefault(options.failureMode, 'fallback'),
     { option: 'failureMode' },
@@ -204,6 +207,14 @@ function checkLogLimit(policy: Policy, { maxLogLimit }: Store): void {
     'SLUICE_POLICY_RANGE',
     `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm '${algorithm}' on this store, which keeps a member for every ` +
       `unit; use the encoding 'packed', or another algorithm`,
+  )
+}
+
+function checkGrants({ name, prefetchMs }: Policy, { grantsUnits = false }: Store): void {
+  if (prefetchMs === 0 || grantsUnits) return
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    `prefetch of '${name}' must be left out on this store, which grants no units; use redisStore(client) with the encoding 'packed'`,
   )
 }
 

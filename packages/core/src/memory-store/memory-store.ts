@@ -52,6 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   )
   const store = {
     name: 'memory',
+    grantsUnits: true,
     documents: memoryDocuments(),
     apply: (op: StoreOp, checks: readonly Check[]) => engine[op](states, checks, Date.now()),
     async keyFor(digest: string, ofStore: Pick<Store, 'digestOf'> = {}) {

@@ -5,7 +5,7 @@ import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import type { Policy } from '../policy/policy.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Store } from '../store.ts'
+import type { Outcome, Store } from '../store.ts'
 import type { JoinedObservers } from './join-observers.ts'
 import { notify } from './notify.ts'
 import type { DecisionEvent, EventSource } from './observers.ts'
@@ -96,8 +96,15 @@ function answeredBy<Request>({ decision, store, timing }: Decided<Request>): str
   if (decision.source !== 'store') return decision.source
   if (timing === undefined) return 'guard'
   const isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
-  if (isRemote && timing.isImmediate) return decision.allowed ? 'guard' : 'denial-cache'
+  if (isRemote && timing.isImmediate) {
+    if (!decision.allowed) return 'denial-cache'
+    return decision.outcomes.some(isLimited) ? 'prefetch' : 'guard'
+  }
   return store.name ?? 'store'
+}
+
+function isLimited({ limit }: Outcome): boolean {
+  return limit !== Number.POSITIVE_INFINITY
 }
 
 function notifyShadow<Request>(

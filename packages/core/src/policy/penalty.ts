@@ -72,6 +72,8 @@ export function definePenalty(options: PenaltyOptions): Policy {
     headroom: 0,
     windowMs,
     algorithm: 'penalty',
+    counting: 'penalty',
+    prefetchMs: 0,
     countDenied: settings !== undefined,
     hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
     unit: 'requests',

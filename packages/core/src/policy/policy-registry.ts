@@ -20,7 +20,7 @@ interface Registration {
 
 /** Registered names by the `space` of their stores: two stores of one Redis share them. */
 const registries = processWide(
-  '@sluice/core/registries/3',
+  '@sluice/core/registries/4',
   () => new WeakMap<object, Map<string, Registered>>(),
 )
 
@@ -174,12 +174,14 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
  */
 function areOne(one: Policy, other: Policy): boolean {
   const { agrees } = algorithmOf(one)
-  if (one.algorithm !== other.algorithm) return false
-  return agrees ? agrees(one, other) : describe(one) === describe(other)
+  if (one.counting !== other.counting) return false
+  const { describe: kind } = algorithmOf(one)
+  return agrees ? agrees(one, other) : kind(one) === kind(other)
 }
 
 function describe(policy: Policy): string {
-  return algorithmOf(policy).describe(policy)
+  const described = algorithmOf(policy).describe(policy)
+  return policy.prefetchMs === 0 ? described : `${described} with prefetch`
 }
 
 /**

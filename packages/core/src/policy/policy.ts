@@ -7,6 +7,7 @@ import {
   algorithmNames,
   algorithmSettings,
   algorithms,
+  type Counting,
   type CountingName,
 } from '../algorithms/table.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
@@ -23,6 +24,7 @@ import {
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
+import { prefetchOf } from './prefetch.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
@@ -61,6 +63,13 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default false
    */
   countDenied?: boolean
+  /**
+   * Life of a grant. For hot keys a process takes grants of units from the store, and spends them
+   * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for
+   * what it costs.
+   * @default none: the store is asked for every request
+   */
+  prefetch?: Duration
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
   /**
@@ -117,6 +126,10 @@ export interface Policy extends AlgorithmSettings {
   /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */
   readonly windowMs: number
   readonly algorithm: CountingName
+  /** Names the counting: the algorithm, or that algorithm beside units that processes hold. */
+  readonly counting: Counting
+  /** Life of a grant, in ms; 0 for a policy without grants. */
+  readonly prefetchMs: number
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -138,6 +151,7 @@ export const policyFields: readonly (keyof PolicyFields)[] = [
   'algorithm',
   ...algorithmFields,
   'countDenied',
+  'prefetch',
   'hidden',
   'mode',
   'enforce',
@@ -173,6 +187,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     headroom,
     windowMs,
     algorithm,
+    ...prefetchOf(options, { algorithm, windowMs }, at('prefetch')),
     ...settings,
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),

@@ -7,6 +7,7 @@ import { decideWithout } from '../outage/failure-decision.ts'
 import { Fallback } from '../outage/fallback.ts'
 import { Outage } from '../outage/outage.ts'
 import { Reconciliation } from '../outage/reconciliation.ts'
+import { Prefetcher } from '../prefetch/prefetcher.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
@@ -30,6 +31,7 @@ export class StoreAccess implements AnswerHandler {
   /** True as soon as the store has answered with a promise. */
   #isRemote = false
   readonly #outage = new Outage()
+  readonly prefetcher: Prefetcher = new Prefetcher(() => this.#outage.isUnderWay)
   /** Requests that have waited their time out; `undefined` until there is one. */
   #timedOut: WeakSet<object> | undefined
 
@@ -56,6 +58,7 @@ export class StoreAccess implements AnswerHandler {
       clockSkewMs: store.clockSkewMs ?? 0,
       keysOwed: this.#fallback.debts.size,
       counters: { ...this.#monitor.counters },
+      grants: { ...this.prefetcher.counters },
     }
   }
 

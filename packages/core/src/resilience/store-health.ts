@@ -1,4 +1,5 @@
 import { notify } from '../observers/notify.ts'
+import type { GrantCounters } from '../prefetch/prefetcher.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
@@ -14,6 +15,8 @@ export interface StoreHealth {
   /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number
   readonly counters: Readonly<ResilienceCounters>
+  /** Units of grants, for policies with `prefetch`. */
+  readonly grants: Readonly<GrantCounters>
 }
 
 /** Counters since the start of the process: they only grow. */

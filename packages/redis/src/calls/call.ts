@@ -1,7 +1,7 @@
 import type { Ask } from '@sluice/core'
 import type { Plan } from '../scripts/plans.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
-import { leaseSetting } from '../scripts/usual-states.ts'
+import { leaseSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 import { GeneralCall } from './general-call.ts'
 
 /** The fields of a call beside its asks. */
@@ -46,14 +46,16 @@ export class CallEncoder {
     const { now, number, incarnation } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
-    const script = plan?.script ?? this.#scripts.general
+    const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
+    const script = plan?.script ?? (hasGrants ? this.#scripts.granting : this.#scripts.general)
     const args = [script.sha1, '']
     for (let i = 0; i < asks.length; i += 1) {
       const keys = asks[i]?.keys ?? []
       for (let k = 0; k < keys.length; k += 1) args.push(keys[k] ?? '')
     }
     const keyCount = args.length - 2
-    args[1] = String(keyCount)
+    if (hasGrants) for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
+    args[1] = String(args.length - 2)
     const [only] = asks
     const lease = only && asks.length === 1 ? leaseSetting(only) : undefined
     const isLone =
@@ -64,6 +66,15 @@ export class CallEncoder {
     else pushOne(args, plan, asks, [callId, clock])
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
+}
+
+/** The key of the grants of a key: no other key has its last character. */
+function grantsKey(key: string): string {
+  return `${key}~`
+}
+
+export function isNoGrantsKey(key: string): boolean {
+  return !key.endsWith('~')
 }
 
 type Call = readonly [callId: string, clock: string]

@@ -1,5 +1,5 @@
 import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
-import { capacityOf, isShortLog } from '../scripts/usual-states.ts'
+import { capacityOf, isShortLog, mayHaveGrants } from '../scripts/usual-states.ts'
 
 /**
  * Asks that follow each other, of one operation on one list of policies: their keys travel without
@@ -47,7 +47,7 @@ function encodePolicy(check: Check): string {
   const known = encodedPolicies.get(policy)
   if (known?.limit === limit) return known.json
   const json = JSON.stringify({
-    algorithm: policy.algorithm,
+    algorithm: policy.counting,
     limit,
     window: policy.windowMs,
     capacity: capacityOf(check),
@@ -79,9 +79,11 @@ function isSame(a: readonly number[], b: readonly number[]): boolean {
 function encodeGroup({ op, policies, asks }: Group): string {
   const allCostOne = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
+  const hasTerms = op === 'grant' || (op === 'reset' && asks.some(mayHaveGrants))
   const lists = [
     allCostOne ? '' : list('costs', asks, ({ cost }) => [cost]),
     hasReceipts ? list('receipts', asks, receiptOf) : '',
+    hasTerms ? list('receipts', asks, termsOf) : '',
   ]
   return `{"op":"${op}","policies":[${policies.join()}],"requests":${asks.length}${lists.join('')}}`
 }
@@ -89,7 +91,7 @@ function encodeGroup({ op, policies, asks }: Group): string {
 function list(
   name: string,
   asks: readonly Ask[],
-  numbersOf: (check: Check) => readonly number[],
+  numbersOf: (check: Check) => readonly (number | string)[],
 ): string {
   const numbers = asks.flatMap(({ checks }) => checks.flatMap(numbersOf))
   return `,"${name}":[${numbers.join()}]`
@@ -97,4 +99,11 @@ function list(
 
 function receiptOf({ receipt, refunded = 0 }: Check): readonly number[] {
   return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
+}
+
+/** The terms as `lua/grants.lua` reads them. */
+function termsOf({ terms }: Check): readonly string[] {
+  if (!terms) return ['[]']
+  const closed = terms.closed.flatMap(({ id, spent }) => [id, spent])
+  return [`[${[terms.id, terms.lifeMs, terms.divisor, ...closed].join()}]`]
 }

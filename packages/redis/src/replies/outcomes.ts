@@ -1,4 +1,4 @@
-import { type Check, type CountingName, type KeyState, type Outcome, Receipt } from '@sluice/core'
+import { type Check, type Counting, type KeyState, type Outcome, Receipt } from '@sluice/core'
 import {
   effectiveWindowMs,
   leavesTrace,
@@ -31,27 +31,29 @@ export interface DecidedAsk {
 
 type Reader = (check: Check, report: KeyReport, decided: DecidedAsk) => Outcome
 
+const readLog: Reader = (check, { amount, detail, incarnation, explicitMs }, decided) => {
+  const { policy, cost, limit } = check
+  const used = amount
+  // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
+  const oldestMs = cost > 0 && used + cost > limit ? detail : 0
+  const deniedMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (explicitMs ?? oldestMs)
+  const retryAfterMs = decided.isAllowed ? 0 : deniedMs
+  return {
+    policy,
+    allowed: retryAfterMs === 0,
+    limit,
+    remaining: remainingUnits(limit, limit, used),
+    resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: detail }),
+    retryAfterMs,
+    delayMs: 0,
+    receipt: receiptOf(check, decided, recordedAt(check, decided.now), incarnation),
+  }
+}
+
 /** The outcome of a check, by the functions of core, from the report of its algorithm. */
-export const readOutcome: { readonly [name in CountingName]: Reader } = {
-  'sliding-log': (check, { amount, detail, incarnation, explicitMs }, decided) => {
-    const { policy, cost, limit } = check
-    const used = amount
-    // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
-    const oldestMs = cost > 0 && used + cost > limit ? detail : 0
-    const deniedMs =
-      limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (explicitMs ?? oldestMs)
-    const retryAfterMs = decided.isAllowed ? 0 : deniedMs
-    return {
-      policy,
-      allowed: retryAfterMs === 0,
-      limit,
-      remaining: remainingUnits(limit, limit, used),
-      resetMs: effectiveWindowMs(check, { used, capacity: limit, msToNextUnit: detail }),
-      retryAfterMs,
-      delayMs: 0,
-      receipt: receiptOf(check, decided, recordedAt(check, decided.now), incarnation),
-    }
-  },
+export const readOutcome: { readonly [name in Counting]: Reader } = {
+  'sliding-log': readLog,
+  'held-log': readLog,
 
   'sliding-counter': (check, { amount, detail, incarnation }, decided) => {
     const startMs = decided.now - (decided.now % check.policy.windowMs)
@@ -101,6 +103,19 @@ export const readOutcome: { readonly [name in CountingName]: Reader } = {
       receipt: undefined,
     }
   },
+}
+
+/** Returns the outcome of a check that takes a grant of so many units. */
+export function grantOutcome(
+  check: Check,
+  report: KeyReport,
+  { now, units, isTaken }: { now: number; units: number; isTaken: boolean },
+): Outcome {
+  const outcome = readLog(check, report, { now, isAllowed: true, isTaken: false })
+  const receipt = isTaken
+    ? new Receipt(check, recordedAt(check, now), report.incarnation)
+    : undefined
+  return { ...outcome, allowed: units > 0, receipt, granted: units }
 }
 
 /** Returns the number of a lease, as `lua/lease-number.lua` makes it. */

@@ -1,5 +1,5 @@
 import { type Ask, type Check, type Outcome, SluiceError, type StoreOp } from '@sluice/core'
-import { type DecidedAsk, type KeyReport, readOutcome } from './outcomes.ts'
+import { type DecidedAsk, grantOutcome, type KeyReport, readOutcome } from './outcomes.ts'
 
 /** The result of an ask; an error if the script could not decide it. */
 export type AskResult = readonly Outcome[] | SluiceError
@@ -109,13 +109,21 @@ class ReportReader {
     this.#at += 1
     if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
     const takes = op === 'consume' || op === 'charge'
+    if (op === 'grant' && Array.isArray(value)) return this.#readGrant(value, check)
     const isChange = !takes && op !== 'peek'
     // Whether the request is allowed, or had anything to change.
     const isFound = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     const isAllowed = isFound || isChange
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }
-    const outcome = readOutcome[check.policy.algorithm](check, this.#report, decided)
+    const outcome = readOutcome[check.policy.counting](check, this.#report, decided)
     return isChange && !isFound ? notFound(op, outcome) : outcome
+  }
+
+  #readGrant(value: readonly unknown[], check: Check): Outcome {
+    const units = this.#integer(value[5])
+    const isTaken = this.#integer(value[6]) === 1
+    this.#readList(value)
+    return grantOutcome(check, this.#report, { now: this.#now, units, isTaken })
   }
 
   #readList([allowed, amount, detail, incarnation, explicitMs]: readonly unknown[]): boolean {

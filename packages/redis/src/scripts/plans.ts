@@ -22,6 +22,8 @@ export interface Plan {
   readonly loneFields: readonly string[]
   /** The number of policies in the list. */
   readonly width: number
+  /** True if the keys of grants stand behind the keys. */
+  readonly hasGrants: boolean
 }
 
 /** A list of policies and limits, and those that begin with it. */
@@ -79,9 +81,17 @@ export class Plans {
     const script =
       width === 1 && only ? this.#scripts.usualOne(only) : this.#scripts.usualList(modules)
     if (!script) return undefined
+    const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
     const loneFields = checks.every(hasUsualSetting) ? fields.slice(0, 2) : fields
-    return { policies: checks.map(({ policy }) => policy), script, fields, loneFields, width }
+    return {
+      policies: checks.map(({ policy }) => policy),
+      script,
+      fields,
+      loneFields,
+      width,
+      hasGrants,
+    }
   }
 }
 

@@ -51,13 +51,24 @@ function ofAlgorithm(algorithm: CountingName): Module {
 
 /** The scripts of one store, put together from their files. */
 export class Scripts {
-  /** Decides any call. */
+  /** Decides any call without grants. */
   readonly general: Script
+  readonly #encoding: Encoding
   readonly #usual = new Map<string, Script>()
+  #granting: Script | undefined
 
   constructor(encoding: Encoding) {
+    this.#encoding = encoding
     const general = defineGeneral(algorithmFiles(encoding))
     this.general = scriptOf(readLua('decide'), { DEFINE: general })
+  }
+
+  /** Decides any call. Behind the keys stand the keys of their grants. */
+  get granting(): Script {
+    if (this.#granting) return this.#granting
+    const define = defineGranting(algorithmFiles(this.#encoding))
+    this.#granting = scriptOf(readLua('decide'), { DEFINE: define })
+    return this.#granting
   }
 
   /** Decides calls whose requests consume by one policy, whose keys this module decides. */
@@ -67,9 +78,10 @@ export class Scripts {
 
   /**
    * Decides calls whose requests consume by lists of these several modules; `undefined` if the list
-   * is too long, or the store has too many of them.
+   * is too long, a policy of it may have grants, or the store has too many of them.
    */
   usualList(list: readonly UsualModule[]): Script | undefined {
+    if (list.some(({ hasGrants }) => hasGrants)) return undefined
     const hasRoom = list.length <= maxWidth && this.#usual.size < maxUsual
     return hasRoom || this.#usual.has(idOf(list))
       ? this.#usualScript('usual-list', list)
@@ -82,7 +94,7 @@ export class Scripts {
     if (known) return known
     const made = usualScript(
       frame,
-      list.map(({ name, countsDenied }) => ({ ...modules[name], countsDenied })),
+      list.map(({ name, ...traits }) => ({ ...modules[name], ...traits })),
     )
     this.#usual.set(id, made)
     return made
@@ -90,11 +102,13 @@ export class Scripts {
 }
 
 function idOf(list: readonly UsualModule[]): string {
-  return list.map(({ name, countsDenied }) => (countsDenied ? `${name} denied` : name)).join()
+  const namesOf = ({ name, countsDenied, hasGrants }: UsualModule): string =>
+    `${name}${countsDenied ? ' denied' : ''}${hasGrants ? ' grants' : ''}`
+  return list.map(namesOf).join()
 }
 
 /** A module in a script. */
-type Part = Module & Pick<UsualModule, 'countsDenied'>
+type Part = Module & Omit<UsualModule, 'name'>
 
 /** A longer list needs more variables than Lua has. */
 const maxWidth = 6
@@ -104,12 +118,15 @@ const maxUsual = 20
 function usualScript(frame: string, parts: readonly Part[]): Script {
   // Only the packed encoding has usual states.
   const files = algorithmFiles('packed', new Set(parts.map(({ algorithm }) => algorithm)))
-  const define = `${defineGeneral(files)}\n${definePolicies(parts)}`
+  const hasGrants = parts.some((part) => part.hasGrants)
+  const general = hasGrants ? defineGranting(files) : defineGeneral(files)
+  const define = `${general}\n${definePolicies(parts)}`
   const readsStrings = parts.some(({ readsString }) => readsString)
   const text = forEach(readLua(frame), parts)
     .replace('READS_STRINGS', String(readsStrings))
     .replace(/\bCOUNTS_DENIED\b/g, String(parts.some(({ countsDenied }) => countsDenied)))
     .replace(/\bWIDTH\b/g, String(parts.length))
+    .replace(/#KEYS\b/g, hasGrants ? '#KEYS / 2' : '#KEYS')
   return scriptOf(text, { DEFINE: define, DECIDE: parts.map(moduleText)[0] ?? '' })
 }
 
@@ -132,16 +149,18 @@ function forEach(frame: string, parts: readonly Part[]): string {
 }
 
 /** Each module is a loop that is gone through once, so that it can be left early. */
-function moduleText({ file, readsString }: Module): string {
+function moduleText({ file, readsString, hasGrants }: Part): string {
   const reading = readsString ? readLua('usual/read-string') : ''
-  return `repeat\n${reading}\n${readLua(`usual/${file}`)}\nuntil true`
+  // Its key is among those that are declared. Held units are no usual state.
+  const looking = hasGrants ? "if redis_call('EXISTS', key .. '~') == 1 then break end\n" : ''
+  return `repeat\n${looking}${reading}\n${readLua(`usual/${file}`)}\nuntil true`
 }
 
 /** Writes the Lua function that finds the traits of a policy for the whole algorithms. */
 function definePolicies(parts: readonly Part[]): string {
   const known = parts.map(
-    ({ algorithm, countsDenied, traits = '' }) =>
-      `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, ${traits} }`,
+    ({ algorithm, countsDenied, hasGrants, traits = '' }) =>
+      `{ algorithm = '${hasGrants ? 'held-log' : algorithm}', count_denied = ${countsDenied}, ${traits} }`,
   )
   return `local function policy_of(kind)\nreturn ({ ${known.join(', ')} })[kind]\nend`
 }
@@ -153,6 +172,11 @@ function definePolicies(parts: readonly Part[]): string {
 function defineGeneral(files: readonly string[]): string {
   const body = ['prelude', ...files.map((name) => `algorithms/${name}`), 'request'].map(readLua)
   return `local function define_general(reply)\n${body.join('\n')}\nend`
+}
+
+/** The same for policies of which processes may hold units. */
+function defineGranting(files: readonly string[]): string {
+  return defineGeneral([...files, 'held-log']).replace('-- GRANTS', () => readLua('grants'))
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Ask, Check, CountingName, StoreOp } from '@sluice/core'
-import { algorithms } from '@sluice/core/backend'
+import type { Ask, Check, Counting, StoreOp } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 
 /**
  * Form of `sliding-log` in Redis: packed, or a textbook sorted set that people can read with
@@ -23,6 +23,8 @@ export interface UsualModule {
   readonly name: UsualName
   /** True if a request that is denied has to be charged, which only the whole algorithm does. */
   readonly countsDenied: boolean
+  /** True if processes may hold units: then a key is in a usual state while none does. */
+  readonly hasGrants: boolean
 }
 
 /** Settings that are the same for all calls of a store. */
@@ -43,7 +45,7 @@ export function isShortLog({ policy, limit }: Check): boolean {
 
 /** The level of a bucket, in units · ms; the limit of all others. */
 export function capacityOf(check: Check): number {
-  return algorithms[check.policy.algorithm].capacityLevel?.(check) ?? check.limit
+  return algorithmOf(check.policy).capacityLevel?.(check) ?? check.limit
 }
 
 /** The Lua files of an algorithm. */
@@ -81,20 +83,24 @@ const packedLogFiles = [
   'sliding-log-packed',
 ]
 
-const luaTwins: { readonly [name in CountingName]: LuaTwin } = {
+const logStates: UsualStates = {
+  nameOf(check, { encoding }) {
+    if (encoding !== 'packed') return undefined
+    return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+  },
+  setting: ({ policy }) => policy.resolutionMs,
+  usualSetting: () => 1,
+}
+
+const luaTwins: { readonly [name in Counting]: LuaTwin } = {
+  // Only scripts for grants have its file.
+  'held-log': { files: () => [], usual: logStates },
   'sliding-log': {
     files: (encoding) => [
       'sliding-log',
       ...(encoding === 'packed' ? packedLogFiles : ['sliding-log-sorted-set']),
     ],
-    usual: {
-      nameOf(check, { encoding }) {
-        if (encoding !== 'packed') return undefined
-        return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
-      },
-      setting: ({ policy }) => policy.resolutionMs,
-      usualSetting: () => 1,
-    },
+    usual: logStates,
   },
   'sliding-counter': {
     usual: { nameOf: () => 'sliding-counter', setting: () => 0, usualSetting: () => 0 },
@@ -137,15 +143,15 @@ export function algorithmFiles(encoding: Encoding, names?: ReadonlySet<string>):
 
 /** The module that decides the usual states of a check's key; `undefined` where there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
-  const { algorithm, countDenied } = check.policy
-  const name = luaTwins[algorithm].usual?.nameOf(check, settings)
-  return name && { name, countsDenied: countDenied }
+  const { counting, countDenied, prefetchMs } = check.policy
+  const name = luaTwins[counting].usual?.nameOf(check, settings)
+  return name && { name, countsDenied: countDenied, hasGrants: prefetchMs > 0 }
 }
 
 /** Returns the arguments of a module: the limit, the window and the setting. */
 export function usualFields(check: Check): readonly string[] {
   const { policy, limit } = check
-  return [limit, policy.windowMs, luaTwins[policy.algorithm].usual?.setting(check) ?? 0].map(String)
+  return [limit, policy.windowMs, luaTwins[policy.counting].usual?.setting(check) ?? 0].map(String)
 }
 
 /**
@@ -157,7 +163,7 @@ export function leaseSetting({ op, checks }: Ask): string | undefined {
   const sign = leaseSigns[op]
   if (!sign || !check?.receipt || checks.length > 1) return undefined
   const { policy, cost, limit, receipt } = check
-  if (algorithms[policy.algorithm].counts !== 'leases') return undefined
+  if (algorithmOf(policy).counts !== 'leases') return undefined
   return `${sign}${receipt.at}:${Math.min(cost, limit)}`
 }
 
@@ -165,6 +171,11 @@ const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release
 
 /** Tells whether the setting of a module may be left out. */
 export function hasUsualSetting(check: Check): boolean {
-  const { usual } = luaTwins[check.policy.algorithm]
+  const { usual } = luaTwins[check.policy.counting]
   return usual?.setting(check) === usual?.usualSetting(check)
+}
+
+/** Tells whether processes may hold units of one of the policies. */
+export function mayHaveGrants({ checks }: Ask): boolean {
+  return checks.some(({ policy }) => policy.prefetchMs > 0)
 }

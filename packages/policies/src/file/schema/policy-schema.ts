@@ -66,6 +66,7 @@ const algorithmFields = {
   'sliding-log': {
     ...windowed,
     resolution: Type.Optional(duration('Rounds times up, to bound the bytes of a key.')),
+    prefetch: Type.Optional(duration('Life of the grants that a process takes for hot keys.')),
   },
   'sliding-counter': windowed,
   'fixed-window': { ...windowed, align: Type.Optional(Type.Literal('clock')) },

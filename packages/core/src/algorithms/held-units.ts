@@ -1,0 +1,180 @@
+import { type HeldGrant, longestGrantMs, maxGrants } from '../prefetch/grant.ts'
+import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import { effectiveWindowMs } from './effective-window.ts'
+
+/** A state with the grants of its key beside it, those that end first in front. */
+export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {
+  readonly inner: Inner
+  grants: readonly HeldGrant[]
+}
+
+/**
+ * Lets an algorithm count held units: what counts is the sum of the units that were taken and of
+ * the units that processes hold. Spent units are recorded when their grant is closed. A grant that
+ * is not closed before its end is recorded whole, at its end.
+ */
+export function withHeldUnits<Inner extends KeyState, Settings extends object>(
+  algorithm: Algorithm<Inner, Settings>,
+): Algorithm<HeldState<Inner>, Settings> {
+  type State = HeldState<Inner>
+  type OwnCheck = CountingCheck<Settings>
+
+  function used(state: State, check: OwnCheck, now: number): number {
+    return algorithm.used(state.inner, check, now) + heldUnits(state)
+  }
+
+  function msUntil(
+    state: State,
+    check: OwnCheck,
+    { now, target }: { now: number; target: number },
+  ): number {
+    const held = heldUnits(state)
+    if (target >= held) return algorithm.msUntil(state.inner, check, { now, target: target - held })
+    // All that was taken has to leave, and then what is held, as if it were recorded at its end.
+    let gone = held - target
+    for (const { units, endsAt } of state.grants) {
+      gone -= units
+      if (gone > 0) continue
+      const recorded = oneUnitAt(endsAt, check)
+      return algorithm.msUntil(recorded, check, { now: endsAt, target: 0 }) + endsAt - now
+    }
+    return 0
+  }
+
+  /** Returns the state of a key that has taken one unit. */
+  function oneUnitAt(now: number, check: OwnCheck): Inner {
+    const state = algorithm.create()
+    algorithm.take(state, { ...check, cost: 1, limit: 1 }, now)
+    return state
+  }
+
+  /** Records the grants that have ended, each as if the key had been asked for at its end. */
+  function afterLapses(state: State, check: OwnCheck, now: number): State {
+    const ended = state.grants.filter(({ endsAt }) => endsAt <= now)
+    if (ended.length === 0) return state
+    let inner = copyOf(algorithm, state.inner)
+    for (const { endsAt, units } of ended) {
+      inner = algorithm.clamp(inner, check, endsAt)
+      record(inner, check, { units, now: endsAt })
+    }
+    return { ...state, inner, grants: state.grants.slice(ended.length) }
+  }
+
+  /** Records all units, even where the limit has become smaller since they were granted. */
+  function record(
+    inner: Inner,
+    check: OwnCheck,
+    { units, now }: { units: number; now: number },
+  ): number {
+    const limit = Math.max(check.limit, algorithm.used(inner, check, now) + units)
+    return algorithm.take(inner, { ...check, cost: units, limit }, now)
+  }
+
+  const { counts, keepsEachUnit = false, keyName, keyShape, describe, lifeMs, capacity } = algorithm
+  return {
+    counts,
+    keepsEachUnit,
+    keyName,
+    keyShape,
+    describe,
+    lifeMs,
+    capacity,
+    options: { fields: [], neutral: algorithm.options.neutral, read: algorithm.options.read },
+    codec: {
+      save: ({ limit, inner, grants }) => [
+        limit,
+        grants.length,
+        ...grants.flatMap(({ id, units, endsAt }) => [id, units, endsAt]),
+        ...algorithm.codec.save(inner),
+      ],
+      load([limit, count, ...rest]) {
+        if (limit === undefined || count === undefined || rest.length < 3 * count) return undefined
+        const inner = algorithm.codec.load(rest.slice(3 * count))
+        const grants: HeldGrant[] = []
+        for (let at = 0; at < 3 * count; at += 3) {
+          const [id = 0, units = 0, endsAt = 0] = rest.slice(at, at + 3)
+          grants.push({ id, units, endsAt })
+        }
+        return inner && { limit, inner, grants }
+      },
+    },
+
+    create: () => ({ limit: 0, inner: algorithm.create(), grants: none }),
+
+    clamp(state, check, now) {
+      const lastEnd = now + longestGrantMs(check.policy.windowMs)
+      const isLate = state.grants.some(({ endsAt }) => endsAt > lastEnd)
+      const grants = isLate
+        ? state.grants.map((grant) => ({ ...grant, endsAt: Math.min(grant.endsAt, lastEnd) }))
+        : state.grants
+      const lapsed = afterLapses(isLate ? { ...state, grants } : state, check, now)
+      const inner = algorithm.clamp(lapsed.inner, check, now)
+      return inner === lapsed.inner ? lapsed : { ...lapsed, inner }
+    },
+
+    used,
+    msUntil,
+
+    resetMs(state, check, { now, used: units }) {
+      if (check.limit === 0 || units === 0) return check.policy.windowMs
+      const capacity = algorithm.capacity(check)
+      const msToNextUnit = msUntil(state, check, { now, target: Math.min(units, capacity) - 1 })
+      return effectiveWindowMs(check, { used: units, capacity, msToNextUnit })
+    },
+
+    take(state, check, now) {
+      state.limit = check.limit
+      return algorithm.take(state.inner, check, now)
+    },
+
+    giveBack: (state, check, times) => algorithm.giveBack(state.inner, check, times),
+
+    endsAt({ inner, grants }, check) {
+      const last = grants.at(-1)
+      const ofGrants = last ? algorithm.endsAt(oneUnitAt(last.endsAt, check), check) : 0
+      return Math.max(algorithm.endsAt(inner, check), ofGrants)
+    },
+
+    takeGrant(state, check, { now, terms }) {
+      let settledAt: number | undefined
+      for (const { id, spent } of terms.closed) {
+        const grant = state.grants.find((held) => held.id === id)
+        if (!grant) continue
+        state.grants = state.grants.filter((held) => held !== grant)
+        const units = Math.min(spent, grant.units)
+        if (units > 0) settledAt = record(state.inner, check, { units, now })
+      }
+      state.limit = check.limit
+      const known = state.grants.find(({ id }) => id === terms.id)
+      // A client has sent the call twice.
+      if (known) return { units: known.units, settledAt }
+      const room = algorithm.capacity(check) - used(state, check, now)
+      const units = Math.min(check.cost, Math.floor(room / terms.divisor))
+      if (units <= 0 || state.grants.length >= maxGrants) return { units: 0, settledAt }
+      const grant = { id: terms.id, units, endsAt: now + terms.lifeMs }
+      // Processes may differ in how long their grants live.
+      const at = state.grants.findIndex(({ endsAt }) => endsAt > grant.endsAt)
+      state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
+      return { units, settledAt }
+    },
+
+    afterReset({ limit, grants }, terms) {
+      const closed = new Set(terms?.closed.map(({ id }) => id))
+      const kept = grants.filter(({ id }) => !closed.has(id))
+      return kept.length === 0 ? undefined : { limit, inner: algorithm.create(), grants: kept }
+    },
+  }
+}
+
+const none: readonly HeldGrant[] = []
+
+function heldUnits({ grants }: HeldState): number {
+  let units = 0
+  for (const grant of grants) units += grant.units
+  return units
+}
+
+/** Returns a copy, since a question must not change what it reads. */
+function copyOf<State extends KeyState>({ codec }: Algorithm<State>, state: State): State {
+  return codec.load(codec.save(state)) ?? state
+}

@@ -1,0 +1,61 @@
+import type { AlgorithmName, Counting } from '../algorithms/table.ts'
+import { type Duration, durationMs } from '../options/duration.ts'
+import { invalid } from '../options/options.ts'
+import { longestGrantMs } from '../prefetch/grant.ts'
+
+/** The counting beside held units of the algorithms that may have grants. */
+const besideGrants: { readonly [name in AlgorithmName]?: Counting } = {
+  'sliding-log': 'held-log',
+}
+
+/** A shorter grant would end before its answer comes. */
+const shortestMs = 10
+
+interface PrefetchOptions {
+  prefetch?: Duration
+  countDenied?: boolean
+}
+
+/** The counting of a policy, and the life of its grants. */
+interface Prefetch {
+  readonly counting: Counting
+  /** Life of a grant, in ms; 0 for a policy without grants. */
+  readonly prefetchMs: number
+}
+
+/**
+ * Checks the option `prefetch`.
+ * @throws SluiceError when it is out of range, or the policy cannot have grants
+ */
+export function prefetchOf(
+  { prefetch, countDenied }: PrefetchOptions,
+  { algorithm, windowMs }: { algorithm: AlgorithmName; windowMs: number },
+  option: string,
+): Prefetch {
+  if (prefetch === undefined) return { counting: algorithm, prefetchMs: 0 }
+  const prefetchMs = durationMs(prefetch, option)
+  const counting = besideGrants[algorithm]
+  if (!counting) {
+    const names = Object.keys(besideGrants).join("', '")
+    throw invalid(
+      { option },
+      prefetch,
+      `left out with algorithm '${algorithm}': only '${names}' has it`,
+    )
+  }
+  if (countDenied) {
+    throw invalid(
+      { option },
+      prefetch,
+      'left out beside countDenied, which charges every denial at once',
+    )
+  }
+  const longestMs = longestGrantMs(windowMs)
+  if (longestMs < shortestMs) {
+    const legal = `left out with a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
+    throw invalid({ option }, prefetch, legal)
+  }
+  if (prefetchMs >= shortestMs && prefetchMs <= longestMs) return { counting, prefetchMs }
+  const legal = `${shortestMs} ms to a tenth of the window (${longestMs} ms)`
+  throw invalid({ option }, prefetch, legal)
+}

@@ -1,0 +1,63 @@
+import type { Check } from '../check.ts'
+import { type Decision, decisionOf } from '../decision.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { DecidingOp, Outcome } from '../store.ts'
+import type { GrantCaller } from './hot-policy.ts'
+import type { Prefetcher } from './prefetcher.ts'
+
+/** Decides checks that have a limit. */
+export type AskStore = (
+  op: DecidingOp,
+  checks: readonly Check[],
+  request?: object,
+) => MaybePromise<Decision>
+
+/**
+ * Returns a function that answers checks by grants, and asks the store for the others alone. If one
+ * of the others denies, the units come back to their grants.
+ */
+export function decideByGrants(
+  prefetcher: Prefetcher,
+  caller: GrantCaller,
+  askStore: AskStore,
+): AskStore {
+  return (op, checks, request) => {
+    const [only] = checks
+    if (only && checks.length === 1) {
+      const outcome = prefetcher.answer(op, only, caller)
+      return outcome ? decisionOf([outcome], 'store') : askStore(op, checks, request)
+    }
+    const here = checks.map((check) => prefetcher.answer(op, check, caller))
+    const others = checks.filter((_, index) => !here[index])
+    if (others.length === checks.length) return askStore(op, checks, request)
+    if (others.length === 0) return decisionOf(here.flatMap(known), 'store')
+    return andThen(askStore(op, others, request), (decision) => joined(decision, here, prefetcher))
+  }
+}
+
+function known(outcome: Outcome | undefined): readonly Outcome[] {
+  return outcome ? [outcome] : []
+}
+
+/** Puts the outcomes of grants in their places. A denied request takes nothing. */
+function joined(
+  decision: Decision,
+  here: readonly (Outcome | undefined)[],
+  prefetcher: Prefetcher,
+): Decision {
+  const local = decision.allowed ? here : here.map((one) => one && notTaken(one, prefetcher))
+  // The failure modes `open` and `closed` have no outcomes.
+  if (decision.outcomes.length === 0) return decision
+  const others = decision.outcomes.values()
+  const outcomes = local.flatMap((one) => known(one ?? others.next().value))
+  return { ...decision, outcomes }
+}
+
+function notTaken(outcome: Outcome, prefetcher: Prefetcher): Outcome {
+  const { receipt, remaining = 0, limit } = outcome
+  if (!receipt) return outcome
+  const { cost } = receipt.check
+  const isBack = prefetcher.giveBack(receipt, cost) === true
+  const left = isBack ? Math.min(limit, remaining + cost) : remaining
+  return { ...outcome, remaining: left, receipt: undefined }
+}

@@ -1,0 +1,153 @@
+import type { Receipt } from '../check.ts'
+import type { ClosedGrant, GrantTerms } from './grant.ts'
+
+/** A moment by both clocks of this process, in ms. */
+export interface Moment {
+  /** A clock that never steps, and that may stand still while the machine is suspended. */
+  readonly monotonicMs: number
+  /** Milliseconds since 1970. */
+  readonly wallMs: number
+}
+
+/** A grant of this process. */
+export class OwnGrant {
+  readonly id: number
+  readonly units: number
+  /** Its end by both clocks. The earlier one counts. */
+  readonly endsAt: Moment
+  spent = 0
+  /** True once the store was told what was spent: that number is final. */
+  isTold = false
+  /** The receipt of the units that were spent, as the store has recorded them. */
+  settled: Receipt | undefined = undefined
+
+  constructor(id: number, units: number, endsAt: Moment) {
+    this.id = id
+    this.units = units
+    this.endsAt = endsAt
+  }
+
+  get left(): number {
+    return this.units - this.spent
+  }
+
+  hasEnded(now: Moment): boolean {
+    return hasPassed(this.endsAt, now)
+  }
+}
+
+/** A grant that the store was asked for. */
+interface AskedGrant {
+  readonly id: number
+  /** The end of the grant, counted from before the request was sent. */
+  readonly endsAt: Moment
+  readonly closed: readonly OwnGrant[]
+}
+
+/** The grants of one key at this process: all rules of who may spend what. */
+export class Holding {
+  /** The grants that may be spent, in the order in which they were taken. */
+  open: OwnGrant[] = []
+  /** Closed grants that the store has not confirmed. Nothing is spent of them any more. */
+  closed: OwnGrant[] = []
+  asked: AskedGrant | undefined = undefined
+
+  /** Units that may be spent. */
+  get left(): number {
+    let left = 0
+    for (const grant of this.open) left += grant.left
+    return left
+  }
+
+  /** Spends units of one grant, and returns it; `undefined` when no grant has enough. */
+  spend(units: number, now: Moment): OwnGrant | undefined {
+    const grant = this.find(units, now)
+    if (grant) grant.spent += units
+    return grant
+  }
+
+  /** Finds the first grant with so many units. */
+  find(units: number, now: Moment): OwnGrant | undefined {
+    for (const grant of this.open) if (grant.left >= units && !grant.hasEnded(now)) return grant
+    return undefined
+  }
+
+  /**
+   * Drops what has ended. The store records such a grant whole, so its unspent units are lost.
+   * @returns the number of unspent units
+   */
+  dropEnded(now: Moment): number {
+    let lapsed = 0
+    for (const grant of this.open) if (grant.hasEnded(now)) lapsed += grant.left
+    this.open = this.open.filter((grant) => !grant.hasEnded(now))
+    this.closed = this.closed.filter((grant) => !grant.hasEnded(now))
+    if (this.asked && hasPassed(this.asked.endsAt, now)) this.fail(this.asked.id)
+    return lapsed
+  }
+
+  /** Closes the open grants that a condition holds for: their unspent units can come back. */
+  close(mustClose: (grant: OwnGrant) => boolean): void {
+    this.closed.push(...this.open.filter(mustClose))
+    this.open = this.open.filter((grant) => !mustClose(grant))
+  }
+
+  /**
+   * Notes that the store is asked for a grant, and told of the closed ones. Call it before the
+   * request is sent, with the time of that moment.
+   * @param lifeMs the life of the grant at the store
+   */
+  ask(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
+    const ownLifeMs = lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift))
+    const endsAt = { monotonicMs: now.monotonicMs + ownLifeMs, wallMs: now.wallMs + ownLifeMs }
+    for (const grant of this.closed) grant.isTold = true
+    this.asked = { id, endsAt, closed: [...this.closed] }
+    return { closed: this.closed.map(closedGrant) }
+  }
+
+  /**
+   * Notes the answer of the store. An answer that nobody waits for any more changes nothing.
+   * @returns the grant; `undefined` for none
+   */
+  answer(id: number, units: number, now: Moment): OwnGrant | undefined {
+    const { asked } = this
+    if (asked?.id !== id) return undefined
+    this.asked = undefined
+    this.closed = this.closed.filter((grant) => !asked.closed.includes(grant))
+    if (units === 0) return undefined
+    const grant = new OwnGrant(id, units, asked.endsAt)
+    if (grant.hasEnded(now)) return undefined
+    this.open.push(grant)
+    return grant
+  }
+
+  /**
+   * Notes that no answer has come. The store may have granted the units all the same, so they are
+   * returned with the next request.
+   */
+  fail(id: number): void {
+    if (this.asked?.id !== id) return
+    this.closed.push(new OwnGrant(id, 0, this.asked.endsAt))
+    this.asked = undefined
+  }
+
+  /**
+   * Closes everything, for a reset of the key: what was spent before counts no more.
+   * @returns the grants to return, with nothing spent
+   */
+  forget(): readonly ClosedGrant[] {
+    if (this.asked) this.fail(this.asked.id)
+    this.close(() => true)
+    return this.closed.map(({ id }) => ({ id, spent: 0 }))
+  }
+}
+
+/** The share by which the clock of the store may run faster than the clock of this process. */
+const clockDrift = 0.01
+
+function hasPassed(end: Moment, now: Moment): boolean {
+  return now.monotonicMs >= end.monotonicMs || now.wallMs >= end.wallMs
+}
+
+function closedGrant({ id, spent }: OwnGrant): ClosedGrant {
+  return { id, spent }
+}

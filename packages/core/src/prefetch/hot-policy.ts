@@ -1,0 +1,78 @@
+import type { Check } from '../check.ts'
+import { SpaceSaving } from '../hot-keys.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Store } from '../store.ts'
+import { HotKey } from './hot-key.ts'
+
+/** Number of keys that the sketch surely lists. */
+const sketchSize = 1_000
+/** Number of keys that this process takes grants for. */
+const maxHotKeys = 10_000
+/** The least that a grant is worth: fewer units are not asked for. */
+const leastUnits = 10
+const secondMs = 1_000
+
+/** The limiter that takes grants. */
+export interface GrantCaller {
+  readonly store: Store
+  /** The number of processes that share the limits, if the user has pinned it. */
+  readonly instances: number | undefined
+}
+
+/** The hot keys of one policy at this process, found by a sketch. */
+export class HotPolicy {
+  readonly policy: Policy
+  readonly caller: GrantCaller
+  readonly #keys = new Map<string, HotKey>()
+  readonly #seen = new SpaceSaving(sketchSize)
+  readonly #leastASecond: number
+  #seenSinceMs = Number.NEGATIVE_INFINITY
+
+  constructor(policy: Policy, caller: GrantCaller) {
+    this.policy = policy
+    this.caller = caller
+    this.#leastASecond = Math.max(leastUnits, (leastUnits * secondMs) / policy.prefetchMs)
+  }
+
+  get keys(): Iterable<HotKey> {
+    return this.#keys.values()
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  readonly get = (key: string): HotKey | undefined => this.#keys.get(key)
+
+  /** The size of a grant: the units of its life at the present rate. */
+  unitsOfGrant(hot: HotKey, nowMs: number): number {
+    const units = Math.ceil((hot.unitsASecond(nowMs) * this.policy.prefetchMs) / secondMs)
+    return Math.max(leastUnits, units)
+  }
+
+  isHot(hot: HotKey, nowMs: number): boolean {
+    return hot.unitsASecond(nowMs) >= this.#leastASecond / 2
+  }
+
+  /** Counts a key that is not hot. Returns it once it is: a grant would be worth its request. */
+  see({ key, cost, limit }: Check, nowMs: number): HotKey | undefined {
+    if (cost === 0) return undefined
+    if (nowMs - this.#seenSinceMs >= secondMs) {
+      this.#seen.clear()
+      this.#seenSinceMs = nowMs
+    }
+    this.#seen.add(key, cost)
+    const units = this.#seen.sureCount(key)
+    if (units < this.#leastASecond || this.#keys.size >= maxHotKeys) return undefined
+    const hot = new HotKey(key, { limit, units, nowMs })
+    this.#keys.set(key, hot)
+    return hot
+  }
+
+  /** Forgets a key that is not hot any more. */
+  cool(hot: HotKey, nowMs: number): void {
+    const { open, closed, asked } = hot.holding
+    if (asked || open.length > 0 || closed.length > 0) return
+    if (!this.isHot(hot, nowMs)) this.#keys.delete(hot.key)
+  }
+}

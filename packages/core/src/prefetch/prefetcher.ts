@@ -1,0 +1,261 @@
+import { type Check, Receipt } from '../check.ts'
+import { applyChange } from '../denials/denials-of-store.ts'
+import type { Policy } from '../policy/policy.ts'
+import { isPromise } from '../runtime/maybe-promise.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import type { DecidingOp, Outcome, Store } from '../store.ts'
+import { type Moment, OwnGrant } from './holding.ts'
+import type { HotKey } from './hot-key.ts'
+import { type GrantCaller, HotPolicy } from './hot-policy.ts'
+
+/** Every runtime has timers; those of Node can let the process end. */
+declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
+
+/** Units of grants since the start of the process. The counters only grow. */
+export interface GrantCounters {
+  /** Units that the store has granted. */
+  taken: number
+  /** Units that were spent without asking the store. */
+  spent: number
+  /** Units that were not spent, and that the store has back. */
+  returned: number
+  /** Units that were not spent before their grant ended. They count for a window. */
+  lapsed: number
+}
+
+/** The part of a grant's life that is left when it is closed, so that unspent units come back. */
+const closingShare = 1 / 8
+
+/** Spends grants for the hot keys of a store, and asks the store for more. */
+export class Prefetcher {
+  readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
+  readonly #isAway: () => boolean
+  readonly #policies = new Map<Policy, HotPolicy>()
+  #isTimed = false
+
+  /** @param isAway tells whether the store is away: then it is asked for no grants */
+  constructor(isAway: () => boolean) {
+    this.#isAway = isAway
+  }
+
+  /** Number of keys that this process takes grants for. */
+  get hotKeys(): number {
+    let size = 0
+    for (const policy of this.#policies.values()) size += policy.size
+    return size
+  }
+
+  /**
+   * Answers a check by a grant. `undefined` when there is none: then the store has to be asked.
+   * Units of a `consume` are spent.
+   */
+  answer(op: DecidingOp, check: Check, caller: GrantCaller): Outcome | undefined {
+    const { policy, cost } = check
+    if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
+    const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, caller)
+    const now = momentNow()
+    const known = hotPolicy.get(check.key)
+    if (op === 'peek') return known && this.#look(known, check, now)
+    const hot = known ?? hotPolicy.see(check, now.monotonicMs)
+    if (!hot) return undefined
+    hot.count(cost, now.monotonicMs)
+    const grant = hot.limit === check.limit ? hot.holding.spend(cost, now) : undefined
+    this.#refill(hot, hotPolicy, { limit: check.limit, now })
+    if (!grant) return undefined
+    this.counters.spent += cost
+    return outcomeOf(hot, check, new Receipt(check, 0, grant))
+  }
+
+  /**
+   * Gives units back to the grant that a receipt names, and returns true. If the store has recorded
+   * them already, it returns the receipt of the store. False: they cannot be given back.
+   */
+  giveBack({ incarnation }: Receipt, units: number): boolean | Receipt {
+    if (!(incarnation instanceof OwnGrant)) return false
+    if (incarnation.isTold) return incarnation.settled ?? false
+    if (incarnation.hasEnded(momentNow())) return false
+    incarnation.spent -= units
+    this.counters.spent -= units
+    return true
+  }
+
+  /** Closes the grants of keys that are reset. Returns the checks with what the store needs. */
+  forget(checks: readonly Check[]): readonly Check[] {
+    return checks.map((check) => {
+      const closed = [...this.#policies.values()].flatMap(({ policy, keys, get }) => {
+        if (policy.id !== check.policy.id) return []
+        if (check.digest === undefined) return get(check.key)?.holding.forget() ?? []
+        // The store alone knows which key it is.
+        for (const { holding } of keys) holding.close(() => true)
+        return []
+      })
+      return closed.length === 0 ? check : { ...check, terms: termsOf({ closed }) }
+    })
+  }
+
+  /** Returns all units of a store that are not spent. */
+  close(store: Store): void {
+    for (const hotPolicy of this.#policies.values()) {
+      if (hotPolicy.caller.store !== store) continue
+      for (const hot of hotPolicy.keys) {
+        // With their true units: nothing is reset.
+        hot.holding.forget()
+        if (hot.holding.closed.length > 0) this.#ask(hot, hotPolicy, { units: 0, now: momentNow() })
+      }
+      this.#policies.delete(hotPolicy.policy)
+    }
+  }
+
+  #add(policy: Policy, caller: GrantCaller): HotPolicy {
+    const added = new HotPolicy(policy, caller)
+    this.#policies.set(policy, added)
+    return added
+  }
+
+  #look(hot: HotKey, check: Check, now: Moment): Outcome | undefined {
+    const isEnough = hot.limit === check.limit && hot.holding.find(check.cost, now)
+    return isEnough ? outcomeOf(hot, check, undefined) : undefined
+  }
+
+  /** Asks for a grant when less than half of one is left. */
+  #refill(hot: HotKey, hotPolicy: HotPolicy, { limit, now }: { limit: number; now: Moment }): void {
+    const { holding } = hot
+    const nowMs = now.monotonicMs
+    if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
+    const { left } = holding
+    const isOther = hot.limit !== limit
+    if (left > 0 && (isOther || left >= hotPolicy.unitsOfGrant(hot, nowMs) / 2)) return
+    this.#drop(hot, now)
+    if (isOther && holding.left > 0) return
+    hot.limit = limit
+    this.#ask(hot, hotPolicy, { units: hotPolicy.unitsOfGrant(hot, nowMs) - holding.left, now })
+  }
+
+  #drop({ holding }: HotKey, now: Moment): void {
+    this.counters.lapsed += holding.dropEnded(now)
+  }
+
+  #ask(
+    hot: HotKey,
+    { policy, caller }: HotPolicy,
+    { units, now }: { units: number; now: Moment },
+  ): void {
+    if (this.#isAway()) return
+    const { store, instances = store.instances ?? 1 } = caller
+    hot.holding.close(({ left }) => left === 0)
+    const id = randomId()
+    const { prefetchMs: lifeMs } = policy
+    const told = [...hot.holding.closed]
+    const { closed } = hot.holding.ask(id, lifeMs, now)
+    const terms = termsOf({ id, lifeMs, divisor: 2 * instances, closed })
+    const check: Check = { policy, key: hot.key, cost: units, limit: hot.limit, terms }
+    // After an answer with few units, or none, the key is left alone for a while.
+    hot.askAfterMs = now.monotonicMs + lifeMs / 2
+    this.#time()
+
+    const onAnswer = ([outcome]: readonly Outcome[]): void => {
+      const granted = outcome?.granted ?? 0
+      for (const grant of told) {
+        this.counters.returned += grant.left
+        grant.settled = outcome?.receipt
+      }
+      if (hot.holding.asked?.id !== id) return
+      this.counters.taken += granted
+      hot.answered = outcome
+      if (2 * granted >= units) hot.askAfterMs = 0
+      const grant = hot.holding.answer(id, granted, momentNow())
+      if (!grant) this.counters.lapsed += granted
+    }
+    try {
+      const answer = applyChange(store, 'grant', [check])
+      // The next request of the key asks the store, and finds out why it failed.
+      if (isPromise(answer)) answer.then(onAnswer, () => hot.holding.fail(id))
+      else onAnswer(answer)
+    } catch {
+      hot.holding.fail(id)
+    }
+  }
+
+  #time(): void {
+    if (this.#isTimed) return
+    let shortestMs = Number.POSITIVE_INFINITY
+    for (const { policy } of this.#policies.values()) {
+      shortestMs = Math.min(shortestMs, policy.prefetchMs)
+    }
+    if (shortestMs === Number.POSITIVE_INFINITY) return
+    this.#isTimed = true
+    const timer = setTimeout(() => this.#sweep(), Math.max(1, (shortestMs * closingShare) / 2))
+    if (typeof timer === 'object') timer.unref?.()
+  }
+
+  /** Closes grants that end soon, so that their units come back. */
+  #sweep(): void {
+    this.#isTimed = false
+    const now = momentNow()
+    for (const hotPolicy of this.#policies.values()) {
+      const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
+      for (const hot of hotPolicy.keys) {
+        const { holding } = hot
+        this.#drop(hot, now)
+        holding.close((grant) => grant.hasEnded(soon))
+        if (!holding.asked && holding.closed.some(mustBeTold)) {
+          const isEarly = now.monotonicMs < hot.askAfterMs
+          const wanted = isEarly ? 0 : hotPolicy.unitsOfGrant(hot, now.monotonicMs)
+          const units = Math.max(0, wanted - holding.left)
+          this.#ask(hot, hotPolicy, {
+            units: hotPolicy.isHot(hot, now.monotonicMs) ? units : 0,
+            now,
+          })
+        }
+        hotPolicy.cool(hot, now.monotonicMs)
+      }
+      if (hotPolicy.size === 0) this.#policies.delete(hotPolicy.policy)
+    }
+    this.#time()
+  }
+}
+
+/** The store records a grant that was spent whole by itself. One without an answer may be held. */
+function mustBeTold({ left, units }: OwnGrant): boolean {
+  return left > 0 || units === 0
+}
+
+function termsOf(terms: Partial<NonNullable<Check['terms']>>): NonNullable<Check['terms']> {
+  return { id: 0, lifeMs: 0, divisor: 1, closed: [], ...terms }
+}
+
+function momentNow(): Moment {
+  return { monotonicMs: monotonicMs(), wallMs: Date.now() }
+}
+
+function later({ monotonicMs, wallMs }: Moment, ms: number): Moment {
+  return { monotonicMs: monotonicMs + ms, wallMs: wallMs + ms }
+}
+
+/** Tells whether a receipt is for units of a grant. */
+export function isOfGrant({ incarnation }: Receipt): boolean {
+  return incarnation instanceof OwnGrant
+}
+
+/** Ids have to differ among the grants of one key that are alive at one time. */
+function randomId(): number {
+  return 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1))
+}
+
+/** The outcome of a check that a grant has answered: nothing is known of what others took since. */
+function outcomeOf(hot: HotKey, check: Check, receipt: Receipt | undefined): Outcome {
+  const { policy, limit } = check
+  const beside = hot.answered?.remaining ?? 0
+  const remaining = Math.min(limit, beside + hot.holding.left)
+  const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
+  return {
+    policy,
+    allowed: true,
+    limit,
+    remaining,
+    resetMs: Math.max(1, remaining === 0 ? (hot.answered?.resetMs ?? 0) : pacedMs),
+    retryAfterMs: 0,
+    delayMs: 0,
+    receipt,
+  }
+}

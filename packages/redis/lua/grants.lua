@@ -1,0 +1,27 @@
+-- What request.lua does besides where policies have grants (algorithms/held-log.lua). In the place
+-- of receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains,
+-- and in turn the ids and the spent units of grants that the process has closed }. A policy without
+-- grants has an empty list.
+
+-- The report has two more fields: the units of the grant, and whether units were recorded.
+function operations.grant(policies, costs, at, receipts)
+  for i = 1, #policies do
+    local cell, policy, terms = cells[i], policies[i], receipts[at + i]
+    local algorithm, units, has_recorded = policy.algorithm, 0, false
+    if algorithm.grant then
+      has_recorded = algorithm.close(cell, policy, terms, 4)
+      units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
+    end
+    local amount, detail = algorithm.report(cell, policy)
+    reply[#reply + 1] = {
+      units > 0 and 1 or 0, exact(amount), detail, cell.incarnation, 0, units, has_recorded and 1 or 0,
+    }
+  end
+end
+
+-- Units that other processes hold stay held: those processes still spend them.
+local forget = operations.reset
+function operations.reset(policies, costs, at, receipts)
+  for i = 1, #policies do policies[i].terms = receipts[at + i] end
+  forget(policies, costs, at, receipts)
+end

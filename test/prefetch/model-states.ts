@@ -1,0 +1,51 @@
+import type { Check } from '@sluice/core'
+import { algorithmOf, type States } from '@sluice/core/backend'
+import { Holding, OwnGrant } from '../../packages/core/src/prefetch/holding.ts'
+
+type State = NonNullable<ReturnType<States['get']>>
+
+/** States of a few keys that can be copied, so that a model can go on from any of them. */
+export class ModelStates implements States {
+  changes = 0
+  states: Record<string, State> = {}
+
+  get({ key }: Check): State | undefined {
+    return this.states[key]
+  }
+
+  begin({ key, policy }: Check): State {
+    const state = algorithmOf(policy).create()
+    this.states[key] = state
+    return state
+  }
+
+  delete({ key }: Check): boolean {
+    return delete this.states[key]
+  }
+
+  incarnationOf(): number {
+    return 0
+  }
+
+  copy(): ModelStates {
+    const copy = new ModelStates()
+    copy.states = structuredClone(this.states)
+    return copy
+  }
+}
+
+export function copyOfHolding(holding: Holding): Holding {
+  const copies = new Map<OwnGrant, OwnGrant>()
+  const copied = (grant: OwnGrant): OwnGrant => {
+    const known = copies.get(grant)
+    if (known) return known
+    const copy = Object.assign(new OwnGrant(grant.id, grant.units, grant.endsAt), grant)
+    copies.set(grant, copy)
+    return copy
+  }
+  const copy = new Holding()
+  copy.open = holding.open.map(copied)
+  copy.closed = holding.closed.map(copied)
+  copy.asked = holding.asked && { ...holding.asked, closed: holding.asked.closed.map(copied) }
+  return copy
+}

@@ -1,0 +1,232 @@
+import type { DecisionEvent, Limiter, Store } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+let redis: RedisServer
+let client: Redis
+let store: Store
+let opened = 0
+
+beforeAll(async () => {
+  redis = await startRedis()
+  client = new Redis(redis.url)
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await redis.stop()
+})
+
+beforeEach(() => {
+  opened += 1
+  store = redisStore(client, { prefix: `prefetch${opened}`, heartbeatMs: 0 })
+})
+
+afterEach(() => store.close?.())
+
+// The life of a grant is long, so that none ends on a machine that stands still.
+const minutely = { name: 'p', limit: 10_000, window: '10m', prefetch: '1m' } as const
+
+function limiterWith(options: SomeOptions): Limiter {
+  return patientLimiter({ store, ...options })
+}
+
+/** Makes a key hot, until a grant is spent. */
+async function heat(limiter: Limiter, key = 'hot'): Promise<void> {
+  const { spent } = limiter.storeHealth().grants
+  for (let i = 0; i < 5_000 && limiter.storeHealth().grants.spent === spent; i += 1) {
+    await limiter.consume(key)
+  }
+  expect(limiter.storeHealth().grants.spent).toBeGreaterThan(spent)
+}
+
+/** Counts the requests that reach the store while some work is done. */
+async function countAsked(work: () => Promise<unknown>): Promise<number> {
+  const submit = vi.spyOn(store, 'submit')
+  const apply = vi.spyOn(store, 'apply')
+  await work()
+  const asked = submit.mock.calls.length + apply.mock.calls.length
+  submit.mockRestore()
+  apply.mockRestore()
+  return asked
+}
+
+describe('a policy with prefetch', () => {
+  it('asks the store once for many requests of a hot key', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const asked = await countAsked(async () => {
+      for (let i = 0; i < 200; i += 1) {
+        expect((await limiter.consume('hot')).allowed).toBe(true)
+      }
+    })
+    expect(asked).toBeLessThan(20)
+  })
+
+  it('asks the store for every request of a key that is not hot', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    const asked = await countAsked(async () => {
+      for (let i = 0; i < 9; i += 1) await limiter.consume('cold')
+    })
+    expect(asked).toBe(9)
+    expect(limiter.storeHealth().grants.taken).toBe(0)
+  })
+
+  it('admits the limit and no more, however many ask at once', async () => {
+    const limiter = limiterWith({ policies: [{ ...minutely, limit: 500 }] })
+    let allowed = 0
+    for (let round = 0; round < 20; round += 1) {
+      const all = await Promise.all(Array.from({ length: 50 }, () => limiter.consume('hot')))
+      allowed += all.filter((decision) => decision.allowed).length
+    }
+    expect(limiter.storeHealth().grants.spent).toBeGreaterThan(100)
+    // Units of grants that wait to be returned are free for a later request.
+    expect(allowed).toBeLessThanOrEqual(500)
+    expect(allowed).toBeGreaterThan(450)
+  })
+
+  it('takes one grant for requests that miss one at the same time', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    const apply = vi.spyOn(store, 'apply')
+    await Promise.all(Array.from({ length: 300 }, () => limiter.consume('hot')))
+    expect(apply.mock.calls.filter(([op]) => op === 'grant')).toHaveLength(1)
+    apply.mockRestore()
+  })
+
+  it('tells what the store said at the grant, less what was spent since', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const first = (await limiter.consume('hot')).outcomes[0]
+    const second = (await limiter.consume('hot')).outcomes[0]
+    expect(second?.remaining).toBe((first?.remaining ?? 0) - 1)
+    const peeked = (await limiter.peek('hot')).outcomes[0]
+    expect(peeked?.remaining).toBe(second?.remaining)
+    expect(second?.limit).toBe(10_000)
+    expect(second?.resetMs).toBeGreaterThan(0)
+    expect(second?.resetMs).toBeLessThanOrEqual(600_000)
+  })
+
+  it('says that a grant has answered', async () => {
+    const events: DecisionEvent[] = []
+    const limiter = limiterWith({
+      policies: [minutely],
+      onDecision: (event) => void events.push(event),
+    })
+    await heat(limiter)
+    expect(events.at(0)?.answeredBy).toBe('redis')
+    expect(events.at(-1)?.answeredBy).toBe('prefetch')
+  })
+
+  it('spends no grant of another limit', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const [policy] = limiter.policies
+    const lower = policy && { policy, key: 'hot', cost: 1, limit: 20 }
+    const { spent } = limiter.storeHealth().grants
+    const decision = lower && (await limiter.decide([lower]))
+    expect(decision?.outcomes[0]?.limit).toBe(20)
+    expect(limiter.storeHealth().grants.spent).toBe(spent)
+  })
+
+  it('gives a refunded unit back to its grant, once', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const decision = await limiter.consume('hot')
+    const { remaining = 0 } = decision.outcomes[0] ?? {}
+    expect(await limiter.refund(decision)).toBe(true)
+    expect(await limiter.refund(decision)).toBe(false)
+    expect((await limiter.peek('hot')).outcomes[0]?.remaining).toBe(remaining + 1)
+  })
+
+  it('forgets its grants with the key that is reset', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    expect(await limiter.reset('hot')).toBe(true)
+    const other = limiterWith({ policies: [minutely] })
+    expect((await other.peek('hot')).outcomes[0]?.remaining).toBe(10_000)
+  })
+
+  it('returns what it holds when it is closed', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const { spent } = limiter.storeHealth().grants
+    const before = spent
+    await limiter.close()
+    store = redisStore(client, { prefix: `prefetch${opened}`, heartbeatMs: 0 })
+    const next = limiterWith({ policies: [minutely] })
+    // Nothing is held, so all that counts was consumed.
+    const { remaining = 0 } = (await next.peek('hot')).outcomes[0] ?? {}
+    expect(10_000 - remaining).toBeLessThan(5_000)
+    expect(before).toBe(1)
+    const grants = await client.keys(`prefetch${opened}:*~`)
+    expect(grants).toEqual([])
+  })
+
+  it('spends no grant once the wall clock has passed its end, as after a suspension', async () => {
+    const limiter = limiterWith({ policies: [minutely] })
+    await heat(limiter)
+    const { spent } = limiter.storeHealth().grants
+    const { now } = Date
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 60_000)
+    await limiter.consume('hot')
+    clock.mockRestore()
+    expect(limiter.storeHealth().grants.spent).toBe(spent)
+  })
+})
+
+describe('several policies', () => {
+  it('ask the store for those without a grant alone', async () => {
+    const limiter = limiterWith({
+      policies: [minutely, { name: 'q', limit: 9_000, window: '10m' }],
+    })
+    await heat(limiter)
+    const submit = vi.spyOn(store, 'submit')
+    const { outcomes } = await limiter.consume('hot')
+    const asked = submit.mock.calls.map(([{ checks }]) => checks.map(({ policy }) => policy.name))
+    submit.mockRestore()
+    expect(asked).toEqual([['q']])
+    expect(outcomes.map(({ policy }) => policy.name)).toEqual(['p', 'q'])
+  })
+
+  it('take the unit of a grant back when another policy denies', async () => {
+    const limiter = limiterWith({ policies: [minutely, { name: 'q', limit: 300, window: '10m' }] })
+    await heat(limiter)
+    let decision = await limiter.consume('hot')
+    for (let i = 0; i < 400 && decision.allowed; i += 1) decision = await limiter.consume('hot')
+    expect(decision.allowed).toBe(false)
+    const { remaining = 0 } = (await limiter.peek('hot')).outcomes[0] ?? {}
+    await limiter.consume('hot')
+    expect((await limiter.peek('hot')).outcomes[0]?.remaining).toBe(remaining)
+    expect(10_000 - remaining).toBe(300)
+  })
+})
+
+describe('while Redis is away', () => {
+  it('grants are spent first, and are no debts', async () => {
+    const own = await startRedis()
+    const toOwn = new Redis(own.url, { retryStrategy: () => 50, maxRetriesPerRequest: 0 })
+    toOwn.on('error', () => undefined)
+    const limiter = patientLimiter({
+      policies: [minutely],
+      store: redisStore(toOwn, { heartbeatMs: 0 }),
+      onStoreError: () => undefined,
+    })
+    await heat(limiter)
+    await own.stop()
+    await until('the store is away', async () => {
+      await limiter.consume('cold')
+      return limiter.storeHealth().isAway
+    })
+    const before = limiter.storeHealth()
+    const decision = await limiter.consume('hot')
+    expect(decision.source).toBe('store')
+    expect(limiter.storeHealth().grants.spent).toBe(before.grants.spent + 1)
+    expect(limiter.storeHealth().keysOwed).toBe(before.keysOwed)
+    toOwn.disconnect()
+    await limiter.close()
+  })
+})

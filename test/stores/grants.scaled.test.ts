@@ -1,0 +1,160 @@
+import { type Check, definePolicy, type Outcome, type Receipt, type StoreOp } from '@sluice/core'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { memoryDriver, type OpenedStore, packedDriver, runsOf, serverOf } from './store-drivers.ts'
+
+/** An operation on one key of the policy with grants, and sometimes on one without. */
+interface Step {
+  readonly op: StoreOp
+  readonly elapsedMs: number
+  readonly key: 'a' | 'b'
+  readonly cost: number
+  readonly limit: number
+  readonly divisor: number
+  /** For `grant` and `reset`: how many of the open grants are closed, and the share that was spent. */
+  readonly closes: number
+  readonly spentShare: number
+  /** For `refund`: which receipt so far, modulo their number. */
+  readonly settles: number
+  readonly isBesideAnother: boolean
+}
+
+interface Trace {
+  readonly window: number
+  readonly limit: number
+  readonly resolution: number
+  readonly lifeMs: number
+  readonly steps: readonly Step[]
+}
+
+const traces: fc.Arbitrary<Trace> = fc
+  .record({
+    window: fc.constantFrom(100, 1_000, 60_000, 86_400_000),
+    limit: fc.constantFrom(1, 3, 10, 50, 200, 1_000),
+    lifeShare: fc.constantFrom(10, 20, 50),
+    resolution: fc.constantFrom(1, 1, 1, 7),
+  })
+  .chain(({ window, limit, lifeShare, resolution }) => {
+    const lifeMs = Math.max(10, Math.floor(window / lifeShare))
+    const step = fc.record({
+      op: fc.constantFrom<StoreOp>(
+        ...(['consume', 'consume', 'grant', 'grant', 'grant', 'peek', 'charge'] as const),
+        ...(['refund', 'reset'] as const),
+      ),
+      elapsedMs: fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom(0, 1, lifeMs - 1, lifeMs, lifeMs + 1) },
+        { weight: 3, arbitrary: fc.nat(lifeMs) },
+        { weight: 1, arbitrary: fc.constantFrom(window - lifeMs, window, window + lifeMs) },
+      ),
+      key: fc.constantFrom('a', 'a', 'b'),
+      cost: fc.oneof(fc.constant(1), fc.nat(limit + 1)),
+      limit: fc.oneof(
+        { weight: 8, arbitrary: fc.constant(limit) },
+        { weight: 1, arbitrary: fc.nat(2 * limit) },
+      ),
+      divisor: fc.constantFrom(1, 2, 4),
+      closes: fc.nat(2),
+      spentShare: fc.constantFrom(0, 0.5, 1),
+      settles: fc.nat(),
+      isBesideAnother: fc.constantFrom(false, false, true),
+    })
+    return fc.record({
+      window: fc.constant(window),
+      limit: fc.constant(limit),
+      resolution: fc.constant(resolution),
+      lifeMs: fc.constant(lifeMs),
+      steps: fc.array(step, { minLength: 1, maxLength: 40 }),
+    })
+  })
+
+interface OpenGrant {
+  readonly id: number
+  readonly key: string
+  readonly units: number
+}
+
+describe('grants in memory and in Redis', () => {
+  const memory = serverOf(memoryDriver)
+  const redis = serverOf(packedDriver)
+
+  it('are decided alike, and no key outlives what counts', { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(traces, async (trace) => {
+        let now = 1_795_195_800_000
+        const inMemory = await memory.open(() => now)
+        const inRedis = await redis.open(() => now)
+        try {
+          await compare(trace, inMemory, inRedis, (elapsedMs) => {
+            now += elapsedMs
+          })
+        } finally {
+          await inRedis.close()
+          await inMemory.close()
+        }
+      }),
+      { numRuns: runsOf(packedDriver, { memory: 0, server: 120 }) },
+    )
+  })
+})
+
+async function compare(
+  { window, limit, resolution, lifeMs, steps }: Trace,
+  inMemory: OpenedStore,
+  inRedis: OpenedStore,
+  elapse: (ms: number) => void,
+): Promise<void> {
+  const policy = definePolicy(
+    { name: 'hot', limit, window: `${window}ms`, resolution, prefetch: `${lifeMs}ms` },
+    '',
+  )
+  const plain = definePolicy({ name: 'plain', limit, window: '1s' }, '')
+  const open: OpenGrant[] = []
+  const receipts: [Receipt, Receipt][] = []
+  let nextId = 2 ** 52
+  for (const step of steps) {
+    elapse(step.elapsedMs)
+    const { key, cost } = step
+    const closing = open.filter((grant) => grant.key === key).slice(0, step.closes)
+    const closed = closing.map(({ id, units }) => ({
+      id,
+      spent: step.op === 'reset' ? 0 : Math.floor(units * step.spentShare),
+    }))
+    nextId += 1
+    const terms = { id: nextId, lifeMs, divisor: step.divisor, closed }
+    const asked = { policy, key, cost, limit: step.limit }
+    const beside: Check[] = step.isBesideAnother
+      ? [{ policy: plain, key, cost: 1, limit: plain.limit }]
+      : []
+    let own: readonly [Check[], Check[]] = [
+      [asked, ...beside],
+      [asked, ...beside],
+    ]
+    if (step.op === 'grant' || step.op === 'reset')
+      own = [[{ ...asked, terms }], [{ ...asked, terms }]]
+    if (step.op === 'refund') {
+      const pair = receipts[step.settles % Math.max(1, receipts.length)]
+      if (!pair) continue
+      receipts.splice(receipts.indexOf(pair), 1)
+      own = [[{ ...pair[0].check, receipt: pair[0] }], [{ ...pair[1].check, receipt: pair[1] }]]
+    }
+    const here = await inMemory.store.apply(step.op, own[0])
+    const there = await inRedis.store.apply(step.op, own[1])
+    expect(there.map(comparable), JSON.stringify(step)).toEqual(here.map(comparable))
+    const taken = here[0]?.granted ?? 0
+    for (const grant of closing) open.splice(open.indexOf(grant), 1)
+    if (taken > 0) open.push({ id: nextId, key, units: taken })
+    const [one, other] = [here[0]?.receipt, there[0]?.receipt]
+    if (one && other && step.op !== 'grant') receipts.push([one, other])
+    const keys = (await inRedis.storedKeys?.()) ?? []
+    for (const { ttlMs } of keys) {
+      expect(ttlMs).toBeGreaterThan(0)
+      expect(ttlMs).toBeLessThanOrEqual(
+        1.5 * Math.max(window, 1_000) + lifeMs + 2 * resolution + 10_000,
+      )
+    }
+  }
+}
+
+function comparable({ receipt, policy, ...outcome }: Outcome): object {
+  return { ...outcome, policy: policy.id, taken: receipt?.at }
+}
