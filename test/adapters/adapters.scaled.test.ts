@@ -73,7 +73,7 @@ const ofTheGuard = {
 
 const all = { ...ofAdapters, ...ofTheGuard }
 /** What depends on the platform below Nest; its applications take a while to start. */
-const ofPlatforms = { basics, proxies, refusals, responseHeaders, chains, leases }
+const ofPlatforms = { proxies, refusals, responseHeaders, chains, leases }
 describeAdapter(expressDriver('Express 5', express), all)
 describeAdapter(fastifyDriver, scaled(ofAdapters, all))
 describeAdapter(koaDriver('Koa 3', koa), scaled(ofAdapters, all))
