@@ -150,5 +150,5 @@ function svg(): string {
   })
   const title = `<text x="${left + width / 2}" y="${top + height + 36}" text-anchor="middle">processes</text>`
   const parts = [...grid, ...labels, title, ...curves].join('\n')
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 ${top + height + 140}" font-family="sans-serif" font-size="12" fill="#343a40">\n<rect width="100%" height="100%" fill="#fff"/>\n${parts}\n</svg>\n`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 ${top + height + 140}" font-family="sans-serif" font-size="12" fill="#343a40">\n<title>Share of the limit that passes, by number of processes</title>\n<rect width="100%" height="100%" fill="#fff"/>\n${parts}\n</svg>\n`
 }
