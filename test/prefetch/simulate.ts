@@ -7,9 +7,9 @@ import { createLimiter, isPromise, type Limiter, memoryStore, type Store } from 
 
 const limit = 10_000
 const windowMs = 10_000
-const stepMs = 20
+const stepMs = 10
 /** Windows that are measured, after two that fill the key. */
-const windows = 12
+const windows = 4
 /** Requests for each unit of the limit. */
 const overload = 2
 
@@ -89,7 +89,7 @@ function consume(limiter: Limiter): boolean {
   return decision.allowed
 }
 
-const sizes = [1, 2, 4, 16, 64, 256, 512]
+const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 const lines = [
   { name: 'even load, W/20', skew: 0, share: 20, isShared: true, colour: '#0b7285' },
   { name: 'skewed load, W/20', skew: 1, share: 20, isShared: true, colour: '#e8590c' },
