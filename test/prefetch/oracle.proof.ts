@@ -10,7 +10,7 @@ import { startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { fullestWindow, readTold } from './witness.ts'
 
-const seconds = Number(process.env.PREFETCH_SECONDS ?? 15)
+const seconds = Number(process.env.PREFETCH_SECONDS ?? 12)
 const processes = Number(process.env.PREFETCH_PROCESSES ?? 4)
 const seed = Number(process.env.PREFETCH_SEED ?? Math.floor(Math.random() * 1_000_000))
 const limit = 300

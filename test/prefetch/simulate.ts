@@ -7,9 +7,9 @@ import { createLimiter, isPromise, type Limiter, memoryStore, type Store } from 
 
 const limit = 10_000
 const windowMs = 10_000
-const stepMs = 20
+const stepMs = 10
 /** Windows that are measured, after two that fill the key. */
-const windows = 12
+const windows = 4
 /** Requests for each unit of the limit. */
 const overload = 2
 
@@ -89,7 +89,7 @@ function consume(limiter: Limiter): boolean {
   return decision.allowed
 }
 
-const sizes = [1, 2, 4, 16, 64, 256, 512]
+const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 const lines = [
   { name: 'even load, W/20', skew: 0, share: 20, isShared: true, colour: '#0b7285' },
   { name: 'skewed load, W/20', skew: 1, share: 20, isShared: true, colour: '#e8590c' },
@@ -150,5 +150,5 @@ function svg(): string {
   })
   const title = `<text x="${left + width / 2}" y="${top + height + 36}" text-anchor="middle">processes</text>`
   const parts = [...grid, ...labels, title, ...curves].join('\n')
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 ${top + height + 140}" font-family="sans-serif" font-size="12" fill="#343a40">\n<rect width="100%" height="100%" fill="#fff"/>\n${parts}\n</svg>\n`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 ${top + height + 140}" font-family="sans-serif" font-size="12" fill="#343a40">\n<title>Share of the limit that passes, by number of processes</title>\n<rect width="100%" height="100%" fill="#fff"/>\n${parts}\n</svg>\n`
 }

@@ -1,5 +1,5 @@
 /** Units that a process has admitted, by the clock of the machine. */
-export interface Admission {
+interface Admission {
   readonly key: string
   readonly atMs: number
   readonly units: number

@@ -1,7 +1,7 @@
--- What request.lua does besides where policies have grants (algorithms/held-log.lua). In the place
--- of receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains,
--- and in turn the ids and the spent units of grants that the process has closed }. A policy without
--- grants has an empty list.
+-- Extends request.lua for policies with grants (algorithms/held-log.lua). In the place of receipts
+-- stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and in turn
+-- the ids and the spent units of grants that the process has closed }. A policy without grants has
+-- an empty list.
 
 -- The report has two more fields: the units of the grant, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)
