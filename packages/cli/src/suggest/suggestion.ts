@@ -21,7 +21,7 @@ export interface Suggestion {
   readonly warnings: readonly string[]
 }
 
-export interface WindowQuantiles {
+interface WindowQuantiles {
   readonly windowMs: number
   readonly p50: number
   readonly p90: number

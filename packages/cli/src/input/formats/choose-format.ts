@@ -76,7 +76,7 @@ const makers: Readonly<Record<string, () => LogFormat>> = {
   ),
 }
 
-export const formatNames: readonly string[] = Object.keys(makers)
+const formatNames: readonly string[] = Object.keys(makers)
 
 /**
  * The format of a file.

@@ -38,7 +38,7 @@ function ofCommonLog(text: string): number {
 }
 
 /** The unit of a time since 1970 is known by its size: s, ms, µs or ns. */
-export function ofNumber(time: number): number {
+function ofNumber(time: number): number {
   if (!(time >= 0)) return Number.NaN
   if (time < 1e11) return Math.round(time * 1e3)
   if (time < 1e14) return Math.round(time)
