@@ -11,10 +11,10 @@ const hot = { name: 'p', limit: 1_000, window: '1m', prefetch: '1s' } as const
 describe('the option prefetch', () => {
   it.each([
     [
-      { prefetch: '7s' },
+      { prefetch: '7s' } as const,
       /^prefetch must be 10 ms to a tenth of the window \(6000 ms\), but is '7s'/,
     ],
-    [{ prefetch: '5ms' }, /^prefetch must be 10 ms to a tenth of the window/],
+    [{ prefetch: '5ms' } as const, /^prefetch must be 10 ms to a tenth of the window/],
     [{ prefetch: 0 as never }, /^prefetch must be whole milliseconds ≥ 1/],
     [
       { window: '50ms', prefetch: '5ms' } as const,
