@@ -248,12 +248,12 @@ const nothing: Budget = {
 }
 
 const one: readonly Key[] = ['a']
-const few = { keys: one, ticks: 2, leaps: 1, asks: scaled(1, 2), direct: 1, spends: 2 }
+const few = { keys: one, ticks: scaled(2, 1), leaps: 1, asks: scaled(1, 2), direct: 1, spends: 2 }
 const both: readonly Key[] = ['a', 'b']
 
 describe('two processes that hold units', () => {
   it.each([
-    { what: 'of two keys', keys: both, ticks: scaled(1, 2), asks: 2, direct: 1, spends: 2 },
+    { what: 'of two keys', keys: both, ticks: 1, asks: 2, direct: 1, spends: 2 },
     {
       what: 'with lapses',
       keys: one,
@@ -265,7 +265,7 @@ describe('two processes that hold units', () => {
     },
     { what: 'that lose messages', ...few, losses: 1 },
     { what: 'that crash', ...few, crashes: 1 },
-    { what: 'of a key that is reset', ...few, resets: 1 },
+    { what: 'of a key that is reset', ...few, asks: 1, resets: 1 },
     { what: 'and close early', ...few, closes: 1 },
   ])('admit the limit in no window: $what', { timeout: 60_000 }, ({ what: _, keys, ...budget }) => {
     const worlds = explore(keys, { ...nothing, ...budget })

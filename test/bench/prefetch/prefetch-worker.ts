@@ -30,11 +30,9 @@ export type PrefetchProtocol = {
   open: { input: OpenInput; output: undefined }
   /** Asks so often a second, on one key. */
   round: { input: { durationMs: number; perSecond: number }; output: RoundOutput }
-  close: { input: undefined; output: undefined }
 }
 
 let check = async (_key: string): Promise<boolean> => false
-let close = async (): Promise<void> => undefined
 
 answerParent<PrefetchProtocol>({
   async open({ subject, redisPort, limit, windowMs, prefetchMs }) {
@@ -45,7 +43,6 @@ answerParent<PrefetchProtocol>({
       rateLimit({ windowMs, limit, store })
       await store.incrementScriptSha
       check = async (key) => (await store.increment(key)).totalHits <= limit
-      close = async () => redis.disconnect()
       return undefined
     }
     const prefetch = subject === 'with' ? { prefetch: prefetchMs } : {}
@@ -55,10 +52,6 @@ answerParent<PrefetchProtocol>({
       deadlineMs: 10_000,
     })
     check = async (key) => (await limiter.consume(key)).allowed
-    close = async () => {
-      await limiter.close()
-      redis.disconnect()
-    }
     return undefined
   },
 
@@ -81,10 +74,5 @@ answerParent<PrefetchProtocol>({
       await sleep(1)
     }
     return { requests, allowed, p50Us: quantile(times, 0.5) }
-  },
-
-  async close() {
-    await close()
-    return undefined
   },
 })

@@ -63,7 +63,7 @@ async function below(bench: Bench, one: Case): Promise<void> {
     },
     onFailure: ({ name }, error) => report.fail({ suite, case: one.name }, name, error),
   })
-  for (const fleet of fleets.values()) await stop(fleet)
+  for (const child of [...fleets.values()].flat()) child.stop()
   await redis.stop()
   report.add(suite, one.name, series)
 }
@@ -78,7 +78,7 @@ async function full(bench: Bench, one: Case): Promise<void> {
     await measure(redis, fleet, { ...one, durationMs: 1.2 * one.windowMs })
     const figures = await measure(redis, fleet, { ...one, durationMs: one.windowMs })
     series.push({ contender, rounds: [figures] })
-    await stop(fleet)
+    for (const child of fleet) child.stop()
   }
   await redis.stop()
   bench.report.add(suite, one.name, series)
@@ -124,9 +124,4 @@ async function measure(
     allowedShare: allowed / requests,
     usedShare: allowed / ((limit * durationMs) / windowMs),
   }
-}
-
-async function stop(fleet: readonly Child<PrefetchProtocol>[]): Promise<void> {
-  await Promise.all(fleet.map((child) => child.ask('close', undefined)))
-  for (const child of fleet) child.stop()
 }
