@@ -125,6 +125,17 @@ describe('what ends by itself', () => {
   })
 })
 
+describe('a mode and a share of one policy', () => {
+  it('exclude each other, and the one that was set last is in force', async () => {
+    const { policies } = await openInTest(burst(1))
+    await policies.set({ policy: 'burst', field: 'share', value: 0.5 }, note)
+    await policies.set({ policy: 'burst', field: 'mode', value: 'shadow' }, note)
+    expect(await policies.export()).toContain('mode: shadow')
+    await policies.set({ policy: 'burst', field: 'share', value: 0.25 }, note)
+    expect(await policies.export()).toContain('share: 0.25')
+  })
+})
+
 describe('SLUICE_KILL_SWITCH', () => {
   afterEach(() => void vi.unstubAllEnvs())
 

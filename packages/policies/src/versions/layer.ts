@@ -136,7 +136,8 @@ export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): 
   const changed = withPolicies(rest, (policy) =>
     active
       .filter((entry) => entry.policy === policy.name)
-      .reduce((before, entry) => changedPolicy(before, entry), policy),
+      // The newest entry comes first.
+      .reduceRight((before, entry) => changedPolicy(before, entry), policy),
   )
   return overrides.length === 0 ? changed : { ...changed, overrides }
 }
