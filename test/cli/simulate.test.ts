@@ -52,6 +52,18 @@ describe('sluice simulate', () => {
     ])
   })
 
+  it('says that overrides with an end are those of today', async () => {
+    const until = '2026-11-20T00:00:00Z'
+    const report = await simulated(
+      {
+        policies: [{ name: 'one', limit: 1, window: '1m' }],
+        overrides: [{ policy: 'one', key: { ip: '192.0.2.7' }, limit: 5, until }],
+      },
+      [{ at: 0 }, { at: 1 }],
+    )
+    expect(report.notes.join()).toContain('1 of the overrides have an end')
+  })
+
   it('counts near misses, rules of the file, routes of the application, and skipped requests', async () => {
     const file = {
       policies: [{ name: 'five', limit: 5, window: '1m' }],

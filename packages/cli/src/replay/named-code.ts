@@ -1,5 +1,6 @@
 import type { NamedCode, NamedValue } from '@sluice/http'
-import { header, ip, type KeyResolver, user } from '@sluice/http'
+import { all, firstOf, header, ip, type KeyResolver, route, user } from '@sluice/http'
+import type { PolicyFile } from '@sluice/policies'
 import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
 
@@ -111,6 +112,18 @@ export function namedKey(
 function resolverOf({ kind, name }: Given): KeyResolver<LogRequest> {
   if (kind === 'ip') return ip()
   return kind === 'header' ? header(name) : user((request: LogRequest) => request.field(name))
+}
+
+/** The resolver of a key of the policy file. */
+export function keyOf(
+  entry: NonNullable<PolicyFile['key']>,
+  given: Readonly<Record<string, KeyResolver<LogRequest>>>,
+): KeyResolver<LogRequest> {
+  if (typeof entry !== 'string') {
+    const resolvers = ('all' in entry ? entry.all : entry.firstOf).map((name) => keyOf(name, given))
+    return 'all' in entry ? all(...resolvers) : firstOf(...resolvers)
+  }
+  return given[entry] ?? (entry === 'route' ? route() : ip())
 }
 
 function functionOf(place: Place | undefined, given: Given | undefined): NamedValue<LogRequest> {

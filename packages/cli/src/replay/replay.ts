@@ -1,26 +1,29 @@
+import { readFile } from 'node:fs/promises'
 import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core'
 import {
-  all,
   type DecisionEvent,
-  firstOf,
   type Guard,
   type Hold,
   type HttpResponse,
-  ip,
   type KeyResolver,
   type Passage,
   type RequestContext,
   type RouteTable,
   resolveKey,
-  route,
   type ShadowEvent,
 } from '@sluice/http'
 import { createGuard, nodeRouter } from '@sluice/http/adapter'
-import { openPolicies, type Policies, type PolicyFile, placedPolicies } from '@sluice/policies'
+import {
+  openPolicies,
+  type Policies,
+  type PolicyFile,
+  placedPolicies,
+  readPolicyFile,
+} from '@sluice/policies'
 import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
 import { LogClock } from './log-clock.ts'
-import { codeOfLog } from './named-code.ts'
+import { codeOfLog, keyOf } from './named-code.ts'
 
 export interface ReplayOptions {
   readonly policyFile: string
@@ -92,7 +95,8 @@ interface Told {
 export async function openReplay(options: ReplayOptions): Promise<Replay> {
   const policies = await openPolicies({ file: options.policyFile })
   try {
-    return replayOf(policies, options)
+    const notes = notesOnEnds(await readFile(options.policyFile, 'utf8'), options.policyFile)
+    return replayOf(policies, options, notes)
   } catch (error) {
     throw isSluiceError(error, 'SLUICE_POLICY_UNKNOWN') ? withOption(error) : error
   } finally {
@@ -111,7 +115,16 @@ function withOption({ message }: Error): Error {
   )
 }
 
-function replayOf(policies: Policies, options: ReplayOptions): Replay {
+function notesOnEnds(text: string, name: string): readonly string[] {
+  const { overrides = [] } = readPolicyFile(text, name)
+  const ending = overrides.filter(({ until }) => until !== undefined).length
+  if (ending === 0) return []
+  return [
+    `${ending} of the overrides have an end (until), and are in force as they are now, not as they were at the times of the log`,
+  ]
+}
+
+function replayOf(policies: Policies, options: ReplayOptions, ends: readonly string[]): Replay {
   const { file } = policies
   if (policies.state.kill !== 'none') {
     throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
@@ -138,7 +151,8 @@ function replayOf(policies: Policies, options: ReplayOptions): Replay {
   const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
   return new Replay(
     {
-      ...{ file, guard, notes, told, policies: policies.policies },
+      ...{ file, guard, told, policies: policies.policies },
+      notes: [...notes, ...ends],
       clientKey: keyOf(file.key ?? 'ip', code.keys ?? {}),
       routes: patterns.size > 0 ? nodeRouter.createTable(patterns, routing) : undefined,
     },
@@ -267,17 +281,6 @@ class ReplayContext implements RequestContext<LogRequest> {
       }
     })
   }
-}
-
-function keyOf(
-  entry: NonNullable<PolicyFile['key']>,
-  given: Readonly<Record<string, KeyResolver<LogRequest>>>,
-): KeyResolver<LogRequest> {
-  if (typeof entry !== 'string') {
-    const resolvers = ('all' in entry ? entry.all : entry.firstOf).map((name) => keyOf(name, given))
-    return 'all' in entry ? all(...resolvers) : firstOf(...resolvers)
-  }
-  return given[entry] ?? (entry === 'route' ? route() : ip())
 }
 
 /** Keys of a log are found at once. */
