@@ -164,6 +164,11 @@ export const dashboards: readonly Dashboard[] = [
         ],
       },
       {
+        title: 'Units of grants (policies with prefetch)',
+        unit: 'ops',
+        queries: [[`sum by (event) (${rate('sluice_prefetch_units_total', job)})`, '{{event}}']],
+      },
+      {
         title: 'Processes and clock skew',
         unit: 'short',
         queries: [

@@ -39,6 +39,7 @@ export type InstrumentName =
   | 'sluice_breaker_state'
   | 'sluice_fallback_active'
   | 'sluice_keys_owed'
+  | 'sluice_prefetch_units_total'
   | 'sluice_clock_skew_seconds'
   | 'sluice_fleet_instances'
   | 'sluice_jobs_total'
@@ -168,6 +169,12 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     labels: [],
     aggregator: 'sum',
     help: 'Keys of which the store has to be told what was admitted without it',
+  },
+  sluice_prefetch_units_total: {
+    kind: 'counter',
+    unit: '{unit}',
+    labels: ['event'],
+    help: 'Units of grants: taken from the store, spent without asking it, returned, or lapsed',
   },
   sluice_clock_skew_seconds: {
     kind: 'gauge',

@@ -52,6 +52,13 @@ export class StoreReadings {
     this.#set('sluice_clock_skew_seconds', (skews[0] ?? 0) / 1_000)
     this.#set('sluice_deadlines_missed_total', this.#missed)
     this.#set('sluice_reconciled_units_total', this.#reconciled)
+    const units = this.#table.of('sluice_prefetch_units_total')
+    for (const event of ['taken', 'spent', 'returned', 'lapsed'] as const) {
+      units.set(
+        units.slot(event),
+        all.reduce((sum, { grants }) => sum + grants[event], 0),
+      )
+    }
   }
 
   #healthOfAll(): readonly StoreHealth[] {
