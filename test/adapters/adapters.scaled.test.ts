@@ -72,16 +72,14 @@ const ofTheGuard = {
 }
 
 const all = { ...ofAdapters, ...ofTheGuard }
-/** What depends on the platform below Nest; its applications take a while to start. */
-const ofPlatforms = { proxies, refusals, responseHeaders, chains, leases }
 describeAdapter(expressDriver('Express 5', express), all)
 describeAdapter(fastifyDriver, scaled(ofAdapters, all))
 describeAdapter(koaDriver('Koa 3', koa), scaled(ofAdapters, all))
 describeAdapter(fetchDriver, scaled(ofAdapters, all))
 describeAdapter(honoDriver, scaled(ofAdapters, all))
-describeAdapter(nestDriver('Nest on Express', onExpress), scaled(ofPlatforms, all))
-describeAdapter(nestDriver('Nest on Fastify', onFastify), scaled(ofPlatforms, all))
 if (isProof) {
+  describeAdapter(nestDriver('Nest on Express', onExpress), all)
+  describeAdapter(nestDriver('Nest on Fastify', onFastify), all)
   describeAdapter(expressDriver('Express 4', express4), all)
   describeAdapter(koaDriver('Koa 2', koa2), all)
 }
