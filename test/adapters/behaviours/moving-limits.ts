@@ -224,8 +224,8 @@ export const movingLimits: Behaviour = ({ start, limited }) => {
   })
 
   it('adds jitter to the wait of those that are shed', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.99)
     const app = await shedding({ retryJitter: 1 })
+    vi.spyOn(Math, 'random').mockReturnValue(0.99)
 
     expect((await app.ask('/', batch)).field('retry-after')).toBe('10')
   })
