@@ -8,7 +8,7 @@ import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import type { FromWorker, Held, ToWorker } from './leak-worker.ts'
 
-const CYCLES = scaled(5, 25)
+const CYCLES = scaled(5, 50)
 const WARM_CYCLES = 5
 const FROZEN_MS = 100
 const HEAP_NOISE_BYTES = 3 * 2 ** 20
