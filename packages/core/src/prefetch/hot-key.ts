@@ -8,12 +8,14 @@ const secondMs = 1_000
 export class HotKey {
   readonly key: string
   readonly holding: Holding = new Holding()
-  /** The limit that its grants are taken under. */
+  /** The limit of the last request. Only grants that were taken under it may be spent. */
   limit: number
   /** The answer to the last request for a grant. */
   answered: Outcome | undefined = undefined
   /** No grant is asked for before this time, in ms of the monotonic clock. */
   askAfterMs = 0
+  /** Time at which a grant was last spent, in ms of the monotonic clock. */
+  spentAtMs: number = Number.NEGATIVE_INFINITY
   #startMs: number
   #units = 0
   #unitsBefore: number

@@ -54,6 +54,11 @@ export class HotPolicy {
     return hot.unitsASecond(nowMs) >= this.#leastASecond / 2
   }
 
+  /** Tells whether grants of the key were spent so lately that the next one will be spent too. */
+  isSpent(hot: HotKey, nowMs: number): boolean {
+    return this.isHot(hot, nowMs) && nowMs - hot.spentAtMs < this.policy.prefetchMs / 4
+  }
+
   /** Counts a key that is not hot. Returns it once it is: a grant would be worth its request. */
   see({ key, cost, limit }: Check, nowMs: number): HotKey | undefined {
     if (cost === 0) return undefined

@@ -59,10 +59,14 @@ export class Prefetcher {
     const hot = known ?? hotPolicy.see(check, now.monotonicMs)
     if (!hot) return undefined
     hot.count(cost, now.monotonicMs)
-    const grant = hot.limit === check.limit ? hot.holding.spend(cost, now) : undefined
-    this.#refill(hot, hotPolicy, { limit: check.limit, now })
+    if (hot.limit !== check.limit) changeLimit(hot, check, now)
+    const grant = hot.holding.spend(cost, now)
+    if (grant) {
+      this.counters.spent += cost
+      hot.spentAtMs = now.monotonicMs
+    }
+    this.#refill(hot, hotPolicy, now)
     if (!grant) return undefined
-    this.counters.spent += cost
     return outcomeOf(hot, check, new Receipt(check, 0, grant))
   }
 
@@ -118,16 +122,13 @@ export class Prefetcher {
   }
 
   /** Asks for a grant when less than half of one is left. */
-  #refill(hot: HotKey, hotPolicy: HotPolicy, { limit, now }: { limit: number; now: Moment }): void {
+  #refill(hot: HotKey, hotPolicy: HotPolicy, now: Moment): void {
     const { holding } = hot
     const nowMs = now.monotonicMs
     if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = holding
-    const isOther = hot.limit !== limit
-    if (left > 0 && (isOther || left >= hotPolicy.unitsOfGrant(hot, nowMs) / 2)) return
+    if (left > 0 && left >= hotPolicy.unitsOfGrant(hot, nowMs) / 2) return
     this.#drop(hot, now)
-    if (isOther && holding.left > 0) return
-    hot.limit = limit
     this.#ask(hot, hotPolicy, { units: hotPolicy.unitsOfGrant(hot, nowMs) - holding.left, now })
   }
 
@@ -150,7 +151,7 @@ export class Prefetcher {
     const terms = termsOf({ id, lifeMs, divisor: 2 * instances, closed })
     const check: Check = { policy, key: hot.key, cost: units, limit: hot.limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
-    hot.askAfterMs = now.monotonicMs + lifeMs / 2
+    if (units > 0) hot.askAfterMs = now.monotonicMs + lifeMs / 2
     this.#time()
 
     const onAnswer = ([outcome]: readonly Outcome[]): void => {
@@ -161,10 +162,14 @@ export class Prefetcher {
       }
       if (hot.holding.asked?.id !== id) return
       this.counters.taken += granted
-      hot.answered = outcome
-      if (2 * granted >= units) hot.askAfterMs = 0
       const grant = hot.holding.answer(id, granted, momentNow())
       if (!grant) this.counters.lapsed += granted
+      if (hot.limit !== check.limit) {
+        hot.holding.close(() => true)
+        return
+      }
+      hot.answered = outcome
+      if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
     }
     try {
       const answer = applyChange(store, 'grant', [check])
@@ -199,13 +204,9 @@ export class Prefetcher {
         this.#drop(hot, now)
         holding.close((grant) => grant.hasEnded(soon))
         if (!holding.asked && holding.closed.some(mustBeTold)) {
-          const isEarly = now.monotonicMs < hot.askAfterMs
-          const wanted = isEarly ? 0 : hotPolicy.unitsOfGrant(hot, now.monotonicMs)
-          const units = Math.max(0, wanted - holding.left)
-          this.#ask(hot, hotPolicy, {
-            units: hotPolicy.isHot(hot, now.monotonicMs) ? units : 0,
-            now,
-          })
+          const isDue = now.monotonicMs >= hot.askAfterMs && hotPolicy.isSpent(hot, now.monotonicMs)
+          const wanted = isDue ? hotPolicy.unitsOfGrant(hot, now.monotonicMs) : 0
+          this.#ask(hot, hotPolicy, { units: Math.max(0, wanted - holding.left), now })
         }
         hotPolicy.cool(hot, now.monotonicMs)
       }
@@ -213,6 +214,14 @@ export class Prefetcher {
     }
     this.#time()
   }
+}
+
+/** Closes the grants that were taken under another limit: a grant is spent only under its own. */
+function changeLimit(hot: HotKey, { limit, policy }: Check, now: Moment): void {
+  hot.limit = limit
+  hot.holding.close(() => true)
+  // Limits that take turns must not cost a request for a grant each time.
+  hot.askAfterMs = now.monotonicMs + policy.prefetchMs / 2
 }
 
 /** The store records a grant that was spent whole by itself. One without an answer may be held. */

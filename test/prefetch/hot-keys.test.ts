@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { consume, consumeFor, fakeClocks, SimulatedStore } from './simulated-store.ts'
+
+const policy = { name: 'p', limit: 10_000, window: '10s', prefetch: '500ms' } as const
+let store: SimulatedStore
+
+beforeEach(() => {
+  fakeClocks()
+  store = new SimulatedStore()
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('a limit that changes', () => {
+  it('is the limit of the next grants, however hot the key stays', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    await consumeFor(limiter, { ms: 2_000, everyMs: 4 })
+    expect(limiter.storeHealth().grants.spent).toBeGreaterThan(100)
+    await consumeFor(limiter, { ms: 11_000, everyMs: 4, limit: 150 })
+    const asked = store.asked.length
+    const allowed = await consumeFor(limiter, { ms: 20_000, everyMs: 4, limit: 150 })
+    expect(allowed).toBeGreaterThan(270)
+    expect(allowed).toBeLessThanOrEqual(450)
+    const limits = store.asked.slice(asked).map(({ check }) => check.limit)
+    expect(new Set(limits)).toEqual(new Set([150]))
+  })
+
+  it('lets no grant be spent that was asked for under another one', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    store.answering = 'when-released'
+    await consumeFor(limiter, { ms: 200, everyMs: 4 })
+    expect(store.of('grant')).toHaveLength(1)
+    await consume(limiter, { limit: 200 })
+    await store.release()
+    await consume(limiter, { limit: 200 })
+    await consume(limiter)
+    expect(limiter.storeHealth().grants.spent).toBe(0)
+  })
+
+  it('asks for few grants while two limits take turns', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    for (let i = 0; i < 500; i += 1) {
+      await consume(limiter, { limit: i % 2 === 0 ? 10_000 : 5_000 })
+      await vi.advanceTimersByTimeAsync(4)
+    }
+    const wanted = store.of('grant').filter(({ cost }) => cost > 0)
+    expect(wanted.length).toBeLessThanOrEqual(10)
+    expect(limiter.storeHealth().grants.spent).toBeLessThan(20)
+  })
+})
