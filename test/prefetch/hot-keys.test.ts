@@ -50,3 +50,43 @@ describe('a limit that changes', () => {
     expect(limiter.storeHealth().grants.spent).toBeLessThan(20)
   })
 })
+
+describe('requests that cost more than a unit', () => {
+  it('are few, so they are no reason for a grant', async () => {
+    const limiter = store.limiter({ policies: [{ ...policy, prefetch: '100ms' }] })
+    for (let i = 0; i < 8; i += 1) {
+      expect((await consume(limiter, { cost: 1_000 })).allowed).toBe(true)
+      await vi.advanceTimersByTimeAsync(700)
+    }
+    expect(store.asked.map(({ op }) => op)).toEqual(Array(8).fill('consume'))
+  })
+
+  it('are asked about before the grant that they are a reason for', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    for (let i = 0; store.of('grant').length === 0 && i < 50; i += 1) {
+      expect((await consume(limiter, { cost: 20 })).allowed).toBe(true)
+    }
+    expect(store.asked.slice(-2).map(({ op }) => op)).toEqual(['consume', 'grant'])
+    expect(store.of('grant')[0]?.cost).toBeGreaterThanOrEqual(200)
+  })
+
+  it('get no grant when the limit is too small for one', async () => {
+    const limiter = store.limiter({ policies: [{ ...policy, limit: 100 }] })
+    for (let i = 0; i < 100; i += 1) {
+      await consume(limiter, { cost: 60 })
+      await vi.advanceTimersByTimeAsync(5)
+    }
+    expect(store.of('grant')).toEqual([])
+  })
+
+  it('are not denied for a rest of a grant that is too small for them', async () => {
+    const limiter = store.limiter({ policies: [{ ...policy, limit: 1_000 }] })
+    let allowed = 0
+    for (let i = 0; i < 80; i += 1) {
+      if ((await consume(limiter, { cost: 40 })).allowed) allowed += 1
+      await vi.advanceTimersByTimeAsync(5)
+    }
+    expect(limiter.storeHealth().grants.spent).toBeGreaterThan(0)
+    expect(allowed).toBe(25)
+  })
+})

@@ -25,13 +25,20 @@ export function decideByGrants(
     const [only] = checks
     if (only && checks.length === 1) {
       const outcome = prefetcher.answer(op, only, caller)
-      return outcome ? decisionOf([outcome], 'store') : askStore(op, checks, request)
+      return outcome ? decisionOf([outcome], 'store') : askAndRefill(op, checks, request)
     }
     const here = checks.map((check) => prefetcher.answer(op, check, caller))
     const others = checks.filter((_, index) => !here[index])
-    if (others.length === checks.length) return askStore(op, checks, request)
+    if (others.length === checks.length) return askAndRefill(op, checks, request)
     if (others.length === 0) return decisionOf(here.flatMap(known), 'store')
-    return andThen(askStore(op, others, request), (decision) => joined(decision, here, prefetcher))
+    const decision = askAndRefill(op, others, request)
+    return andThen(decision, (known) => joined(known, here, prefetcher))
+  }
+
+  function askAndRefill(...[op, checks, request]: Parameters<AskStore>): MaybePromise<Decision> {
+    const decision = askStore(op, checks, request)
+    for (const check of checks) prefetcher.refill(op, check)
+    return decision
   }
 }
 

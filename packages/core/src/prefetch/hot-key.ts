@@ -1,8 +1,14 @@
 import type { Outcome } from '../store.ts'
 import { Holding } from './holding.ts'
 
-/** A second, over which units are counted. */
+/** A second, over which requests are counted. */
 const secondMs = 1_000
+
+/** The requests of a second, and their units. */
+interface Rate {
+  requests: number
+  units: number
+}
 
 /** A key that this process takes grants for. */
 export class HotKey {
@@ -17,36 +23,54 @@ export class HotKey {
   /** Time at which a grant was last spent, in ms of the monotonic clock. */
   spentAtMs: number = Number.NEGATIVE_INFINITY
   #startMs: number
-  #units = 0
-  #unitsBefore: number
+  #now: Rate = { requests: 0, units: 0 }
+  #before: Rate
 
-  /** @param units the units of the last second */
-  constructor(
-    key: string,
-    { limit, units, nowMs }: { limit: number; units: number; nowMs: number },
-  ) {
+  /** @param rate the requests of the last second */
+  constructor(key: string, { limit, rate, nowMs }: { limit: number; rate: Rate; nowMs: number }) {
     this.key = key
     this.limit = limit
-    this.#unitsBefore = units
+    this.#before = rate
     this.#startMs = nowMs
   }
 
   count(units: number, nowMs: number): void {
+    if (units === 0) return
     this.#turn(nowMs)
-    this.#units += units
+    this.#now.requests += 1
+    this.#now.units += units
+  }
+
+  /** The requests of the last second, about. */
+  requestsASecond(nowMs: number): number {
+    return this.#rate(nowMs).requests
   }
 
   /** The units of the last second, about. */
   unitsASecond(nowMs: number): number {
+    return this.#rate(nowMs).units
+  }
+
+  /** The mean cost of a request, rounded up. */
+  meanCost(nowMs: number): number {
+    const { requests, units } = this.#rate(nowMs)
+    return requests === 0 ? 1 : Math.ceil(units / requests)
+  }
+
+  #rate(nowMs: number): Rate {
     this.#turn(nowMs)
-    return Math.max(this.#units, this.#unitsBefore)
+    return this.#now.requests > this.#before.requests ? this.#now : this.#before
   }
 
   #turn(nowMs: number): void {
     const elapsedMs = nowMs - this.#startMs
     if (elapsedMs < secondMs) return
-    this.#unitsBefore = Math.ceil((this.#units * secondMs) / elapsedMs)
-    this.#units = 0
+    const { requests, units } = this.#now
+    this.#before = {
+      requests: Math.ceil((requests * secondMs) / elapsedMs),
+      units: Math.ceil((units * secondMs) / elapsedMs),
+    }
+    this.#now = { requests: 0, units: 0 }
     this.#startMs = nowMs
   }
 }

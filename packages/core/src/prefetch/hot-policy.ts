@@ -8,8 +8,8 @@ import { HotKey } from './hot-key.ts'
 const sketchSize = 1_000
 /** Number of keys that this process takes grants for. */
 const maxHotKeys = 10_000
-/** The least that a grant is worth: fewer units are not asked for. */
-const leastUnits = 10
+/** The requests that a grant has to be worth. */
+const leastRequests = 10
 const secondMs = 1_000
 
 /** The limiter that takes grants. */
@@ -31,7 +31,7 @@ export class HotPolicy {
   constructor(policy: Policy, caller: GrantCaller) {
     this.policy = policy
     this.caller = caller
-    this.#leastASecond = Math.max(leastUnits, (leastUnits * secondMs) / policy.prefetchMs)
+    this.#leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
   }
 
   get keys(): Iterable<HotKey> {
@@ -47,11 +47,11 @@ export class HotPolicy {
   /** The size of a grant: the units of its life at the present rate. */
   unitsOfGrant(hot: HotKey, nowMs: number): number {
     const units = Math.ceil((hot.unitsASecond(nowMs) * this.policy.prefetchMs) / secondMs)
-    return Math.max(leastUnits, units)
+    return Math.max(leastRequests * hot.meanCost(nowMs), units)
   }
 
   isHot(hot: HotKey, nowMs: number): boolean {
-    return hot.unitsASecond(nowMs) >= this.#leastASecond / 2
+    return hot.requestsASecond(nowMs) >= this.#leastASecond / 2
   }
 
   /** Tells whether grants of the key were spent so lately that the next one will be spent too. */
@@ -66,10 +66,10 @@ export class HotPolicy {
       this.#seen.clear()
       this.#seenSinceMs = nowMs
     }
-    this.#seen.add(key, cost)
-    const units = this.#seen.sureCount(key)
-    if (units < this.#leastASecond || this.#keys.size >= maxHotKeys) return undefined
-    const hot = new HotKey(key, { limit, units, nowMs })
+    this.#seen.add(key)
+    const requests = this.#seen.sureCount(key)
+    if (requests < this.#leastASecond || this.#keys.size >= maxHotKeys) return undefined
+    const hot = new HotKey(key, { limit, rate: { requests, units: requests * cost }, nowMs })
     this.#keys.set(key, hot)
     return hot
   }

@@ -46,8 +46,8 @@ export class Prefetcher {
   }
 
   /**
-   * Answers a check by a grant. `undefined` when there is none: then the store has to be asked.
-   * Units of a `consume` are spent.
+   * Answers a check by a grant, and spends the units of a `consume`. `undefined` when there is no
+   * grant: then the store has to be asked, and `refill` called.
    */
   answer(op: DecidingOp, check: Check, caller: GrantCaller): Outcome | undefined {
     const { policy, cost } = check
@@ -61,13 +61,22 @@ export class Prefetcher {
     hot.count(cost, now.monotonicMs)
     if (hot.limit !== check.limit) changeLimit(hot, check, now)
     const grant = hot.holding.spend(cost, now)
-    if (grant) {
-      this.counters.spent += cost
-      hot.spentAtMs = now.monotonicMs
-    }
-    this.#refill(hot, hotPolicy, now)
     if (!grant) return undefined
+    this.counters.spent += cost
+    hot.spentAtMs = now.monotonicMs
+    this.#refill(hot, hotPolicy, now)
     return outcomeOf(hot, check, new Receipt(check, 0, grant))
+  }
+
+  /**
+   * Asks for a grant for a `consume` that had none. Called after the store was asked about it, so
+   * that the process does not hold the units that its own request needs.
+   */
+  refill(op: DecidingOp, { policy, key }: Check): void {
+    if (op !== 'consume') return
+    const hotPolicy = this.#policies.get(policy)
+    const hot = hotPolicy?.get(key)
+    if (hotPolicy && hot) this.#refill(hot, hotPolicy, momentNow())
   }
 
   /**
@@ -125,11 +134,15 @@ export class Prefetcher {
   #refill(hot: HotKey, hotPolicy: HotPolicy, now: Moment): void {
     const { holding } = hot
     const nowMs = now.monotonicMs
+    // What is too little for one request would only stand in the way of the next one.
+    if (holding.left > 0 && holding.left < hot.meanCost(nowMs)) holding.close(() => true)
     if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = holding
-    if (left > 0 && left >= hotPolicy.unitsOfGrant(hot, nowMs) / 2) return
+    const units = hotPolicy.unitsOfGrant(hot, nowMs)
+    if (left > 0 && left >= units / 2) return
     this.#drop(hot, now)
-    this.#ask(hot, hotPolicy, { units: hotPolicy.unitsOfGrant(hot, nowMs) - holding.left, now })
+    if (hot.limit / divisorOf(hotPolicy) < hot.meanCost(nowMs)) return
+    this.#ask(hot, hotPolicy, { units: Math.max(0, units - holding.left), now })
   }
 
   #drop({ holding }: HotKey, now: Moment): void {
@@ -138,17 +151,17 @@ export class Prefetcher {
 
   #ask(
     hot: HotKey,
-    { policy, caller }: HotPolicy,
+    hotPolicy: HotPolicy,
     { units, now }: { units: number; now: Moment },
   ): void {
     if (this.#isAway()) return
-    const { store, instances = store.instances ?? 1 } = caller
+    const { policy, caller } = hotPolicy
     hot.holding.close(({ left }) => left === 0)
     const id = randomId()
     const { prefetchMs: lifeMs } = policy
     const told = [...hot.holding.closed]
     const { closed } = hot.holding.ask(id, lifeMs, now)
-    const terms = termsOf({ id, lifeMs, divisor: 2 * instances, closed })
+    const terms = termsOf({ id, lifeMs, divisor: divisorOf(hotPolicy), closed })
     const check: Check = { policy, key: hot.key, cost: units, limit: hot.limit, terms }
     // After an answer with few units, or none, the key is left alone for a while.
     if (units > 0) hot.askAfterMs = now.monotonicMs + lifeMs / 2
@@ -170,9 +183,14 @@ export class Prefetcher {
       }
       hot.answered = outcome
       if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
+      const later = momentNow()
+      if (!grant || granted >= hot.meanCost(later.monotonicMs)) return
+      // If it stayed held, the next request would be denied for it.
+      hot.holding.close((each) => each === grant)
+      this.#ask(hot, hotPolicy, { units: 0, now: later })
     }
     try {
-      const answer = applyChange(store, 'grant', [check])
+      const answer = applyChange(caller.store, 'grant', [check])
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) answer.then(onAnswer, () => hot.holding.fail(id))
       else onAnswer(answer)
@@ -214,6 +232,11 @@ export class Prefetcher {
     }
     this.#time()
   }
+}
+
+/** The number that the remaining units are divided by, so that all processes get some. */
+function divisorOf({ caller: { store, instances = store.instances ?? 1 } }: HotPolicy): number {
+  return 2 * instances
 }
 
 /** Closes the grants that were taken under another limit: a grant is spent only under its own. */
