@@ -90,3 +90,27 @@ describe('requests that cost more than a unit', () => {
     expect(allowed).toBe(25)
   })
 })
+
+describe('a policy without hot keys', () => {
+  it('finds one while another policy has some', async () => {
+    const policies = [policy, { ...policy, name: 'q' }]
+    const [busy, other] = policies.map((each) => store.limiter({ policies: [each] }))
+    if (!busy || !other) throw new Error('no limiters')
+    for (let i = 0; i < 500; i += 1) {
+      await consume(busy)
+      if (i % 2 === 0) await consume(other)
+      await vi.advanceTimersByTimeAsync(8)
+    }
+    expect(store.of('grant').some((check) => check.policy.name === 'q')).toBe(true)
+  })
+
+  it('is swept as often as its life asks for, after one with a long life', async () => {
+    const long = store.limiter({ policies: [{ ...policy, window: '10m', prefetch: '1m' }] })
+    const short = store.limiter({ policies: [{ ...policy, name: 'q' }] })
+    await consumeFor(long, { ms: 100, everyMs: 4 })
+    await consumeFor(short, { ms: 200, everyMs: 4 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(short.storeHealth().grants.lapsed).toBe(0)
+    expect(short.storeHealth().grants.returned).toBeGreaterThan(0)
+  })
+})

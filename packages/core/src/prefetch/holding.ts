@@ -1,4 +1,5 @@
 import type { Receipt } from '../check.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { ClosedGrant, GrantTerms } from './grant.ts'
 
 /** A moment by both clocks of this process, in ms. */
@@ -7,6 +8,14 @@ export interface Moment {
   readonly monotonicMs: number
   /** Milliseconds since 1970. */
   readonly wallMs: number
+}
+
+export function momentNow(): Moment {
+  return { monotonicMs: monotonicMs(), wallMs: Date.now() }
+}
+
+export function later(moment: Moment, ms: number): Moment {
+  return { monotonicMs: moment.monotonicMs + ms, wallMs: moment.wallMs + ms }
 }
 
 /** A grant of this process. */
@@ -98,7 +107,7 @@ export class Holding {
    */
   ask(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
     const ownLifeMs = lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift))
-    const endsAt = { monotonicMs: now.monotonicMs + ownLifeMs, wallMs: now.wallMs + ownLifeMs }
+    const endsAt = later(now, ownLifeMs)
     for (const grant of this.closed) grant.isTold = true
     this.asked = { id, endsAt, closed: [...this.closed] }
     return { closed: this.closed.map(closedGrant) }

@@ -1,3 +1,4 @@
+import type { Check, Receipt } from '../check.ts'
 import type { Outcome } from '../store.ts'
 import { Holding } from './holding.ts'
 
@@ -55,6 +56,24 @@ export class HotKey {
   meanCost(nowMs: number): number {
     const { requests, units } = this.#rate(nowMs)
     return requests === 0 ? 1 : Math.ceil(units / requests)
+  }
+
+  /** The outcome of a check that a grant has answered. What others took since is unknown. */
+  outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
+    const { policy, limit } = check
+    const beside = this.answered?.remaining ?? 0
+    const remaining = Math.min(limit, beside + this.holding.left)
+    const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
+    return {
+      policy,
+      allowed: true,
+      limit,
+      remaining,
+      resetMs: Math.max(1, remaining === 0 ? (this.answered?.resetMs ?? 0) : pacedMs),
+      retryAfterMs: 0,
+      delayMs: 0,
+      receipt,
+    }
   }
 
   #rate(nowMs: number): Rate {

@@ -11,6 +11,8 @@ const maxHotKeys = 10_000
 /** The requests that a grant has to be worth. */
 const leastRequests = 10
 const secondMs = 1_000
+/** Time without a request after which a policy without hot keys is forgotten. */
+export const idleMs = 2_000
 
 /** The limiter that takes grants. */
 export interface GrantCaller {
@@ -40,6 +42,11 @@ export class HotPolicy {
 
   get size(): number {
     return this.#keys.size
+  }
+
+  /** Tells whether nothing would be lost without it: the sketch too has seen no key of late. */
+  isIdle(nowMs: number): boolean {
+    return this.#keys.size === 0 && nowMs - this.#seenSinceMs >= idleMs
   }
 
   readonly get = (key: string): HotKey | undefined => this.#keys.get(key)

@@ -4,9 +4,9 @@ import type { Policy } from '../policy/policy.ts'
 import { isPromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { DecidingOp, Outcome, Store } from '../store.ts'
-import { type Moment, OwnGrant } from './holding.ts'
+import { later, type Moment, momentNow, OwnGrant } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
-import { type GrantCaller, HotPolicy } from './hot-policy.ts'
+import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
@@ -31,7 +31,8 @@ export class Prefetcher {
   readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
   readonly #isAway: () => boolean
   readonly #policies = new Map<Policy, HotPolicy>()
-  #isTimed = false
+  /** Time of the next sweep, in ms of the monotonic clock. */
+  #sweepAtMs = Number.POSITIVE_INFINITY
 
   /** @param isAway tells whether the store is away: then it is asked for no grants */
   constructor(isAway: () => boolean) {
@@ -65,7 +66,7 @@ export class Prefetcher {
     this.counters.spent += cost
     hot.spentAtMs = now.monotonicMs
     this.#refill(hot, hotPolicy, now)
-    return outcomeOf(hot, check, new Receipt(check, 0, grant))
+    return hot.outcomeOf(check, new Receipt(check, 0, grant))
   }
 
   /**
@@ -122,12 +123,13 @@ export class Prefetcher {
   #add(policy: Policy, caller: GrantCaller): HotPolicy {
     const added = new HotPolicy(policy, caller)
     this.#policies.set(policy, added)
+    this.#time()
     return added
   }
 
   #look(hot: HotKey, check: Check, now: Moment): Outcome | undefined {
     const isEnough = hot.limit === check.limit && hot.holding.find(check.cost, now)
-    return isEnough ? outcomeOf(hot, check, undefined) : undefined
+    return isEnough ? hot.outcomeOf(check, undefined) : undefined
   }
 
   /** Asks for a grant when less than half of one is left. */
@@ -183,11 +185,11 @@ export class Prefetcher {
       }
       hot.answered = outcome
       if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
-      const later = momentNow()
-      if (!grant || granted >= hot.meanCost(later.monotonicMs)) return
+      const answeredAt = momentNow()
+      if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
       // If it stayed held, the next request would be denied for it.
       hot.holding.close((each) => each === grant)
-      this.#ask(hot, hotPolicy, { units: 0, now: later })
+      this.#ask(hot, hotPolicy, { units: 0, now: answeredAt })
     }
     try {
       const answer = applyChange(caller.store, 'grant', [check])
@@ -199,21 +201,26 @@ export class Prefetcher {
     }
   }
 
+  /** Sees to it that the next sweep is early enough for all policies. */
   #time(): void {
-    if (this.#isTimed) return
-    let shortestMs = Number.POSITIVE_INFINITY
-    for (const { policy } of this.#policies.values()) {
-      shortestMs = Math.min(shortestMs, policy.prefetchMs)
+    if (this.#policies.size === 0) return
+    let delayMs = idleMs
+    for (const { policy, size } of this.#policies.values()) {
+      if (size > 0) delayMs = Math.min(delayMs, (policy.prefetchMs * closingShare) / 2)
     }
-    if (shortestMs === Number.POSITIVE_INFINITY) return
-    this.#isTimed = true
-    const timer = setTimeout(() => this.#sweep(), Math.max(1, (shortestMs * closingShare) / 2))
+    const atMs = monotonicMs() + Math.max(1, delayMs)
+    if (atMs >= this.#sweepAtMs) return
+    this.#sweepAtMs = atMs
+    const timer = setTimeout(() => {
+      // Another timer may have been earlier.
+      if (this.#sweepAtMs === atMs) this.#sweep()
+    }, atMs - monotonicMs())
     if (typeof timer === 'object') timer.unref?.()
   }
 
   /** Closes grants that end soon, so that their units come back. */
   #sweep(): void {
-    this.#isTimed = false
+    this.#sweepAtMs = Number.POSITIVE_INFINITY
     const now = momentNow()
     for (const hotPolicy of this.#policies.values()) {
       const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
@@ -228,7 +235,7 @@ export class Prefetcher {
         }
         hotPolicy.cool(hot, now.monotonicMs)
       }
-      if (hotPolicy.size === 0) this.#policies.delete(hotPolicy.policy)
+      if (hotPolicy.isIdle(now.monotonicMs)) this.#policies.delete(hotPolicy.policy)
     }
     this.#time()
   }
@@ -256,14 +263,6 @@ function termsOf(terms: Partial<NonNullable<Check['terms']>>): NonNullable<Check
   return { id: 0, lifeMs: 0, divisor: 1, closed: [], ...terms }
 }
 
-function momentNow(): Moment {
-  return { monotonicMs: monotonicMs(), wallMs: Date.now() }
-}
-
-function later({ monotonicMs, wallMs }: Moment, ms: number): Moment {
-  return { monotonicMs: monotonicMs + ms, wallMs: wallMs + ms }
-}
-
 /** Tells whether a receipt is for units of a grant. */
 export function isOfGrant({ incarnation }: Receipt): boolean {
   return incarnation instanceof OwnGrant
@@ -272,22 +271,4 @@ export function isOfGrant({ incarnation }: Receipt): boolean {
 /** Ids have to differ among the grants of one key that are alive at one time. */
 function randomId(): number {
   return 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1))
-}
-
-/** The outcome of a check that a grant has answered: nothing is known of what others took since. */
-function outcomeOf(hot: HotKey, check: Check, receipt: Receipt | undefined): Outcome {
-  const { policy, limit } = check
-  const beside = hot.answered?.remaining ?? 0
-  const remaining = Math.min(limit, beside + hot.holding.left)
-  const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
-  return {
-    policy,
-    allowed: true,
-    limit,
-    remaining,
-    resetMs: Math.max(1, remaining === 0 ? (hot.answered?.resetMs ?? 0) : pacedMs),
-    retryAfterMs: 0,
-    delayMs: 0,
-    receipt,
-  }
 }
