@@ -25,6 +25,8 @@ export class SimulatedStore implements Store {
   answering: Answering = 'at-once'
   /** Fails all that is asked. */
   isDown = false
+  /** Makes the answers to requests wait for the test. */
+  isSlow = false
   readonly #memory = memoryStore()
   readonly #waiting: (() => void)[] = []
 
@@ -32,8 +34,9 @@ export class SimulatedStore implements Store {
     for (const check of checks) this.asked.push({ op, check })
     if (this.isDown) throw new Error('down')
     const outcomes = this.#memory.apply(op, checks)
-    if (op !== 'grant' || this.answering === 'at-once') return outcomes
-    if (this.answering === 'lost') return Promise.reject(new Error('lost'))
+    const answering = op === 'grant' ? this.answering : isSlowOp(op, this.isSlow)
+    if (answering === 'at-once') return outcomes
+    if (answering === 'lost') return Promise.reject(new Error('lost'))
     return new Promise<readonly Outcome[]>((resolve) => {
       this.#waiting.push(() => resolve(outcomes))
     })
@@ -53,6 +56,10 @@ export class SimulatedStore implements Store {
   limiter(options: SomeOptions): Limiter {
     return patientLimiter({ store: this, instances: 1, onStoreError: () => undefined, ...options })
   }
+}
+
+function isSlowOp(op: string, isSlow: boolean): Answering {
+  return isSlow && op === 'consume' ? 'when-released' : 'at-once'
 }
 
 /** Consumes of the key `k`, with a limit of its own. */

@@ -1,4 +1,4 @@
-import type { Check } from '../check.ts'
+import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { DecidingOp, Outcome } from '../store.ts'
@@ -21,6 +21,7 @@ export function decideByGrants(
   caller: GrantCaller,
   askStore: AskStore,
 ): AskStore {
+  const undo = (receipt: Receipt): boolean => prefetcher.undo(receipt, caller)
   return (op, checks, request) => {
     const [only] = checks
     if (only && checks.length === 1) {
@@ -32,7 +33,7 @@ export function decideByGrants(
     if (others.length === checks.length) return askAndRefill(op, checks, request)
     if (others.length === 0) return decisionOf(here.flatMap(known), 'store')
     const decision = askAndRefill(op, others, request)
-    return andThen(decision, (known) => joined(known, here, prefetcher))
+    return andThen(decision, (known) => joined(known, here, undo))
   }
 
   function askAndRefill(...[op, checks, request]: Parameters<AskStore>): MaybePromise<Decision> {
@@ -50,9 +51,9 @@ function known(outcome: Outcome | undefined): readonly Outcome[] {
 function joined(
   decision: Decision,
   here: readonly (Outcome | undefined)[],
-  prefetcher: Prefetcher,
+  undo: (receipt: Receipt) => boolean,
 ): Decision {
-  const local = decision.allowed ? here : here.map((one) => one && notTaken(one, prefetcher))
+  const local = decision.allowed ? here : here.map((one) => one && notTaken(one, undo))
   // The failure modes `open` and `closed` have no outcomes.
   if (decision.outcomes.length === 0) return decision
   const others = decision.outcomes.values()
@@ -60,11 +61,9 @@ function joined(
   return { ...decision, outcomes }
 }
 
-function notTaken(outcome: Outcome, prefetcher: Prefetcher): Outcome {
+function notTaken(outcome: Outcome, undo: (receipt: Receipt) => boolean): Outcome {
   const { receipt, remaining = 0, limit } = outcome
   if (!receipt) return outcome
-  const { cost } = receipt.check
-  const isBack = prefetcher.giveBack(receipt, cost) === true
-  const left = isBack ? Math.min(limit, remaining + cost) : remaining
+  const left = undo(receipt) ? Math.min(limit, remaining + receipt.check.cost) : remaining
   return { ...outcome, remaining: left, receipt: undefined }
 }

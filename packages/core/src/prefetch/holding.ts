@@ -27,8 +27,12 @@ export class OwnGrant {
   spent = 0
   /** True once the store was told what was spent: that number is final. */
   isTold = false
-  /** The receipt of the units that were spent, as the store has recorded them. */
+  /** The receipt of the units that were spent, if it is known which units the store recorded. */
   settled: Receipt | undefined = undefined
+  /** True once nothing more is learned of it: the store has answered, or its end has passed. */
+  isOver = false
+  /** Units that were given back between telling the store and its answer. */
+  lateUnits = 0
 
   constructor(id: number, units: number, endsAt: Moment) {
     this.id = id
@@ -82,14 +86,20 @@ export class Holding {
   }
 
   /**
-   * Drops what has ended. The store records such a grant whole, so its unspent units are lost.
+   * Drops what has ended. The store records such a grant whole, so its unspent units are lost. That
+   * holds also if nobody knows whether the store was told in time that it is closed.
    * @returns the number of unspent units
    */
   dropEnded(now: Moment): number {
     let lapsed = 0
-    for (const grant of this.open) if (grant.hasEnded(now)) lapsed += grant.left
-    this.open = this.open.filter((grant) => !grant.hasEnded(now))
-    this.closed = this.closed.filter((grant) => !grant.hasEnded(now))
+    const lives = (grant: OwnGrant): boolean => {
+      if (!grant.hasEnded(now)) return true
+      if (!grant.isOver) lapsed += grant.left
+      grant.isOver = true
+      return false
+    }
+    this.open = this.open.filter(lives)
+    this.closed = this.closed.filter(lives)
     if (this.asked && hasPassed(this.asked.endsAt, now)) this.fail(this.asked.id)
     return lapsed
   }
@@ -111,6 +121,13 @@ export class Holding {
     for (const grant of this.closed) grant.isTold = true
     this.asked = { id, endsAt, closed: [...this.closed] }
     return { closed: this.closed.map(closedGrant) }
+  }
+
+  /** Finds the one closed grant that a receipt of the store would be for. */
+  get soleSpent(): OwnGrant | undefined {
+    const [grant, ...others] = this.closed.filter(({ spent }) => spent > 0)
+    // The store may have recorded one that it was told of before, at another time.
+    return others.length === 0 && grant?.isTold === false ? grant : undefined
   }
 
   /**

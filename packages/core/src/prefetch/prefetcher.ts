@@ -82,15 +82,28 @@ export class Prefetcher {
 
   /**
    * Gives units back to the grant that a receipt names, and returns true. If the store has recorded
-   * them already, it returns the receipt of the store. False: they cannot be given back.
+   * them already, it returns the receipt of the store. False: they cannot be given back, or only
+   * once the store has answered.
    */
   giveBack({ incarnation }: Receipt, units: number): boolean | Receipt {
     if (!(incarnation instanceof OwnGrant)) return false
-    if (incarnation.isTold) return incarnation.settled ?? false
+    if (incarnation.settled) return incarnation.settled
+    if (incarnation.isTold) {
+      incarnation.lateUnits += units
+      return false
+    }
     if (incarnation.hasEnded(momentNow())) return false
     incarnation.spent -= units
     this.counters.spent -= units
     return true
+  }
+
+  /** Gives the units of a request that was denied back, to their grant or to the store. */
+  undo(receipt: Receipt, { store }: GrantCaller): boolean {
+    const found = this.giveBack(receipt, receipt.check.cost)
+    if (typeof found === 'boolean') return found
+    refundAtStore(store, { ...receipt.check, receipt: found })
+    return false
   }
 
   /** Closes the grants of keys that are reset. Returns the checks with what the store needs. */
@@ -151,17 +164,14 @@ export class Prefetcher {
     this.counters.lapsed += holding.dropEnded(now)
   }
 
-  #ask(
-    hot: HotKey,
-    hotPolicy: HotPolicy,
-    { units, now }: { units: number; now: Moment },
-  ): void {
+  #ask(hot: HotKey, hotPolicy: HotPolicy, { units, now }: { units: number; now: Moment }): void {
     if (this.#isAway()) return
     const { policy, caller } = hotPolicy
     hot.holding.close(({ left }) => left === 0)
     const id = randomId()
     const { prefetchMs: lifeMs } = policy
     const told = [...hot.holding.closed]
+    const { soleSpent } = hot.holding
     const { closed } = hot.holding.ask(id, lifeMs, now)
     const terms = termsOf({ id, lifeMs, divisor: divisorOf(hotPolicy), closed })
     const check: Check = { policy, key: hot.key, cost: units, limit: hot.limit, terms }
@@ -172,9 +182,10 @@ export class Prefetcher {
     const onAnswer = ([outcome]: readonly Outcome[]): void => {
       const granted = outcome?.granted ?? 0
       for (const grant of told) {
-        this.counters.returned += grant.left
-        grant.settled = outcome?.receipt
+        if (!grant.isOver) this.counters.returned += grant.left
+        grant.isOver = true
       }
+      if (soleSpent && outcome?.receipt) settle(caller, soleSpent, outcome.receipt)
       if (hot.holding.asked?.id !== id) return
       this.counters.taken += granted
       const grant = hot.holding.answer(id, granted, momentNow())
@@ -238,6 +249,25 @@ export class Prefetcher {
       if (hotPolicy.isIdle(now.monotonicMs)) this.#policies.delete(hotPolicy.policy)
     }
     this.#time()
+  }
+}
+
+/** Notes which units of the store were those of a grant, and gives back what waits for that. */
+function settle({ store }: GrantCaller, grant: OwnGrant, receipt: Receipt): void {
+  const { policy, key, limit } = receipt.check
+  grant.settled = receipt
+  if (grant.lateUnits > 0) {
+    refundAtStore(store, { policy, key, limit, cost: grant.lateUnits, receipt })
+  }
+}
+
+/** A failure is ignored: units that cannot be given back stay taken, which is safe. */
+function refundAtStore(store: Store, check: Check): void {
+  try {
+    const answer = applyChange(store, 'refund', [check])
+    if (isPromise(answer)) answer.then(undefined, () => undefined)
+  } catch {
+    // Ignored too.
   }
 }
 
