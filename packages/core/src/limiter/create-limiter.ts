@@ -59,7 +59,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
   const prefetcher = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
   const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askStore) : askStore
-  const followUps = new FollowUps(access, caller, prefetcher)
+  const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
   const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
   const all = penalty ? [...policies, penalty] : policies

@@ -3,7 +3,7 @@ import type { Check, Receipt } from '../check.ts'
 import type { Decision } from '../decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
-import { isOfGrant, type Prefetcher } from '../prefetch/prefetcher.ts'
+import { isOfGrant } from '../prefetch/prefetcher.ts'
 import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
@@ -27,6 +27,15 @@ export interface RefundOptions {
  */
 const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
+/** The refunds of one decision, by who holds the units. */
+interface GivenBack {
+  /** Whether a grant has taken units back. */
+  readonly isBack: boolean
+  /** Units of grants that the store has recorded. */
+  readonly recorded: readonly Held[]
+  readonly others: readonly Held[]
+}
+
 /** A check whose units a decision took and has not given back. */
 type Held = Check & { readonly receipt: Receipt }
 
@@ -37,12 +46,10 @@ type Held = Check & { readonly receipt: Receipt }
 export class FollowUps {
   readonly #access: StoreAccess
   readonly #caller: Caller
-  readonly #prefetcher: Prefetcher | undefined
 
-  constructor(access: StoreAccess, caller: Caller, prefetcher: Prefetcher | undefined) {
+  constructor(access: StoreAccess, caller: Caller) {
     this.#access = access
     this.#caller = caller
-    this.#prefetcher = prefetcher
   }
 
   async refund(decision: Decision, options: RefundOptions = {}): Promise<boolean> {
@@ -93,27 +100,40 @@ export class FollowUps {
     const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
     if (checks.length === 0) return false
     for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
-    const { isBack, others } = this.#backToGrants(checks)
-    if (others.length === 0) return isBack
-    const changed = this.#access.followUp(op, decision, others, this.#caller)
-    return changed.then((outcomes) => isBack || (outcomes?.some(({ allowed }) => allowed) ?? false))
+    const { isBack, recorded, others } = this.#backToGrants(checks)
+    // The store has recorded units of grants, whoever has decided about the other policies.
+    const atStore = this.#change(op, { ...decision, source: 'store' }, recorded)
+    const elsewhere = this.#change(op, decision, others)
+    if (!atStore && !elsewhere) return isBack
+    return Promise.all([isBack, atStore, elsewhere]).then((changed) => changed.includes(true))
   }
 
-  /** Gives units back to grants. Returns the checks that the store has recorded. */
-  #backToGrants(checks: readonly Held[]): { isBack: boolean; others: readonly Held[] } {
-    if (!this.#prefetcher) return { isBack: false, others: checks }
+  /** Returns whether anything was given back; `undefined` without any checks. */
+  #change(
+    op: 'refund' | 'release',
+    decision: Decision,
+    checks: readonly Held[],
+  ): Promise<boolean> | undefined {
+    if (checks.length === 0) return undefined
+    const changed = this.#access.followUp(op, decision, checks, this.#caller)
+    return changed.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
+  }
+
+  /** Gives units back to grants. Returns the checks that the store has recorded, and all others. */
+  #backToGrants(checks: readonly Held[]): GivenBack {
     let isBack = false
+    const recorded: Held[] = []
     const others: Held[] = []
     for (const check of checks) {
       if (!isOfGrant(check.receipt)) {
         others.push(check)
         continue
       }
-      const found = this.#prefetcher.giveBack(check.receipt, check.cost)
+      const found = this.#access.prefetcher.giveBack(check.receipt, check.cost)
       if (found === true) isBack = true
-      else if (found !== false) others.push({ ...check, receipt: found })
+      else if (found !== false) recorded.push({ ...check, receipt: found })
     }
-    return { isBack, others }
+    return { isBack, recorded, others }
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {
