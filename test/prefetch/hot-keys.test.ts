@@ -114,3 +114,49 @@ describe('a policy without hot keys', () => {
     expect(short.storeHealth().grants.returned).toBeGreaterThan(0)
   })
 })
+
+describe('a key that nobody asks for any more', () => {
+  it('is held for little more than the life of a grant', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    await consumeFor(limiter, { ms: 2_000, everyMs: 4 })
+    await vi.advanceTimersByTimeAsync(625)
+    const asked = store.asked.length
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(store.asked).toHaveLength(asked)
+    const { taken, spent, returned, lapsed } = limiter.storeHealth().grants
+    expect({ lapsed, returned }).toEqual({ lapsed: 0, returned: taken - spent })
+  })
+})
+
+describe('while the store is away', () => {
+  it('grants are spent until their end', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    for (let i = 0; i < 30; i += 1) await consume(limiter)
+    await vi.advanceTimersByTimeAsync(350)
+    store.isDown = true
+    for (let i = 0; i < 50 && !limiter.storeHealth().isAway; i += 1) await limiter.consume('cold')
+    expect(limiter.storeHealth().isAway).toBe(true)
+    const { spent } = limiter.storeHealth().grants
+    // More than seven eighths of the life have passed.
+    await vi.advanceTimersByTimeAsync(120)
+    expect((await consume(limiter)).source).toBe('store')
+    expect(limiter.storeHealth().grants.spent).toBe(spent + 1)
+  })
+})
+
+describe('a denial that is remembered', () => {
+  it('outlasts a request for a grant that returns nothing', async () => {
+    store.denialTtlMs = 60_000
+    const limiter = store.limiter({ policies: [policy] })
+    store.isSlow = true
+    const denied = consume(limiter, { cost: 10_001 })
+    await store.release()
+    expect((await denied).allowed).toBe(false)
+    store.isSlow = false
+    for (let i = 0; i < 30 && store.of('grant').length === 0; i += 1) await consume(limiter)
+    expect(store.of('grant')).toHaveLength(1)
+    const asked = store.of('consume').length
+    expect((await consume(limiter, { cost: 10_001 })).allowed).toBe(false)
+    expect(store.of('consume')).toHaveLength(asked)
+  })
+})

@@ -98,14 +98,16 @@ export class Holding {
       grant.isOver = true
       return false
     }
-    this.open = this.open.filter(lives)
-    this.closed = this.closed.filter(lives)
+    // Most sweeps find nothing, and there may be many keys.
+    if (!this.open.every(lives)) this.open = this.open.filter(lives)
+    if (!this.closed.every(lives)) this.closed = this.closed.filter(lives)
     if (this.asked && hasPassed(this.asked.endsAt, now)) this.fail(this.asked.id)
     return lapsed
   }
 
   /** Closes the open grants that a condition holds for: their unspent units can come back. */
   close(mustClose: (grant: OwnGrant) => boolean): void {
+    if (!this.open.some(mustClose)) return
     this.closed.push(...this.open.filter(mustClose))
     this.open = this.open.filter((grant) => !mustClose(grant))
   }

@@ -1,9 +1,9 @@
 import { type Check, Receipt } from '../check.ts'
-import { applyChange } from '../denials/denials-of-store.ts'
 import type { Policy } from '../policy/policy.ts'
 import { isPromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { DecidingOp, Outcome, Store } from '../store.ts'
+import { askForGrant, mustBeTold, refundAtStore, settle } from './grant-calls.ts'
 import { later, type Moment, momentNow, OwnGrant } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
 import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
@@ -185,7 +185,7 @@ export class Prefetcher {
         if (!grant.isOver) this.counters.returned += grant.left
         grant.isOver = true
       }
-      if (soleSpent && outcome?.receipt) settle(caller, soleSpent, outcome.receipt)
+      if (soleSpent && outcome?.receipt) settle(caller.store, soleSpent, outcome.receipt)
       if (hot.holding.asked?.id !== id) return
       this.counters.taken += granted
       const grant = hot.holding.answer(id, granted, momentNow())
@@ -203,7 +203,7 @@ export class Prefetcher {
       this.#ask(hot, hotPolicy, { units: 0, now: answeredAt })
     }
     try {
-      const answer = applyChange(caller.store, 'grant', [check])
+      const answer = askForGrant(caller.store, check, told)
       // The next request of the key asks the store, and finds out why it failed.
       if (isPromise(answer)) answer.then(onAnswer, () => hot.holding.fail(id))
       else onAnswer(answer)
@@ -233,12 +233,14 @@ export class Prefetcher {
   #sweep(): void {
     this.#sweepAtMs = Number.POSITIVE_INFINITY
     const now = momentNow()
+    const isAway = this.#isAway()
     for (const hotPolicy of this.#policies.values()) {
       const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
       for (const hot of hotPolicy.keys) {
         const { holding } = hot
         this.#drop(hot, now)
-        holding.close((grant) => grant.hasEnded(soon))
+        // Nobody takes units back from a store that is away: they can be spent until the end.
+        if (!isAway) holding.close((grant) => grant.hasEnded(soon))
         if (!holding.asked && holding.closed.some(mustBeTold)) {
           const isDue = now.monotonicMs >= hot.askAfterMs && hotPolicy.isSpent(hot, now.monotonicMs)
           const wanted = isDue ? hotPolicy.unitsOfGrant(hot, now.monotonicMs) : 0
@@ -249,25 +251,6 @@ export class Prefetcher {
       if (hotPolicy.isIdle(now.monotonicMs)) this.#policies.delete(hotPolicy.policy)
     }
     this.#time()
-  }
-}
-
-/** Notes which units of the store were those of a grant, and gives back what waits for that. */
-function settle({ store }: GrantCaller, grant: OwnGrant, receipt: Receipt): void {
-  const { policy, key, limit } = receipt.check
-  grant.settled = receipt
-  if (grant.lateUnits > 0) {
-    refundAtStore(store, { policy, key, limit, cost: grant.lateUnits, receipt })
-  }
-}
-
-/** A failure is ignored: units that cannot be given back stay taken, which is safe. */
-function refundAtStore(store: Store, check: Check): void {
-  try {
-    const answer = applyChange(store, 'refund', [check])
-    if (isPromise(answer)) answer.then(undefined, () => undefined)
-  } catch {
-    // Ignored too.
   }
 }
 
@@ -282,11 +265,6 @@ function changeLimit(hot: HotKey, { limit, policy }: Check, now: Moment): void {
   hot.holding.close(() => true)
   // Limits that take turns must not cost a request for a grant each time.
   hot.askAfterMs = now.monotonicMs + policy.prefetchMs / 2
-}
-
-/** The store records a grant that was spent whole by itself. One without an answer may be held. */
-function mustBeTold({ left, units }: OwnGrant): boolean {
-  return left > 0 || units === 0
 }
 
 function termsOf(terms: Partial<NonNullable<Check['terms']>>): NonNullable<Check['terms']> {
