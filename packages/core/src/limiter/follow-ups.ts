@@ -29,7 +29,7 @@ const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Rec
 
 /** The refunds of one decision, by who holds the units. */
 interface GivenBack {
-  /** Whether a grant has taken units back. */
+  /** True if a grant has taken units back. */
   readonly isBack: boolean
   /** Units of grants that the store has recorded. */
   readonly recorded: readonly Held[]
