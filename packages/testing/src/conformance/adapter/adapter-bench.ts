@@ -41,7 +41,7 @@ export interface Question {
   readonly from?: string
   /** Text that is sent as JSON. @default none */
   readonly body?: string
-  /** The connections that carry the request. @default one of its own, which ends with the response */
+  /** Connections to send it on. @default one of its own, which ends with the response */
   readonly agent?: Agent
   /** Aborted: the client leaves. */
   readonly signal?: AbortSignal
