@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import type { Server } from 'node:http'
+import { get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -206,6 +206,36 @@ describe('the recipes', () => {
       data: { code: 'TOO_MANY_REQUESTS', httpStatus: 429 },
     })
     await expectLimited(await fetch(`${url}/hello`), { retryAfter: 60 })
+  })
+
+  it('refuse calls of tRPC and gRPC without an address, which would share one key', async () => {
+    const { server } = await recipe<{ server: Server }>('tRPC procedures')
+    const socketPath = join(written.folder, 'trpc.sock')
+    await once(server.listen(socketPath), 'listening')
+    onTestFinished(() => void server.close())
+    const [answer] = await once(get({ socketPath, path: '/hello', agent: false }), 'response')
+    answer.resume()
+    expect(answer.statusCode).toBe(400)
+
+    const rpc = (await recipe<{ server: grpc.Server }>('gRPC calls')).server
+    const bytes = (value: Buffer) => value
+    const method = { path: '/Greeter/Hello', requestStream: false, responseStream: false }
+    const requests = { requestSerialize: bytes, requestDeserialize: bytes }
+    const responses = { responseSerialize: bytes, responseDeserialize: bytes }
+    const handled = vi.fn()
+    rpc.addService({ hello: { ...method, ...requests, ...responses } }, { hello: handled })
+    const address = `unix:${join(written.folder, 'grpc.sock')}`
+    await promisify(rpc.bindAsync.bind(rpc))(address, grpc.ServerCredentials.createInsecure())
+    const client = new grpc.Client(address, grpc.credentials.createInsecure())
+    onTestFinished(() => {
+      client.close()
+      rpc.forceShutdown()
+    })
+    const refused = await new Promise((resolve) => {
+      client.makeUnaryRequest(method.path, bytes, bytes, Buffer.from('x'), resolve)
+    })
+    expect(refused).toMatchObject({ code: grpc.status.UNAUTHENTICATED, details: 'no address' })
+    expect(handled).not.toHaveBeenCalled()
   })
 
   it('limit calls of gRPC', async () => {

@@ -121,11 +121,14 @@ describe('a Redis behind HTTP that fails', () => {
     ['the body of a response', { result: 'OK' }],
     ['nothing', undefined],
     ['a flag', true],
+    ['an observable, such as that of a ClientProxy of Nest', { subscribe: String }],
   ])('is told by a send() that resolves to %s', async (_what, reply) => {
     const error = await failure({ send: async () => reply })
     expect(error).toMatchObject({
       code: 'SLUICE_STORE_REPLY',
-      message: expect.stringMatching(/^send\(\) of the client must resolve to the reply itself/),
+      message: expect.stringMatching(
+        /^send\(\) of the client must resolve to the reply itself.*; any object with a method send\(\)/,
+      ),
     })
   })
 

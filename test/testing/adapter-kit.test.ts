@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
+import type { Hold } from '@sluice/http/adapter'
 import { type AdapterSetup, adapterConformance, type ServedApp } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { NodeContext, rateLimit } from '../../examples/node-http-adapter/rate-limit.ts'
@@ -11,10 +12,12 @@ interface Flaws {
   readonly pass?: (response: ServerResponse) => void
   readonly ignoresRefusals?: boolean
   readonly swallowsErrors?: boolean
+  readonly limitsReadsOnly?: boolean
 }
 
 /** Serves by the example of an adapter, which has no flaws of its own. */
-function serveWith({ Context, pass, ignoresRefusals, swallowsErrors }: Flaws = {}) {
+function serveWith(flaws: Flaws = {}) {
+  const { Context, pass, ignoresRefusals, swallowsErrors, limitsReadsOnly } = flaws
   return async ({ limits, handle, onError }: AdapterSetup): Promise<ServedApp> => {
     const limiters = limits.map((options) => rateLimit(options, Context))
     const server = createServer(async (request, response) => {
@@ -24,7 +27,7 @@ function serveWith({ Context, pass, ignoresRefusals, swallowsErrors }: Flaws = {
         response.end(text)
       }
       try {
-        for (const limit of limiters) {
+        for (const limit of limitsReadsOnly && request.method === 'POST' ? [] : limiters) {
           try {
             if (!(await limit(request, response)) && !ignoresRefusals) return
           } catch (error) {
@@ -32,7 +35,7 @@ function serveWith({ Context, pass, ignoresRefusals, swallowsErrors }: Flaws = {
           }
         }
         pass?.(response)
-        if (request.url !== '/' || request.method === 'OPTIONS') return reply(404)
+        if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method ?? '')) return reply(404)
         const status = await handle()
         reply(status, status === 304 ? undefined : 'hello')
       } catch (error) {
@@ -48,6 +51,16 @@ function serveWith({ Context, pass, ignoresRefusals, swallowsErrors }: Flaws = {
 adapterConformance({ describe, it, serve: serveWith(), waitMs: 15_000 })
 
 type Body = Parameters<NodeContext['send']>[1]
+
+/** Waits for the end of the connection, which other requests may share. */
+class SettlesWithConnection extends NodeContext {
+  override settleAtEnd(hold: Hold) {
+    this.native.socket.once('close', () => {
+      if (this.response.writableEnded) hold.finish(this.response.statusCode)
+      else hold.abort()
+    })
+  }
+}
 
 const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
   'adds a charset to the type of a problem': [
@@ -131,6 +144,44 @@ const flawed: Readonly<Record<string, readonly [Flaws, message: RegExp]>> = {
       },
     },
     /the lease ends when the client has left/,
+  ],
+  'ends leases when the connection closes': [
+    { Context: SettlesWithConnection },
+    /the first lease ends while the connection carries the next request/,
+  ],
+  'gives back units when the connection closes': [
+    { Context: SettlesWithConnection },
+    /units come back while the connection carries the next request/,
+  ],
+  'takes every handler for one of all methods': [
+    {
+      Context: class extends NodeContext {
+        override readonly isForAllMethods: false = true as never
+      },
+    },
+    /a preflight is never refused: expected false, but got true|the fields of a preflight/,
+  ],
+  'takes each path for a route': [
+    {
+      Context: class extends NodeContext {
+        override readonly route: undefined = this.path as never
+      },
+    },
+    /another path of no route: expected \[ 429 \], but got \[ 404 \]/,
+  ],
+  'sees one path only': [
+    {
+      Context: class extends NodeContext {
+        override get path() {
+          return '/'
+        }
+      },
+    },
+    /its rule, with another query: expected \[ 429 \], but got \[ 404 \]/,
+  ],
+  'limits no POST': [
+    { limitsReadsOnly: true },
+    /a POST, which the application does not serve: expected \[ 404, 429, 429 \]/,
   ],
   'drops the fields of requests that pass': [
     {

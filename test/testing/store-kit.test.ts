@@ -1,4 +1,11 @@
-import { type MemoryStore, memoryStore, type Outcome, type Store, type StoreOp } from '@sluice/core'
+import {
+  type Check,
+  type MemoryStore,
+  memoryStore,
+  type Outcome,
+  type Store,
+  type StoreOp,
+} from '@sluice/core'
 import { storeConformance } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { mapStore } from '../../examples/map-store/map-store.ts'
@@ -21,6 +28,18 @@ const without =
   (...ops: StoreOp[]): Defect =>
   (right, op, checks) =>
     right.apply(ops.includes(op) ? 'peek' : op, checks)
+
+/** A store that counts a check under another key, or under another policy. */
+const counting =
+  (change: (check: Check) => { readonly id?: string; readonly key?: string }): Defect =>
+  (right, op, checks) =>
+    right.apply(
+      op,
+      checks.map((check) => {
+        const { id = check.policy.id, key = check.key } = change(check)
+        return { ...check, key, policy: { ...check.policy, id } }
+      }),
+    )
 
 const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   'admits one unit too many': [
@@ -68,12 +87,40 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     /remaining should be 2, but is 1/,
   ],
   'mixes keys up': [
-    (right, op, checks) =>
-      right.apply(
-        op,
-        checks.map((check) => ({ ...check, key: check.key.split(':')[0] || 'x' })),
-      ),
+    counting(({ key }) => ({ key: key.split(':')[0] || 'x' })),
     /the key "a" has a count of its own/,
+  ],
+  'joins policy and key by a colon': [
+    counting(({ policy, key }) => ({ id: '', key: `${policy.name}:${key}` })),
+    /the key 'c' of the policy 'a:b' has a count of its own/,
+  ],
+  'cuts names of policies at eight characters': [
+    counting(({ policy }) => ({ id: policy.name.slice(0, 8) })),
+    /the key 'k' of the policy 'p+b' has a count of its own/,
+  ],
+  'cuts names of policies at 255 characters': [
+    counting(({ policy }) => ({ id: policy.name.slice(0, 255) })),
+    /the key 'k' of the policy 'p+b' has a count of its own/,
+  ],
+  'lower-cases keys': [
+    counting(({ key }) => ({ key: key.toLowerCase() })),
+    /the key "A" has a count of its own/,
+  ],
+  'lower-cases names of policies': [
+    counting(({ policy }) => ({ id: policy.id.toLowerCase() })),
+    /the key 'k' of the policy 'login' has a count of its own/,
+  ],
+  'normalises keys': [
+    counting(({ key }) => ({ key: key.normalize('NFC') })),
+    /the key "e\u0301" has a count of its own/,
+  ],
+  'folds ligatures': [
+    counting(({ key }) => ({ key: key.replace('\ufb01', 'fi') })),
+    /the key "fi" has a count of its own/,
+  ],
+  'trims keys': [
+    counting(({ key }) => ({ key: key.trim() })),
+    /the key "a " has a count of its own/,
   ],
   'lets no lease end': [without('release'), /a release tells that the lease still ran/],
   'goes by the clock of the machine': [

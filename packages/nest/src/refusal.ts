@@ -23,7 +23,8 @@ export class RateLimitException extends HttpException {
 
 /**
  * Sends refusals byte for byte as the other adapters do. Without it Nest adds a charset to the
- * content type, and makes an object of a text.
+ * content type, and makes an object of a text. It is for HTTP only: in other contexts it throws the
+ * exception again. In a gateway, let the option `handler` make a `WsException`.
  * @example
  * providers: [{ provide: APP_FILTER, useClass: RateLimitFilter }]
  */

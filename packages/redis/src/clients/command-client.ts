@@ -53,6 +53,6 @@ function checked(reply: unknown): unknown {
   if (typeof reply === 'string' || typeof reply === 'number') return reply
   throw new SluiceError(
     'SLUICE_STORE_REPLY',
-    `send() of the client must resolve to the reply itself (a text, a whole number, null or a list), but resolved to ${quote(reply)}`,
+    `send() of the client must resolve to the reply itself (a text, a whole number, null or a list), but resolved to ${quote(reply)}; any object with a method send() counts as a client, so check that this one sends commands to Redis`,
   )
 }

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { MaybePromise } from '@sluice/core'
 import type { GuardOptions, LivePolicies } from '@sluice/http'
@@ -39,6 +39,10 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
   /** The address of the client. @default '127.0.0.1' */
   readonly from?: string
+  /** Text that is sent as JSON. @default none */
+  readonly body?: string
+  /** Connections to send it on. @default one of its own, which ends with the response */
+  readonly agent?: Agent
   /** Aborted: the client leaves. */
   readonly signal?: AbortSignal
 }
@@ -65,6 +69,7 @@ export class AdapterBench {
   readonly #serve: Serve
   readonly #waitMs: number
   readonly #apps: ServedApp[] = []
+  readonly #agents: Agent[] = []
 
   constructor(serve: Serve, { clock, waitMs }: { clock: FakeClock; waitMs: number }) {
     this.#serve = serve
@@ -98,12 +103,20 @@ export class AdapterBench {
     return new Asking(app.url)
   }
 
+  /** One connection, which stays open from request to request, until the test is over. */
+  connection(): Agent {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    this.#agents.push(agent)
+    return agent
+  }
+
   async end(): Promise<void> {
+    for (const agent of this.#agents.splice(0)) agent.destroy()
     await Promise.all(this.#apps.splice(0).map((app) => app.close()))
   }
 }
 
-/** The clients of one application. Each request has a connection of its own. */
+/** The clients of one application. */
 export class Asking {
   readonly #url: string
 
@@ -112,14 +125,15 @@ export class Asking {
   }
 
   async ask(question: Question = {}): Promise<Answer> {
-    const { method = 'GET', path = '/', headers = {}, from, signal } = question
+    const { method = 'GET', path = '/', body: sent, agent = false, from, signal } = question
+    const type = sent !== undefined && { 'content-type': 'application/json' }
     const options = {
-      ...{ method, headers, agent: false },
+      ...{ method, agent, headers: { ...type, ...question.headers } },
       ...(from !== undefined && { localAddress: from }),
       ...(signal && { signal }),
     }
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(new URL(path, this.#url), options, resolve).once('error', reject).end()
+      request(new URL(path, this.#url), options, resolve).once('error', reject).end(sent)
     })
     const body = await text(response)
     return { status: response.statusCode ?? 0, headers: response.headers, body }

@@ -1,4 +1,4 @@
-import { header, type MaybePromise } from '@sluice/http'
+import { header, type MaybePromise, route } from '@sluice/http'
 import { same } from '../assertions.ts'
 import {
   type AdapterCase,
@@ -71,6 +71,31 @@ export const requests: AdapterCases = {
     same(await asks('ada'), [200, 429], 'one client')
     same(await asks('bob'), [200, 429], 'another client')
     same(await asks('__proto__'), [200, 429], 'a client with an odd name')
+  },
+
+  async 'counts a POST with a body, and leaves its connection in order'(bench) {
+    const app = await bench.limited(one)
+    const agent = bench.connection()
+    const post = { method: 'POST', body: JSON.stringify('x'.repeat(10_000)), agent }
+    same(
+      await app.statuses(3, post),
+      [404, 429, 429],
+      'a POST, which the application does not serve',
+    )
+    same(await app.statuses(1, { agent }), [429], 'a GET on the same connection')
+  },
+
+  async 'finds the rule of a path, whatever its query'(bench) {
+    const app = await bench.limited({ routes: { '/nowhere': one } })
+    same(await app.statuses(2, { path: '/elsewhere?a=1' }), [404, 404], 'a path without a rule')
+    same(await app.statuses(1, { path: '/nowhere?a=1' }), [404], 'a path with a rule')
+    same(await app.statuses(1, { path: '/nowhere?a=2' }), [429], 'its rule, with another query')
+  },
+
+  async 'counts by the route, which is never the path itself'(bench) {
+    const app = await bench.limited({ ...one, key: route() })
+    same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path of no route')
+    same(await app.statuses(1, { path: '/elsewhere' }), [429], 'another path of no route')
   },
 
   async 'counts by the key that a function names, sync or async'(bench) {

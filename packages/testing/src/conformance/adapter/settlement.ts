@@ -10,19 +10,16 @@ import type { AdapterBench, AdapterCases, Asking } from './adapter-bench.ts'
 
 /** A handler that answers when it is told to. */
 class HeldHandler {
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: ((status: number) => void)[] = []
 
-  readonly handle = async (): Promise<number> => {
-    await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    return 200
-  }
+  readonly handle = (): Promise<number> => new Promise((resolve) => this.#waiting.push(resolve))
 
   get held(): number {
     return this.#waiting.length
   }
 
-  answer(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve()
+  answer(status = 200): void {
+    for (const resolve of this.#waiting.splice(0)) resolve(status)
   }
 }
 
@@ -81,6 +78,25 @@ export const settlement: AdapterCases = {
     same(await left, 'left', 'the client')
   },
 
+  async 'ends a lease with its response, though the connection stays open'(bench) {
+    const { app, handler, leases } = await holding(bench)
+    await secondOnConnection(bench, { app, handler })
+    await leases.comesTo(1, 'the first lease ends while the connection carries the next request')
+    handler.answer()
+    await leases.comesTo(0, 'the second lease ends')
+  },
+
+  async 'gives back units after the response, though the connection stays open'(bench) {
+    const handler = new HeldHandler()
+    const units = new CountedStore(bench, counted)
+    const refundWhen = (_: object, { status }: { readonly status: number }) => status >= 500
+    const limits = { ...counted, store: units.store, key: () => 'ada', refundWhen }
+    const app = await bench.start([limits], handler.handle)
+    await secondOnConnection(bench, { app, handler })
+    await units.comesTo(1, 'units come back while the connection carries the next request')
+    handler.answer()
+  },
+
   async 'ends a lease after an error of the handler'(bench) {
     const leases = new CountedStore(bench, inFlight)
     const limits = { ...inFlight, store: leases.store, key: () => 'ada' }
@@ -125,4 +141,19 @@ async function holding(
   const leases = new CountedStore(bench, inFlight)
   const limits = { ...inFlight, store: leases.store, key: () => 'ada' }
   return { app: await bench.start([limits], handler.handle), handler, leases }
+}
+
+/** Sends two requests over one connection: the first is answered with 503, the second is held. */
+async function secondOnConnection(
+  bench: AdapterBench,
+  { app, handler }: { readonly app: Asking; readonly handler: HeldHandler },
+): Promise<void> {
+  const agent = bench.connection()
+  const first = app.ask({ agent })
+  await bench.until('the first request reaches the handler', () => handler.held === 1)
+  handler.answer(503)
+  same((await first).status, 503, 'the first request of the connection')
+  // The test ends the connection, or the handler answers: either way nobody waits for it.
+  app.ask({ agent }).catch(() => 'ended')
+  await bench.until('the second request reaches the handler', () => handler.held === 1)
 }

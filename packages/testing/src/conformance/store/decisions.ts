@@ -141,12 +141,34 @@ export const decisions: StoreCases = {
     }
   },
 
-  async 'keeps keys apart that delimiters could confuse'(bench) {
+  async 'keeps keys apart that look alike'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 1 })
-    const odd = ['a:b', 'a', 'b', 'a:', ':a', '{a}', 'a\0', 'a|b', 'a*', '\ud800', '\udfff', '%3a']
-    for (const key of [...odd, '__proto__', 'x'.repeat(300), 'x'.repeat(301)]) {
+    for (const key of lookalikes) {
       const { allowed } = await limiter.consume(key)
       same(allowed, true, `the key ${JSON.stringify(key)} has a count of its own`)
     }
   },
+
+  async 'keeps policies apart whose names look alike'(bench) {
+    const long = 'p'.repeat(255)
+    const joined = [':', '|', '/', '~', '.', '-', '_', ' '].flatMap((delimiter) => [
+      ['a', `b${delimiter}c`],
+      [`a${delimiter}b`, 'c'],
+    ])
+    const named = ['Login', 'login', `${long}a`, `${long}b`, 'p', 'p ', 'p%20'].map((name) => [
+      name,
+      'k',
+    ])
+    for (const [name = '', key = ''] of [...joined, ...named]) {
+      const { allowed } = await bench.limiter({ name, limit: 1 }).consume(key)
+      same(allowed, true, `the key '${key}' of the policy '${name}' has a count of its own`)
+    }
+  },
 }
+
+/** Keys that a delimiter, an escape, a collation or a normal form of Unicode may take for one. */
+const lookalikes = [
+  ...['a:b', 'a', 'b', 'a:', ':a', '{a}', 'a\0', 'a|b', 'a*', '\ud800', '\udfff', '%3a'],
+  ...['A', 'a ', ' a', '\u00e9', 'e\u0301', 'e', '\ufb01', 'fi', '\u00df', 'ss', '1', '01'],
+  ...['__proto__', 'x'.repeat(300), 'x'.repeat(301)],
+]
