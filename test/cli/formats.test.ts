@@ -133,6 +133,21 @@ describe('a log', () => {
     expect(report.notes.join('\n')).toContain('1 requests were more out of order')
   })
 
+  it.each([
+    [`${'9'.repeat(25)} 0.1`, 'a time that ends no loop'],
+    ['1e25 0.1', 'an exponent'],
+    ['1795255201.250 Infinity', 'a duration without an end'],
+    [`3${'0'.repeat(20)} 0.1`, 'a time after 9999'],
+    ['1795255201.250 3000000', 'a duration of more than 30 days'],
+  ])('holds %s, which is an unreadable line and not the end: %s', async (times) => {
+    const lines = ['1795255201.250 1.000', times, '1795255202.250 1.000']
+    const text = lines.map((time) => `192.0.2.7 "GET /a HTTP/1.1" ${time}\n`).join('')
+    const format = '$remote_addr "$request" $msec $request_time'
+    const report = await simulated([fileOf('times.log', text)], ['--format', format])
+    expect(report.log).toMatchObject({ requests: 2, unreadable: { lines: 1 } })
+    expect(report.totals).toMatchObject({ allowed: 1, denied: 1 })
+  })
+
   it('fails with --strict when a line cannot be read, and shows it', async () => {
     const file = fileOf('strict.log', `${samples.combined?.[0]}\nGET / nonsense\n`)
     const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies, '--strict'])

@@ -19,6 +19,20 @@ const lines = [
   '2026-11-21\t10:00:01\tX\t1\t192.0.2.7\tGET\ta\t/a\t200\t-\tc\t-\t-\tHit\tid\ta\thttps\t1\t1.0\t-',
 ]
 
+/** Numbers in place of times and durations, some beyond what a clock can show. */
+const numbers = fc.oneof(
+  fc.constantFrom('9'.repeat(25), 'Infinity', '-1', '8640000000000001', '253402300800', '1e30'),
+  fc.double({ min: 0 }).map(String),
+)
+const mistimed = fc
+  .tuple(numbers, numbers)
+  .map(([time, duration]) => `192.0.2.7 "GET /a HTTP/1.1" ${time} ${duration} -`)
+const mistimedJson = fc
+  .tuple(numbers, numbers)
+  .map(([time, duration]) =>
+    (lines[1] ?? '').replace('1795255201250', time).replace('3}', `${duration}}`),
+  )
+
 const spoiled = fc
   .tuple(fc.constantFrom(...lines), fc.nat(), fc.nat({ max: 30 }), fc.string({ maxLength: 12 }))
   .map(([line, place, length, text]) => {
@@ -27,7 +41,7 @@ const spoiled = fc
   })
 const log = fc.array(
   fc
-    .oneof(spoiled, fc.string(), fc.constantFrom(...lines), fc.json())
+    .oneof(spoiled, mistimed, mistimedJson, fc.string(), fc.constantFrom(...lines), fc.json())
     .map((line) => Buffer.from(line)),
   { minLength: 1, maxLength: 12 },
 )
@@ -35,7 +49,7 @@ const bytes = fc.uint8Array({ maxLength: 60 }).map((array) => [Buffer.from(array
 
 const formats = [
   ...['auto', 'common', 'combined', 'vhost-combined', 'pino-http', 'caddy', 'traefik', 'envoy'],
-  ...['alb', 'cloudfront', '$remote_addr "$request" $msec $http_x_forwarded_for'],
+  ...['alb', 'cloudfront', '$remote_addr "$request" $msec $request_time $http_x_forwarded_for'],
 ]
 
 describe('lines that nobody expects', () => {

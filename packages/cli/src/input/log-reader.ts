@@ -24,6 +24,10 @@ export interface LogOptions extends FormatOptions {
 
 const maxExamples = 5
 const maxExampleLength = 200
+/** End (ms) of the year 9999: a later time is an error of the log, and no calendar shows it. */
+const maxTimeMs = 253_402_300_799_999
+/** A request of more than 30 days is an error of the log: its lease is renewed many times a minute. */
+const maxDurationMs = 30 * 86_400_000
 /** Lines by which the format is found. */
 const sampleLines = 100
 
@@ -123,7 +127,13 @@ export class LogReader {
           this.#note({ file, line: number, text: line, reason: fields })
         if (typeof fields !== 'object') return
         const { timeMs, durationMs = 0 } = fields
-        const request = new LogRequest(fields, timeIs === 'end' ? timeMs - durationMs : timeMs)
+        const startMs = timeIs === 'end' ? timeMs - durationMs : timeMs
+        if (!(startMs >= 0 && startMs <= maxTimeMs && durationMs <= maxDurationMs)) {
+          const reason = 'it must begin between 1970 and 9999, and take 30 days at most'
+          this.#note({ file, line: number, text: line, reason })
+          return
+        }
+        const request = new LogRequest(fields, startMs)
         if (clientAddress) request.ip = clientAddress(request)
         requests.push(request)
       })
