@@ -96,7 +96,9 @@ describe('sluice diff', () => {
     writeFileSync(tighter, 'policies:\n  - { name: sustained, limit: 14, window: 1m }\n'),
   )
 
-  it('counts requests and clients that change sides, and exits with 1 beyond a bound', async () => {
+  it('counts requests and clients that change sides, and exits with 1 beyond a bound', {
+    timeout: 60_000,
+  }, async () => {
     const args = ['diff', written, tighter, '--log', log, '--json']
     const kept = await runSluice([...args, '--fail-if', 'clients>19', '--fail-if', 'clients>0.95%'])
     expect([kept.exitCode, kept.stderr]).toEqual([0, ''])
@@ -123,6 +125,21 @@ describe('sluice diff', () => {
     ])
     expect(exitCode).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ newlyDenied: 0, newlyAllowed: 0, mostDenied: [] })
+  })
+
+  it('says which lines cannot be read, and what the log does not tell', async () => {
+    const odd = at('odd.log')
+    const line = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 429 12 "-" "curl"\n'
+    writeFileSync(odd, `${line.repeat(2)}${'garbage\n'.repeat(500)}`)
+    const changed = ['diff', written, tighter, '--log', odd]
+    const { stdout } = await runSluice([...changed, '--fail-if', 'denied>1'])
+    expect(stdout).toContain('Lines that cannot be read: 500\n')
+    expect(stdout).toContain(`${odd}:3: `)
+    expect(stdout).toContain('- 2 requests were answered 429 already')
+    const found = JSON.parse((await runSluice([...changed, '--json'])).stdout)
+    expect(found.log).toMatchObject({ requests: 2, unreadable: { lines: 500 } })
+    const suggested = await runSluice(['suggest', odd])
+    expect(suggested.stdout).toContain('Lines that cannot be read: 500\n')
   })
 
   it.each([

@@ -6,6 +6,7 @@ import {
   logNotes,
   openLog,
   readAll,
+  unreadableSection,
 } from '../input/log-options.ts'
 import { openReplay, type Replayed } from '../replay/replay.ts'
 import {
@@ -13,6 +14,8 @@ import {
   type ReplayCommandOptions,
   replayOptionsOf,
 } from '../replay/replay-options.ts'
+import type { LogReport } from '../report/simulation-report.ts'
+import { notesOf } from '../simulate/notes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -63,19 +66,22 @@ async function diffPolicies(
     throw new CliError('the log is read twice, so it cannot be the standard input; give a file')
   }
   const tally = new DiffTally()
-  const oldNotes = await replayFile(terminal, oldFile, options, (each) => tally.before(each))
-  const newNotes = await replayFile(terminal, newFile, options, (each) => tally.after(each))
+  const before = await replayFile(terminal, oldFile, options, (each) => tally.before(each))
+  const after = await replayFile(terminal, newFile, options, (each) => tally.after(each))
   const found = tally.diff
   const judged = bounds.map((bound) => ({ bound: bound.text, ...bound.judge(found) }))
-  const notes = [...new Set([...oldNotes, ...newNotes])]
+  const notes = [...new Set([...before.notes, ...after.notes])]
   const { stdout } = terminal
   const style = styleOf(stdout, terminal)
   stdout.write(
     options.json
-      ? jsonText({ ...found, old: oldFile, new: newFile, bounds: judged, notes })
+      ? jsonText({ ...found, old: oldFile, new: newFile, log: after.log, bounds: judged, notes })
       : [
           ...textLines(found, [oldFile, newFile], style),
+          ...unreadableSection(after.log, style),
+          ...(notes.length > 0 ? ['', style('bold', 'What the log does not tell')] : []),
           ...notes.map((note) => `- ${note}`),
+          ...(judged.length > 0 ? [''] : []),
           ...judged.map(({ bound, found: value, isExceeded }) =>
             isExceeded
               ? style('red', `exceeded: ${bound} (${value})`)
@@ -87,18 +93,22 @@ async function diffPolicies(
   return judged.some(({ isExceeded }) => isExceeded) ? exitCodes.found : exitCodes.ok
 }
 
-/** @returns what the log does not tell */
+/** @returns the log as it was read, and what it does not tell */
 async function replayFile(
   terminal: Terminal,
   policyFile: string,
   options: Options,
   onReplayed: (replayed: Replayed) => void,
-): Promise<readonly string[]> {
+): Promise<{ readonly log: LogReport; readonly notes: readonly string[] }> {
   const replay = await openReplay(replayOptionsOf(policyFile, options))
-  await readAll(openLog(terminal, options.log, options), options, (pieces) =>
-    replay.run(pieces, onReplayed),
+  const about = notesOf(replay)
+  const log = await readAll(openLog(terminal, options.log, options), options, (pieces) =>
+    replay.run(pieces, (replayed) => {
+      about.see(replayed)
+      onReplayed(replayed)
+    }),
   )
-  return replay.notes
+  return { log, notes: about.notes(log) }
 }
 
 function textLines(found: PolicyDiff, files: readonly string[], style: Style): readonly string[] {

@@ -1,9 +1,11 @@
 import { durationMs, onOneLine } from '@sluice/core'
 import { type Command, Option } from 'commander'
 import { CliError, exitCodes } from '../exit-codes.ts'
-import type { LogReport } from '../report/simulation-report.ts'
+import type { LogReport, UnreadableLine } from '../report/simulation-report.ts'
 import { Progress } from '../terminal/progress.ts'
+import type { Style } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { countText } from '../terminal/text.ts'
 import { LogReader } from './log-reader.ts'
 import type { LogRequest } from './log-request.ts'
 import { behindProxies } from './proxies.ts'
@@ -72,8 +74,7 @@ export async function readAll(
   await read(reader.read())
   const { report } = reader
   const { lines, examples } = report.unreadable
-  const [first] = examples
-  const example = first && `${first.file}:${first.line}: ${first.reason}: ${onOneLine(first.text)}`
+  const [example] = examples.map(textOf)
   if (strict && lines > 0) {
     throw new CliError(
       `${lines} of ${report.lines} lines cannot be read, as ${example}`,
@@ -88,4 +89,19 @@ export async function readAll(
     )
   }
   return report
+}
+
+/** The section of a result that counts the lines that cannot be read, and shows the first few. */
+export function unreadableSection({ unreadable }: LogReport, style: Style): readonly string[] {
+  const { lines, examples } = unreadable
+  if (lines === 0) return []
+  return [
+    '',
+    style('bold', `Lines that cannot be read: ${countText(lines)}`),
+    ...examples.map(textOf),
+  ]
+}
+
+function textOf({ file, line, reason, text }: UnreadableLine): string {
+  return `${file}:${line}: ${reason}: ${onOneLine(text)}`
 }

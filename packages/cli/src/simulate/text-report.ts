@@ -1,4 +1,4 @@
-import { onOneLine } from '@sluice/core'
+import { unreadableSection } from '../input/log-options.ts'
 import type { HourReport, SimulationReport } from '../report/simulation-report.ts'
 import { barOf } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
@@ -33,7 +33,7 @@ export function textReport(report: SimulationReport, style: Style): string {
     ...(report.routes.length > 1 ? section('Routes', routeTable(report), style) : []),
     ...(totals.denied > 0 ? section('Clients refused most', clientTable(report), style) : []),
     ...(totals.denied > 0 ? section('Refusals by hour (UTC)', hourLines(report.hours), style) : []),
-    ...unreadable(report, style),
+    ...unreadableSection(report.log, style),
     ...(report.notes.length > 0
       ? section(
           'What the log does not tell',
@@ -118,13 +118,4 @@ function hourLines(hours: readonly HourReport[]): readonly string[] {
   )
   const rest = hours.filter(({ denied }) => denied > 0).length - shown.length
   return rest > 0 ? [...lines, `and ${countText(rest)} more hours`] : lines
-}
-
-function unreadable({ log }: SimulationReport, style: Style): readonly string[] {
-  const { lines, examples } = log.unreadable
-  if (lines === 0) return []
-  const listed = examples.map(
-    ({ file, line, reason, text }) => `${file}:${line}: ${reason}: ${onOneLine(text)}`,
-  )
-  return section(`Lines that cannot be read: ${countText(lines)}`, listed, style)
 }

@@ -1,4 +1,5 @@
 import { onOneLine } from '@sluice/core'
+import { unreadableSection } from '../input/log-options.ts'
 import type { Style } from '../terminal/style.ts'
 import { countText, durationText, shareText, table, timeText } from '../terminal/text.ts'
 import type { LimitPair, SuggestedLimit, Suggestion } from './suggestion.ts'
@@ -50,6 +51,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
           .map(({ client, requests, rates }) => [client, ...[requests, ...rates].map(countText)]),
       ).slice(outliers.length > 0 ? 0 : 1),
     ),
+    ...unreadableSection(log, style),
     ...section(
       style('yellow', 'Look out'),
       warnings.map((warning) => `- ${onOneLine(warning)}`),
