@@ -13,7 +13,8 @@ const written = at('sluice.yaml')
 beforeAll(() => writeFileSync(log, generateLog()))
 afterAll(() => folder[Symbol.dispose]())
 
-describe('sluice suggest', () => {
+// Each replays 33,570 requests, which takes a slow machine long.
+describe('sluice suggest', { timeout: 60_000 }, () => {
   it('finds what is true of the log, and leaves the scraper out', async () => {
     const { exitCode, stdout, stderr } = await runSluice(['suggest', log, '--json', '-o', written])
     expect([exitCode, stderr]).toEqual([0, ''])
@@ -49,6 +50,33 @@ describe('sluice suggest', () => {
     expect(totals).toMatchObject({ requests: groundTruth.requests, clientsDenied: 1 })
     expect(deniedClients).toMatchObject([{ client: `@ip/${groundTruth.scraper}`, requests: 4_800 }])
     expect(rates.clients[0]).toMatchObject({ rates: groundTruth.rates.scraper })
+  })
+
+  it('counts pairs that are a little less than a minute apart', async () => {
+    const pairs = Array.from({ length: 20 }, (_, client) => [
+      `{"t":1795255200999,"ip":"192.0.2.${client}","m":"GET","p":"/"}`,
+      `{"t":1795255260000,"ip":"192.0.2.${client}","m":"GET","p":"/"}`,
+    ])
+    writeFileSync(at('pairs.log'), pairs.flat().join('\n'))
+    const { pair } = await suggested('pairs.log')
+    expect(pair).toMatchObject({ sustained: { limit: 2, windowMs: 60_000 }, touched: 0 })
+  })
+
+  it('takes a group of busy clients for users, and one far above them for an outlier', async () => {
+    // 85 of 900 clients send 30 requests in a minute, one sends 500, and all others send one.
+    const lines = Array.from({ length: 900 }, (_, client) => {
+      const count = client === 0 ? 500 : client <= 85 ? 30 : 1
+      return Array.from({ length: count }, (_none, index) => {
+        const ip = `10.0.${client >> 8}.${client & 255}`
+        return `{"t":${1_795_255_200_000 + index},"ip":"${ip}","m":"GET","p":"/"}\n`
+      })
+    })
+    writeFileSync(at('group.log'), lines.flat().join(''))
+    const found = await suggested('group.log')
+    expect(found).toMatchObject({ pair: { sustained: { limit: 30 }, touched: 0 }, outlierCount: 1 })
+    expect(found.outliers).toMatchObject([{ client: '@ip/10.0.0.0' }])
+    const args = ['suggest', at('group.log'), '--fields', 'time=t,ip=ip,method=m,path=p']
+    expect((await runSluice(args)).stdout).toContain('0 of 900 (0 %), besides 1 left out')
   })
 
   it('replaces no file without --force', async () => {
@@ -90,15 +118,19 @@ describe('sluice suggest', () => {
   })
 })
 
-describe('sluice diff', () => {
+async function suggested(name: string) {
+  const fields = 'time=t,ip=ip,method=m,path=p'
+  const { stdout } = await runSluice(['suggest', at(name), '--fields', fields, '--json'])
+  return JSON.parse(stdout)
+}
+
+describe('sluice diff', { timeout: 60_000 }, () => {
   const tighter = at('tighter.yaml')
   beforeAll(() =>
     writeFileSync(tighter, 'policies:\n  - { name: sustained, limit: 14, window: 1m }\n'),
   )
 
-  it('counts requests and clients that change sides, and exits with 1 beyond a bound', {
-    timeout: 60_000,
-  }, async () => {
+  it('counts requests and clients that change sides, and exits with 1 beyond a bound', async () => {
     const args = ['diff', written, tighter, '--log', log, '--json']
     const kept = await runSluice([...args, '--fail-if', 'clients>19', '--fail-if', 'clients>0.95%'])
     expect([kept.exitCode, kept.stderr]).toEqual([0, ''])

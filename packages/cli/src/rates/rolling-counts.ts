@@ -25,19 +25,22 @@ class RollingPair {
     return this.#longMax
   }
 
-  /** @param time not before that of the last request */
-  add(time: number): void {
+  /**
+   * @param time not before that of the last request
+   * @param slack units by which both windows are longer
+   */
+  add(time: number, slack = 0): void {
     const entries = this.#entries
     const last = entries.length - 2
     if (last >= 0 && entries[last] === time) entries[last + 1] = (entries[last + 1] ?? 0) + 1
     else entries.push(time, 1)
     this.#shortSum += 1
-    while ((entries[this.#shortTail] ?? time) <= time - this.#short) {
+    while ((entries[this.#shortTail] ?? time) <= time - this.#short - slack) {
       this.#shortSum -= entries[this.#shortTail + 1] ?? 0
       this.#shortTail += 2
     }
     this.#longSum += 1
-    while ((entries[this.#longTail] ?? time) <= time - this.#long) {
+    while ((entries[this.#longTail] ?? time) <= time - this.#long - slack) {
       this.#longSum -= entries[this.#longTail + 1] ?? 0
       this.#longTail += 2
     }
@@ -61,16 +64,19 @@ const secondMs = 1_000
 
 /**
  * The most requests that one client has made in any window of 1 s, 10 s, 1 min and 1 h. The two
- * shorter ones are exact to the millisecond, the two longer ones to the second, so that a client
- * that is always there takes 3,600 entries at most.
+ * shorter ones are exact to the millisecond. The two longer ones count by seconds, so that a client
+ * that is always there takes 3,601 entries at most. They are up to a second too long for times that
+ * are not whole seconds, so that a limit of this rate refuses nobody.
  */
 export class RollingCounts {
   #firstMs: number | undefined
   #exact: RollingPair | undefined
   #coarse: RollingPair | undefined
+  #isWholeSeconds = true
 
   /** @param timeMs not before that of the last request */
   add(timeMs: number): void {
+    if (timeMs % secondMs !== 0) this.#isWholeSeconds = false
     if (this.#firstMs === undefined) {
       this.#firstMs = timeMs
       return
@@ -83,7 +89,7 @@ export class RollingCounts {
       coarse.add(Math.floor(this.#firstMs / secondMs))
     }
     exact.add(timeMs)
-    coarse.add(Math.floor(timeMs / secondMs))
+    coarse.add(Math.floor(timeMs / secondMs), this.#isWholeSeconds ? 0 : 1)
     this.#exact = exact
     this.#coarse = coarse
   }

@@ -8,7 +8,8 @@ const listedOutliers = 10
 
 /** A suggestion as text, for people. */
 export function suggestionText(suggestion: Suggestion, style: Style): string {
-  const { log, identities, key, pair, quantiles, alternatives, outliers, warnings } = suggestion
+  const { log, identities, key, pair, quantiles, alternatives, warnings } = suggestion
+  const { outlierCount } = suggestion
   const section = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length > 0 ? ['', style('bold', title), ...lines] : []
   return [
@@ -25,7 +26,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ...section('Suggested limits', [
       `burst      ${limitText(pair.burst)}`,
       `sustained  ${limitText(pair.sustained)}`,
-      `touches    ${touchedText(pair, identities)}`,
+      `touches    ${touchedText(pair, identities)}${besides(outlierCount)}`,
     ]),
     ...section('Others', [
       ...table(
@@ -40,16 +41,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ]),
     ...section(
       'Far above all others: left out, and candidates for a block',
-      table(
-        [
-          'identity',
-          '>requests',
-          ...quantiles.map(({ windowMs }) => `>in ${durationText(windowMs)}`),
-        ],
-        outliers
-          .slice(0, listedOutliers)
-          .map(({ client, requests, rates }) => [client, ...[requests, ...rates].map(countText)]),
-      ).slice(outliers.length > 0 ? 0 : 1),
+      outlierLines(suggestion),
     ),
     ...unreadableSection(log, style),
     ...section(
@@ -58,6 +50,27 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ),
     '',
   ].join('\n')
+}
+
+function outlierLines({ outliers, outlierCount, quantiles }: Suggestion): readonly string[] {
+  if (outlierCount === 0) return []
+  const listed = outliers.slice(0, listedOutliers)
+  const rest = outlierCount - listed.length
+  return [
+    ...table(
+      [
+        'identity',
+        '>requests',
+        ...quantiles.map(({ windowMs }) => `>in ${durationText(windowMs)}`),
+      ],
+      listed.map(({ client, requests, rates }) => [client, ...[requests, ...rates].map(countText)]),
+    ),
+    ...(rest > 0 ? [`and ${countText(rest)} more; --json lists up to 50`] : []),
+  ]
+}
+
+function besides(outlierCount: number): string {
+  return outlierCount > 0 ? `, besides ${countText(outlierCount)} left out` : ''
 }
 
 function limitText({ limit, windowMs }: SuggestedLimit): string {
@@ -71,11 +84,12 @@ function touchedText({ touched }: LimitPair, identities: number): string {
 const address = /^@ip\/([0-9a-f.:]+(?:\/\d+)?)$/
 
 /** The policy file of a suggestion. */
-export function policyFileText({ key, pair, outliers, log, identities }: Suggestion): string {
+export function policyFileText(suggestion: Suggestion): string {
+  const { key, pair, outliers, outlierCount, log, identities } = suggestion
   const blocked = outliers.flatMap(({ client }) => address.exec(client)?.[1] ?? [])
   return [
     `# Suggested by sluice from ${countText(log.requests)} requests of ${countText(identities)} identities,`,
-    `# ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC. Touches ${touchedText(pair, identities)}.`,
+    `# ${timeText(log.fromMs)} to ${timeText(log.toMs)} UTC. Touches ${touchedText(pair, identities)}${besides(outlierCount)}.`,
     ...(key === 'ip' ? [] : [`key: ${key}`]),
     'policies:',
     ...entry('burst', pair.burst),

@@ -18,6 +18,8 @@ export interface Suggestion {
   readonly alternatives: readonly LimitPair[]
   /** Identities far above all others: left out of the figures, and candidates for a block. */
   readonly outliers: readonly BusyClient[]
+  /** The outliers are listed to a number of 50; these are all of them. */
+  readonly outlierCount: number
   readonly warnings: readonly string[]
 }
 
@@ -46,8 +48,10 @@ export interface SuggestedLimit {
 
 /** A rate of so many times that of nearly all others is no use, but abuse or a mistake. */
 const outlierFactor = 10
-/** With fewer identities the 99th percentile is one of the few largest itself. */
-const identitiesForP99 = 1_000
+/** Requests a minute. Below it a rate is usual, whatever the others do. */
+const minOutlierRate = 60
+/** A larger share of the identities is a group of users, and no exception. */
+const maxOutlierShare = 0.01
 const maxOutliers = 50
 const shares = [0, 0.001, 0.01, 0.05]
 
@@ -60,7 +64,7 @@ interface Windows {
 export function pairsFor(
   clients: readonly BusyClient[],
   { maxTouched, isWholeSeconds }: { readonly maxTouched: number; readonly isWholeSeconds: boolean },
-): Pick<Suggestion, 'quantiles' | 'pair' | 'alternatives' | 'outliers'> {
+): Pick<Suggestion, 'quantiles' | 'pair' | 'alternatives' | 'outliers' | 'outlierCount'> {
   const sustained = rateWindowsMs.indexOf(60_000)
   const windows = { burst: rateWindowsMs.indexOf(isWholeSeconds ? 10_000 : 1_000), sustained }
   const outliers = outliersOf(clients, sustained)
@@ -84,12 +88,16 @@ export function pairsFor(
     outliers: outliers
       .toSorted((one, other) => rateOf(other, sustained) - rateOf(one, sustained))
       .slice(0, maxOutliers),
+    outlierCount: outliers.length,
   }
 }
 
 function outliersOf(clients: readonly BusyClient[], window: number): readonly BusyClient[] {
-  const usual = quantile(ratesOf(clients, window), clients.length >= identitiesForP99 ? 0.99 : 0.9)
-  return clients.filter((client) => rateOf(client, window) > usual * outlierFactor)
+  const sorted = ratesOf(clients, window)
+  const most = Math.max(1, Math.floor(clients.length * maxOutlierShare))
+  const usual = sorted[Math.max(0, sorted.length - 1 - most)] ?? 0
+  const bound = Math.max(usual * outlierFactor, minOutlierRate)
+  return clients.filter((client) => rateOf(client, window) > bound)
 }
 
 function withoutAll(
