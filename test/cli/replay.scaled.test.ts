@@ -104,7 +104,15 @@ async function replayed(policyFile: string, log: readonly Entry[]): Promise<read
   const { exitCode, stderr } = await runSluice([
     ...['simulate', file, '-p', policyFile, '--format', 'json', '--time', 'start'],
     ...['--fields', 'time=t,ip=ip,method=m,path=p,status=s,duration=d'],
-    ...['--key', 'method=field:m', '--value', 'failed=status:500', '--decisions', decisions],
+    ...[
+      '--key',
+      'method=field:m',
+      '--value',
+      'failed=status:500',
+      '--decisions',
+      decisions,
+      '--force',
+    ],
   ])
   expect([exitCode, stderr]).toEqual([0, ''])
   const lines = readFileSync(decisions, 'utf8').trimEnd().split('\n')

@@ -27,6 +27,17 @@ describe('sluice simulate --html', () => {
     })
   })
 
+  it.each([
+    ['--html', policies],
+    ['--decisions', log],
+  ])('%s replaces no file without --force', async (option, file) => {
+    const before = readFileSync(file, 'utf8')
+    const ran = await runSluice(['simulate', log, '--policies', policies, option, file])
+    expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
+    expect(ran.stderr).toContain(`${file} is there already; --force replaces it`)
+    expect(readFileSync(file, 'utf8')).toBe(before)
+  })
+
   it('says before it reads the log that a file cannot be written', async () => {
     const html = join(folder.path, 'none', 'report.html')
     const ran = await runSluice(['simulate', log, '--policies', policies, '--html', html])

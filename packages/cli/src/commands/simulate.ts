@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { access, constants, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorText } from '@sluice/core'
@@ -16,6 +17,7 @@ interface Options extends SimulateOptions {
   readonly policies: string
   readonly json?: boolean
   readonly html?: string
+  readonly force?: boolean
 }
 
 export const simulate: CliCommand = {
@@ -46,6 +48,7 @@ export const simulate: CliCommand = {
       .option('--decisions <file>', 'write what each policy says of each request, as JSON lines')
       .option('--json', 'print the result as JSON')
       .option('--html <file>', 'write a report with a slider that moves the limit')
+      .option('--force', 'replace the files of --decisions and --html if there are some')
   },
   run: simulateFiles,
 }
@@ -59,6 +62,10 @@ async function simulateFiles(
   const { html } = options
   // Before the log is read, which may take minutes.
   if (html !== undefined) await writing(html, () => access(dirname(html), constants.W_OK))
+  const replaced = [html, options.decisions].find((file) => file !== undefined && existsSync(file))
+  if (replaced !== undefined && !options.force) {
+    throw new CliError(`${replaced} is there already; --force replaces it`)
+  }
   const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
   stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
   if (html !== undefined) {
