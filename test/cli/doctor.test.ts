@@ -105,12 +105,15 @@ describe('sluice doctor', () => {
     ['--prefix', 'a{b}', '--prefix must be'],
     ['--timeout', '5', '--timeout must be'],
     ['--api', 'ftp://host', '--api must be http://'],
+    ['--api', 'http://user:hunter2@host/', '--api must be an address without user and password'],
+    ['--api', 'http://user:hunter2@', '--api must be http://'],
   ])('refuses %s %s', async (option, value, message) => {
     const { exitCode, stderr } = await runSluice(['doctor', option, value], {
       env: { REDIS_URL: redis.url },
     })
     expect(exitCode).toBe(2)
     expect(stderr).toContain(message)
+    expect(stderr).not.toContain('hunter2')
   })
 })
 

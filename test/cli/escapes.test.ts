@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runSluice } from './run-sluice.ts'
 
@@ -40,5 +42,29 @@ describe('texts of clients', () => {
     for (const character of ['\u001b', '\u009b', '\u2028']) {
       expect(written.includes(character), written).toBe(false)
     }
+  })
+})
+
+describe('texts of a server', () => {
+  const policy = { policy: hostile, isPenalty: false, mode: 'enforce', allowed: true, limit: 1 }
+  const state = { digest: hostile, name: hostile, found: true, dryRun: true }
+  const answer = { ...state, policies: [{ ...policy, denied: {}, found: true }] }
+
+  it.each([
+    ['inspect', ['user', 'ada']],
+    ['reset', ['user', 'ada', '--dry-run', '--reason', 'a look']],
+  ])('cannot move the cursor: sluice %s', async (command, args) => {
+    const server = createServer((_request, response) => {
+      response.setHeader('Content-Type', 'application/json')
+      response.end(JSON.stringify(answer))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { stdout, stderr, exitCode } = await runSluice([command, ...args], {
+      env: { SLUICE_ADMIN_URL: `http://127.0.0.1:${port}/`, SLUICE_ADMIN_TOKEN: 'token' },
+    })
+    expect([exitCode, stderr]).toEqual([0, ''])
+    for (const character of ['\u001b', '\u009b', '\u2028']) expect(stdout).not.toContain(character)
   })
 })

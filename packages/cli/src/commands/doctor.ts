@@ -1,4 +1,4 @@
-import { durationMs } from '@sluice/core'
+import { durationMs, onOneLine } from '@sluice/core'
 import { examine } from '../doctor/examine.ts'
 import type { Finding, Severity } from '../doctor/finding.ts'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
@@ -42,9 +42,15 @@ It runs no command that is slow, and writes keys of its own alone, which expire 
 
 async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<ExitCode> {
   const { api, prefix, timeout, strict = false, json = false } = options
+  const apiUrl = api === undefined ? undefined : urlOf('--api', api, ['http:', 'https:'])
+  if (apiUrl && apiUrl.username + apiUrl.password !== '') {
+    throw new CliError(
+      '--api must be an address without user and password: arguments stand in the list of processes.',
+    )
+  }
   const settings = {
     prefix: prefixOf(prefix),
-    api: api === undefined ? undefined : urlOf('--api', api, ['http:', 'https:']),
+    api: apiUrl,
     timeoutMs: durationMs(timeout, '--timeout'),
   }
   const text = terminal.env.REDIS_URL || (await askUrl(terminal))
@@ -68,7 +74,8 @@ function urlOf(name: string, text: string, protocols: readonly string[]): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && protocols.includes(url.protocol) && url.hostname !== '') return url
   const legal = protocols.map((protocol) => `${protocol}//host:port`).join(' or ')
-  throw new CliError(`${name} must be ${legal}, with user and password where there are some.`)
+  const secrets = name === 'REDIS_URL' ? ', with user and password where there are some' : ''
+  throw new CliError(`${name} must be ${legal}${secrets}.`)
 }
 
 function prefixOf(prefix: string): string {
@@ -89,8 +96,11 @@ function write(terminal: Terminal, findings: readonly Finding[]): void {
   const width = Math.max(...findings.map(({ check }) => check.length))
   for (const { check, severity, seen, fix } of findings) {
     const [mark, colour] = marks[severity]
-    stdout.write(`${style(colour, mark)} ${style('bold', check.padEnd(width))}  ${seen}\n`)
-    if (fix !== undefined) stdout.write(`  ${' '.repeat(width)}  ${style('cyan', 'fix:')} ${fix}\n`)
+    stdout.write(
+      `${style(colour, mark)} ${style('bold', check.padEnd(width))}  ${onOneLine(seen)}\n`,
+    )
+    if (fix !== undefined)
+      stdout.write(`  ${' '.repeat(width)}  ${style('cyan', 'fix:')} ${onOneLine(fix)}\n`)
   }
   const count = (severity: Severity) =>
     findings.filter((finding) => finding.severity === severity).length

@@ -13,14 +13,16 @@ export function describeChange(change: Change, terminal: Terminal): string {
   if (differences.length === 0) return 'No difference.\n'
   const lines = differences.map(({ path, from, to, newCount }) => {
     const anew = newCount ? style('yellow', ' (counts anew)') : ''
-    return `  ${style('bold', path)}: ${style('red', plain(from))} → ${style('green', plain(to))}${anew}\n`
+    return `  ${style('bold', onOneLine(path))}: ${style('red', plain(from))} → ${style('green', plain(to))}${anew}\n`
   })
   const touched = affected.policies.flatMap(({ policy, newlyDenied, newlyAllowed }) => [
     ...lineOf(policy, 'would be denied', newlyDenied),
     ...lineOf(policy, 'would pass again', newlyAllowed),
   ])
-  const unknown = affected.known ? '' : `  Nobody can tell whom it touches: ${affected.why ?? ''}\n`
-  const heading = dryRun ? 'Differences:\n' : `Version ${version} is in force:\n`
+  const unknown = affected.known
+    ? ''
+    : `  Nobody can tell whom it touches: ${onOneLine(affected.why ?? '')}\n`
+  const heading = dryRun ? 'Differences:\n' : `Version ${onOneLine(version)} is in force:\n`
   return `${heading}${lines.join('')}${dryRun ? touched.join('') + unknown : ''}`
 }
 
@@ -30,7 +32,9 @@ function lineOf(policy: string, what: string, keys: Touched): readonly string[] 
   if (keys.length === 0) return []
   const named = keys.slice(0, maxNamed).map(({ digest, name }) => onOneLine(name ?? digest))
   const rest = keys.length > maxNamed ? ' …' : ''
-  return [`  ${policy}: ${keys.length} of the busiest keys ${what}: ${named.join(', ')}${rest}\n`]
+  return [
+    `  ${onOneLine(policy)}: ${keys.length} of the busiest keys ${what}: ${named.join(', ')}${rest}\n`,
+  ]
 }
 
 function plain(value: unknown): string {

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import { onOneLine } from '@sluice/core'
 import { CliError } from '../exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { type Cell, table } from '../terminal/table.ts'
@@ -21,7 +22,7 @@ export async function keyOf(terminal: Terminal, words: readonly string[]): Promi
 export function describeLookup(found: Lookup, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
-  const heading = `${style('bold', name)}${found.found ? '' : ': no policy has counted it'}\n`
+  const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy has counted it'}\n`
   const columns = [
     ...[{ title: 'POLICY' }, { title: 'STATE' }, { title: 'USED', align: 'right' as const }],
     ...[
@@ -57,13 +58,14 @@ export function describeAction(
   words: { readonly would: string; readonly did: string; readonly nothing: string },
   style: Style,
 ): string {
-  if (!found) return `${style('bold', digest)}: ${words.nothing}\n`
+  const heading = style('bold', onOneLine(digest))
+  if (!found) return `${heading}: ${words.nothing}\n`
   const verb = dryRun ? words.would : words.did
   const lines = policies
     .filter((policy) => policy.found || policy.until !== undefined)
     .map(({ policy, until }) => {
       const end = until === undefined ? '' : ` until ${new Date(until).toISOString()}`
-      return `  ${policy}${end}\n`
+      return `  ${onOneLine(policy)}${end}\n`
     })
-  return `${style('bold', digest)}: ${verb}\n${lines.join('')}`
+  return `${heading}: ${verb}\n${lines.join('')}`
 }

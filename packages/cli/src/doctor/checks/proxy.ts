@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
-import { errorText } from '@sluice/core'
 import { type Finding, found } from '../finding.ts'
+import { reasonOf } from '../redis-link.ts'
 
 const check = 'proxy'
 /** Requests that are sent: each takes a unit of the limit. */
@@ -74,5 +74,5 @@ function madeUpAddress(): string {
 
 function reason(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
-  return errorText(cause instanceof Error && cause.message !== '' ? cause : error)
+  return reasonOf(cause instanceof Error && cause.message !== '' ? cause : error)
 }
