@@ -148,6 +148,25 @@ describe('a log', () => {
     expect(report.totals).toMatchObject({ allowed: 1, denied: 1 })
   })
 
+  it.each([
+    ['common', '31/Feb/2026:10:00:00 +0000', '28/Feb/2026:10:00:00 +0000'],
+    ['common', '21/Nov/2026:25:61:61 +0000', '21/Nov/2026:23:59:60 +0000'],
+    ['common', '00/Nov/2026:10:00:00 +0000', '29/Feb/2028:10:00:00 +0000'],
+  ])('has no request at a time that is in no calendar: %s %s', async (format, wrong, right) => {
+    const line = (time: string) => `192.0.2.7 - - [${time}] "GET /a HTTP/1.1" 200 12\n`
+    const file = fileOf('calendar.log', line(wrong) + line(right))
+    const report = await simulated([file], ['--format', format])
+    expect(report.log).toMatchObject({ requests: 1, unreadable: { lines: 1 } })
+  })
+
+  it('has no request at a date of ISO 8601 that is in no calendar', async () => {
+    const line = (time: string) => `192.0.2.7 [${time}] "GET /a HTTP/1.1"\n`
+    const times = ['2026-02-31T10:00:00Z', '2026-02-28T10:00:00Z']
+    const file = fileOf('iso.log', times.map(line).join(''))
+    const report = await simulated([file], ['--format', '$remote_addr [$time_iso8601] "$request"'])
+    expect(report.log).toMatchObject({ requests: 1, unreadable: { lines: 1 } })
+  })
+
   it('fails with --strict when a line cannot be read, and shows it', async () => {
     const file = fileOf('strict.log', `${samples.combined?.[0]}\nGET / nonsense\n`)
     const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies, '--strict'])

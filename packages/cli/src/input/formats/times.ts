@@ -20,6 +20,9 @@ function timeMsOf(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return ofNumber(Number(text))
   // `Date.parse` takes a time without a zone for local time; logs mean UTC.
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text)
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? []
+  // `Date.parse` takes 31 February for 3 March.
+  if (day !== undefined && !isDate(Number(year), Number(month) - 1, Number(day))) return Number.NaN
   return Math.floor(Date.parse(hasZone ? text : `${text}Z`))
 }
 
@@ -33,8 +36,23 @@ function ofCommonLog(text: string): number {
   const zoneMinutes = sign * (at(22, 24) * 60 + at(24, 26))
   const isWhole = text.length === 26 && Number.isInteger(month) && month >= 0
   if (!isWhole) return Number.NaN
-  const local = Date.UTC(at(7, 11), month, at(0, 2), at(12, 14), at(15, 17), at(18, 20))
-  return local - zoneMinutes * 60_000
+  const [year, day, hour, minute, second] = [
+    at(7, 11),
+    at(0, 2),
+    at(12, 14),
+    at(15, 17),
+    at(18, 20),
+  ]
+  // A leap second has the number 60.
+  const isOnClock = hour <= 23 && minute <= 59 && second <= 60
+  if (!isOnClock || !isDate(year, month, day)) return Number.NaN
+  return Date.UTC(year, month, day, hour, minute, second) - zoneMinutes * 60_000
+}
+
+/** @param month from 0 */
+function isDate(year: number, month: number, day: number): boolean {
+  const date = new Date(Date.UTC(year, month, day))
+  return date.getUTCMonth() === month && date.getUTCDate() === day
 }
 
 /** The unit of a time since 1970 is known by its size: s, ms, µs or ns. */
