@@ -61,7 +61,7 @@ describe('sluice simulate', () => {
       },
       [{ at: 0 }, { at: 1 }],
     )
-    expect(report.notes.join()).toContain('1 of the overrides have an end')
+    expect(report.notes.join()).toContain('overrides with an end (until), of which the file has 1,')
   })
 
   it('counts near misses, rules of the file, routes of the application, and skipped requests', async () => {

@@ -120,7 +120,7 @@ function notesOnEnds(text: string, name: string): readonly string[] {
   const ending = overrides.filter(({ until }) => until !== undefined).length
   if (ending === 0) return []
   return [
-    `${ending} of the overrides have an end (until), and are in force as they are now, not as they were at the times of the log`,
+    `overrides with an end (until), of which the file has ${ending}, are in force as they are now, not as they were at the times of the log`,
   ]
 }
 
