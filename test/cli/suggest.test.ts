@@ -159,6 +159,36 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect(JSON.parse(stdout)).toMatchObject({ newlyDenied: 0, newlyAllowed: 0, mostDenied: [] })
   })
 
+  it('takes a request that an obedient client does not send for no allowed one', async () => {
+    const lines = Array.from({ length: 7 }, (_, index) =>
+      JSON.stringify({ t: 1_795_255_200_000 + index * 10, ip: '::1', m: 'GET', p: '/' }),
+    )
+    writeFileSync(at('wait.log'), lines.join('\n'))
+    for (const limit of [5, 1]) {
+      const file = `policies: [{ name: one, limit: ${limit}, window: 1h }]\n`
+      writeFileSync(at(`limit-${limit}.yaml`), file)
+    }
+    const files = [at('limit-5.yaml'), at('limit-1.yaml'), '--log', at('wait.log')]
+    const args = ['diff', ...files, '--fields', 'time=t,ip=ip,method=m,path=p']
+    const { stdout } = await runSluice([...args, '--clients', 'obedient', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ deniedBefore: 1, deniedAfter: 1, newlyDenied: 1, newlyAllowed: 0 },
+      ...{ heldBackBefore: 1, heldBackAfter: 5 },
+    })
+    const shown = (await runSluice([...args, '--clients', 'obedient'])).stdout
+    expect(shown).toContain('not sent after')
+  })
+
+  it('knows whole seconds of a log that has durations', async () => {
+    const line = (duration: string) =>
+      `192.0.2.7 [21/Nov/2026:10:00:00 +0000] "GET /" ${duration}\n`
+    writeFileSync(at('durations.log'), line('0.120') + line('0.250'))
+    const format = '$remote_addr [$time_local] "$request" $request_time'
+    const { stdout } = await runSluice(['suggest', at('durations.log'), '--format', format])
+    expect(stdout).toContain('the times of the log are whole seconds')
+    expect(stdout).toContain('burst      2 / 10s')
+  })
+
   it('says which lines cannot be read, and what the log does not tell', async () => {
     const odd = at('odd.log')
     const line = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 429 12 "-" "curl"\n'

@@ -135,6 +135,12 @@ function textLines(found: PolicyDiff, files: readonly string[], style: Style): r
         ],
         ['refused before', line(found.deniedBefore, requests), ''],
         ['refused after', line(found.deniedAfter, requests), ''],
+        ...(found.heldBackBefore + found.heldBackAfter > 0
+          ? [
+              ['not sent before', line(found.heldBackBefore, requests), ''],
+              ['not sent after', line(found.heldBackAfter, requests), ''],
+            ]
+          : []),
       ],
     ),
     ...(found.mostDenied.length > 0

@@ -10,10 +10,13 @@ export interface PolicyDiff {
   /** Requests that the old file refuses, and that the new one refuses. */
   readonly deniedBefore: number
   readonly deniedAfter: number
-  /** Requests that the new file alone refuses. */
+  /** Requests that the new file refuses, and the old one does not. */
   readonly newlyDenied: number
-  /** Requests that the old file alone refuses. */
+  /** Requests that the old file refuses, and the new one allows. */
   readonly newlyAllowed: number
+  /** Requests that obedient clients do not send, since they wait: they are in no other count. */
+  readonly heldBackBefore: number
+  readonly heldBackAfter: number
   /** Clients with a refusal by the new file, and none by the old one. */
   readonly clientsNewlyDenied: number
   /** Clients with a refusal by the old file, and none by the new one. */
@@ -39,6 +42,8 @@ export class DiffTally {
   #requests = 0
   #newlyDenied = 0
   #newlyAllowed = 0
+  #heldBackBefore = 0
+  #heldBackAfter = 0
   readonly #clients = new Map<string, { before: number; after: number }>()
 
   before({ client, result }: Replayed): void {
@@ -47,6 +52,7 @@ export class DiffTally {
       larger.set(this.#before)
       this.#before = larger
     }
+    if (result === 'heldBack') this.#heldBackBefore += 1
     const isDenied = result === 'denied'
     this.#before[this.#requestsBefore] = isDenied ? 1 : 0
     this.#requestsBefore += 1
@@ -59,7 +65,8 @@ export class DiffTally {
     const wasDenied = this.#before[this.#requests] === 1
     this.#requests += 1
     if (isDenied && !wasDenied) this.#newlyDenied += 1
-    if (!isDenied && wasDenied) this.#newlyAllowed += 1
+    if (result === 'heldBack') this.#heldBackAfter += 1
+    else if (!isDenied && wasDenied) this.#newlyAllowed += 1
     const counts = this.#countsOf(client)
     if (isDenied && counts) counts.after += 1
   }
@@ -81,6 +88,8 @@ export class DiffTally {
       deniedAfter: sum(({ after }) => after),
       newlyDenied: this.#newlyDenied,
       newlyAllowed: this.#newlyAllowed,
+      heldBackBefore: this.#heldBackBefore,
+      heldBackAfter: this.#heldBackAfter,
       clientsNewlyDenied: sum(({ before, after }) => (before === 0 && after > 0 ? 1 : 0)),
       clientsNewlyAllowed: sum(({ before, after }) => (before > 0 && after === 0 ? 1 : 0)),
       mostDenied: clients

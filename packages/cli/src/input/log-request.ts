@@ -31,6 +31,8 @@ export class LogRequest implements HttpRequest, FieldSource {
   readonly path: string
   readonly durationMs: number | undefined
   readonly status: number
+  /** The time as the log has it: of the begin or the end. */
+  readonly loggedMs: number
   /** Time of the request; later than in the log where it came too late to be put in order. */
   startMs: number
   /** The address of the client, once declared proxies are taken away. */
@@ -47,6 +49,7 @@ export class LogRequest implements HttpRequest, FieldSource {
     this.path = pathOf(target)
     this.durationMs = fields.durationMs
     this.status = fields.status
+    this.loggedMs = fields.timeMs
     this.startMs = startMs
     this.ip = fields.address
     this.#source = fields.source

@@ -30,7 +30,7 @@ class LogNotes {
     if (request.status === tooMany) this.#refusedBefore += 1
     if (request.durationMs !== undefined) this.#withDuration += 1
     if (request.ip === undefined) this.#withoutAddress += 1
-    if (request.startMs % 1_000 !== 0) this.#isWholeSeconds = false
+    if (request.loggedMs % 1_000 !== 0) this.#isWholeSeconds = false
     if (request.method === 'OPTIONS') this.#preflights += 1
   }
 

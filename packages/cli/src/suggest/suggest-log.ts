@@ -37,7 +37,7 @@ export async function suggestFrom(
   const log = await readAll(openLog(terminal, files, options), options, async (pieces) => {
     for await (const piece of pieces) {
       for (const request of piece) {
-        if (request.startMs % 1_000 !== 0) seen.isWholeSeconds = false
+        if (request.loggedMs % 1_000 !== 0) seen.isWholeSeconds = false
         if (request.status === tooMany) seen.refused += 1
         const identity = resolveKey(resolver, request, request)
         if (identity === undefined || isPromise(identity)) {
