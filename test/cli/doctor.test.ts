@@ -211,6 +211,12 @@ describe('the rights', () => {
     if (isError) expect(exitCode).toBe(1)
   })
 
+  it('are named for the prefix that is given', async () => {
+    await redis.cli('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '+@all', '-eval')
+    const { of } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`, '--prefix', 'acme')
+    expect(of('scripts')?.fix).toContain('ACL SETUSER <user> ~acme:* +@all')
+  })
+
   it('suffice where they are those of the documentation', async () => {
     await redis.cli('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~sluice:*', '+@all')
     const { of } = await examine(`redis://app:pw@127.0.0.1:${redis.port}`)

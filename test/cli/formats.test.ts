@@ -110,7 +110,7 @@ describe('a log', () => {
 
   it('counts the client behind proxies that are declared, by number or network', async () => {
     const line =
-      '10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-" "198.51.100.1, 192.0.2.7, 10.0.0.2"\n'
+      '10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-" "198.51.100.1, 192.0.2.7,, 10.0.0.2"\n'
     const file = fileOf('forwarded.log', line.repeat(2))
     const format =
       '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for"'

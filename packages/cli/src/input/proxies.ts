@@ -14,10 +14,15 @@ export type ClientAddress = (request: LogRequest) => string | undefined
 export function behindProxies(trusted: string): ClientAddress {
   const trust = trustOf(trusted)
   return (request) => {
-    const hops = request.header('x-forwarded-for')?.split(',') ?? []
+    const hops =
+      request
+        .header('x-forwarded-for')
+        ?.split(',')
+        .map((hop) => hop.trim())
+        .filter((hop) => hop !== '') ?? []
     let address = request.ip
     for (let index = 0; address !== undefined && trust(address, index); index += 1) {
-      const before = hops.at(-1 - index)?.trim()
+      const before = hops.at(-1 - index)
       if (before === undefined) break
       address = before
     }

@@ -110,7 +110,7 @@ function clientTable({ deniedClients }: SimulationReport): readonly string[] {
 }
 
 function hourLines(hours: readonly HourReport[]): readonly string[] {
-  const most = Math.max(...hours.map(({ denied }) => denied))
+  const most = hours.reduce((max, { denied }) => Math.max(max, denied), 0)
   const shown = hours.filter(({ denied }) => denied > 0).slice(0, listedHours)
   const lines = shown.map(
     ({ startMs, denied, requests }) =>

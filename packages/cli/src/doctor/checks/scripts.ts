@@ -43,24 +43,24 @@ return refused`
 
 /** Looks whether scripts may run, and all that they do. */
 export async function scripts(link: RedisLink, prefix: string): Promise<readonly Finding[]> {
-  const asked = [await evalsha(link), await timeInScripts(link)]
+  const asked = [await evalsha(link, prefix), await timeInScripts(link)]
   if (asked.some(({ severity }) => severity === 'error')) return asked
   return [...asked, await commands(link, prefix)]
 }
 
-async function evalsha(link: RedisLink): Promise<Finding> {
+async function evalsha(link: RedisLink, prefix: string): Promise<Finding> {
   const check = 'scripts'
   try {
     await link.ask('EVALSHA', '0'.repeat(40), 0)
   } catch (error) {
     if (error instanceof TimedOut) throw error
-    if (!reasonOf(error).startsWith('NOSCRIPT')) return refused(check, 'EVALSHA', error)
+    if (!reasonOf(error).startsWith('NOSCRIPT')) return refused(check, 'EVALSHA', { error, prefix })
   }
   try {
     await link.ask('EVAL', 'return 1', 0)
   } catch (error) {
     if (error instanceof TimedOut) throw error
-    return refused(check, 'EVAL', error)
+    return refused(check, 'EVAL', { error, prefix })
   }
   return found.ok(check, 'EVALSHA and EVAL are allowed')
 }
@@ -98,7 +98,7 @@ async function commands(link: RedisLink, prefix: string): Promise<Finding> {
     if (error instanceof TimedOut) throw error
     // A node of a Cluster refuses keys of other nodes: the decision below goes the whole way.
     if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return found.ok(check, 'not asked on a Cluster')
-    return refused(check, `keys of the prefix ${prefix}`, error)
+    return refused(check, `keys of the prefix ${prefix}`, { error, prefix })
   }
   if (names.size === 0) return found.ok(check, `all commands of the store on ${prefix}:*`)
   const listed = [...names].sort()
@@ -109,7 +109,11 @@ async function commands(link: RedisLink, prefix: string): Promise<Finding> {
   )
 }
 
-function refused(check: string, what: string, error: unknown): Finding {
+function refused(
+  check: string,
+  what: string,
+  { error, prefix }: { readonly error: unknown; readonly prefix: string },
+): Finding {
   const reason = reasonOf(error)
   const isMemory = /\bOOM\b/.test(reason)
   return found.error(
@@ -117,7 +121,7 @@ function refused(check: string, what: string, error: unknown): Finding {
     `${what}: ${reason}`,
     isMemory
       ? 'raise maxmemory, or give Sluice a Redis of its own'
-      : 'let the user run scripts on keys of the prefix: ACL SETUSER <user> ~sluice:* +@all; a managed server may need a plan that allows Lua',
+      : `let the user run scripts on keys of the prefix: ACL SETUSER <user> ~${prefix}:* +@all; a managed server may need a plan that allows Lua`,
   )
 }
 
