@@ -40,7 +40,7 @@ Exit codes:
   0  done, and nothing wrong was found
   1  found: a mistake in a file, a bound that is exceeded
   2  not begun: an unknown option, a file that is not there
-  3  not finished: a server that does not answer
+  3  not finished: a server that does not answer (an error found, for doctor: 1)
 `
 
 /**

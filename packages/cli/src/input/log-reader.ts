@@ -26,7 +26,7 @@ const maxExamples = 5
 const maxExampleLength = 200
 /** End (ms) of the year 9999: a later time is an error of the log, and no calendar shows it. */
 const maxTimeMs = 253_402_300_799_999
-/** A request of more than 30 days is an error of the log: its lease is renewed many times a minute. */
+/** A longer request (ms) is an error of the log. Its lease is renewed for as long. */
 const maxDurationMs = 30 * 86_400_000
 /** Lines by which the format is found. */
 const sampleLines = 100
