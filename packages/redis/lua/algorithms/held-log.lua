@@ -30,32 +30,31 @@ do
       redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
     end
 
+    -- A policy with some fields of its own.
+    local function altered(policy, fields)
+      return setmetatable(fields, { __index = policy })
+    end
+
     -- Records all units, even where the limit has become smaller since they were granted.
     local function record(cell, policy, units)
-      local limit = policy.limit
-      policy.limit = max(limit, cell.used + units)
-      log.take(cell, policy, units)
-      policy.limit = limit
+      log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
     end
 
-    -- Runs a function as if it were another time.
-    local function at_time(time, policy, run)
-      local real_now = now
-      now, policy.stamp = time, nil
-      local is_done, problem = pcall(run)
-      now, policy.stamp = real_now, nil
-      if not is_done then error(problem, 0) end
-    end
-
+    -- A lapse is recorded at the end of its grant, or at the last unit, if processes without grants
+    -- took that later: no unit of a log moves to an earlier time.
     local function record_ended(cell, key, policy)
-      local first = cell.grants[1]
+      local first, last = cell.grants[1], 0
       if not first or first.ends_at > now then return end
+      if cell.repaired then log.persist(cell, policy) end
+      if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
       repeat
-        at_time(first.ends_at, policy, function()
-          log.load(cell, key, policy)
-          if cell.repaired then log.persist(cell, policy) end
-          record(cell, policy, first.units)
-        end)
+        last = min(max(last, first.ends_at), now)
+        local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
+        -- Entries that all units of were given back may be later.
+        if cell.used > 0 then log.load(cell, key, past) end
+        if cell.used > 0 and cell.repaired then log.persist(cell, past) end
+        cell.repaired = false
+        if past.stamp > policy.dead_until then record(cell, past, first.units) end
         table.remove(cell.grants, 1)
         cell.held = cell.held - first.units
         first = cell.grants[1]
@@ -64,10 +63,10 @@ do
     end
 
     function held_log.load(cell, key, policy)
-      cell.key, cell.grants_key = key, key .. '~'
+      cell.grants_key = key .. '~'
       read_grants(cell, policy)
-      record_ended(cell, key, policy)
       log.load(cell, key, policy)
+      record_ended(cell, key, policy)
     end
 
     held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back

@@ -1,0 +1,83 @@
+import { definePolicy, type PolicyOptions, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+
+let redis: RedisServer
+let client: Redis
+let opened = 0
+let store: Store
+let now = 0
+let unreadable: string[]
+
+beforeAll(async () => {
+  redis = await startRedis()
+  client = new Redis(redis.url)
+})
+
+afterAll(async () => {
+  client.disconnect()
+  await redis.stop()
+})
+
+beforeEach(() => {
+  opened += 1
+  now = 1_795_195_800_000
+  unreadable = []
+  store = redisStore(client, {
+    prefix: `grants${opened}`,
+    clock: () => now,
+    denialTtlMs: 0,
+    heartbeatMs: 0,
+    batch: { maxInFlight: 1 },
+    onInvalid: ({ message }) => void unreadable.push(message),
+  })
+})
+
+const key = 'k'
+const small = { name: 'hot', limit: 100, window: '2s' } as const
+
+function policyOf(options: PolicyOptions) {
+  return definePolicy(options, '')
+}
+
+const holding = policyOf({ ...small, prefetch: '200ms' })
+const plain = policyOf(small)
+
+/** Returns the units of a grant that nobody closes. */
+async function grant(policy: typeof holding, units: number, limit = policy.limit) {
+  const terms = { id: 2 ** 52, lifeMs: policy.prefetchMs, divisor: 1, closed: [] }
+  const [outcome] = await store.apply('grant', [{ policy, key, cost: units, limit, terms }])
+  return outcome?.granted
+}
+
+/** Takes units one by one; returns how many were admitted. */
+async function take(policy: typeof holding, units: number, limit = policy.limit) {
+  let admitted = 0
+  for (let i = 0; i < units; i += 1) {
+    const [outcome] = await store.apply('consume', [{ policy, key, cost: 1, limit }])
+    if (outcome?.allowed) admitted += 1
+  }
+  return admitted
+}
+
+describe('a grant that lapses', () => {
+  it.each([
+    { resolution: 1, limit: 100 },
+    { resolution: 70, limit: 100 },
+    { resolution: 1, limit: 300 },
+  ])('moves no unit that a process without prefetch took later: %j', async (options) => {
+    const ofPolicy = { ...small, ...options }
+    const [other, own] = [policyOf(ofPolicy), policyOf({ ...ofPolicy, prefetch: '200ms' })]
+    expect(await grant(own, 5)).toBe(5)
+    now += 1_900
+    expect(await take(other, options.limit)).toBe(options.limit)
+    expect(await take(own, 1)).toBe(0)
+    now += 400
+    expect(await take(other, 5)).toBe(0)
+    expect(await take(own, 5)).toBe(0)
+    now += 1_600 + options.resolution
+    expect(await take(own, options.limit + 1)).toBe(options.limit)
+  })
+})
