@@ -81,3 +81,18 @@ describe('a grant that lapses', () => {
     expect(await take(own, options.limit + 1)).toBe(options.limit)
   })
 })
+
+it('a reset shares a call with a question about a policy with prefetch', async () => {
+  const own = { policy: holding, key, cost: 1, limit: holding.limit }
+  const other = { ...own, policy: policyOf({ ...small, name: 'other' }) }
+  await store.apply('consume', [other])
+  // The first is under way alone, and the others wait for it together.
+  const [, asked, reset] = await Promise.all([
+    store.apply('peek', [own]),
+    Promise.resolve().then(() => store.apply('peek', [own])),
+    Promise.resolve().then(() => store.apply('reset', [other])),
+  ])
+  expect(asked[0]?.remaining).toBe(100)
+  expect(reset[0]).toMatchObject({ allowed: true, remaining: 100 })
+  expect((await store.apply('peek', [other]))[0]?.remaining).toBe(100)
+})
