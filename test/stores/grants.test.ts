@@ -43,7 +43,6 @@ function policyOf(options: PolicyOptions) {
 }
 
 const holding = policyOf({ ...small, prefetch: '200ms' })
-const plain = policyOf(small)
 
 /** Returns the units of a grant that nobody closes. */
 async function grant(policy: typeof holding, units: number, limit = policy.limit) {
@@ -80,6 +79,29 @@ describe('a grant that lapses', () => {
     now += 1_600 + options.resolution
     expect(await take(own, options.limit + 1)).toBe(options.limit)
   })
+
+  it('counts in full where the limit has become small', async () => {
+    const large = policyOf({ name: 'large', limit: 10_000, window: '10s', prefetch: '500ms' })
+    await store.apply('consume', [{ policy: large, key, cost: 300, limit: 10_000 }])
+    expect(await grant(large, 1_000)).toBe(1_000)
+    await store.apply('reset', [{ policy: large, key, cost: 1, limit: 100 }])
+    expect(await take(large, 1, 100)).toBe(0)
+    now += 600
+    expect(await take(large, 3, 100)).toBe(0)
+    const [outcome] = await store.apply('peek', [{ policy: large, key, cost: 1, limit: 10_000 }])
+    expect(outcome?.remaining).toBe(9_000)
+    expect(unreadable).toEqual([])
+  })
+})
+
+it('a grant whose spent units are many is closed under a small limit', async () => {
+  const large = policyOf({ name: 'large', limit: 10_000, window: '10s', prefetch: '500ms' })
+  expect(await grant(large, 1_000)).toBe(1_000)
+  const terms = { id: 1, lifeMs: 500, divisor: 1, closed: [{ id: 2 ** 52, spent: 900 }] }
+  await store.apply('grant', [{ policy: large, key, cost: 1, limit: 100, terms }])
+  const [outcome] = await store.apply('peek', [{ policy: large, key, cost: 1, limit: 10_000 }])
+  expect(outcome?.remaining).toBe(9_100)
+  expect(unreadable).toEqual([])
 })
 
 it('a reset shares a call with a question about a policy with prefetch', async () => {
