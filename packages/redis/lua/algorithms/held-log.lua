@@ -2,23 +2,34 @@
 -- of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
 -- Value: [u8 version = 1], then for each grant, those that end first in front:
 --        [u48 ms of its end] [u48 units] [u56 id]
--- A grant that has ended is recorded whole, at its end, before anything else is done with its key.
+-- A grant that has ended is recorded whole, before anything else is done with its key.
 do
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
   define['held-log'] = function()
     local log, held_log = require_part('sliding-log'), {}
 
+    local function from_hex(digits)
+      return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
+    end
+
+    -- policy.apart: the value as it was read elsewhere, while the slot is moved (decide.lua). What
+    -- this node has of the key goes before.
     local function read_grants(cell, policy)
       cell.grants, cell.held = {}, 0
       local value = redis.pcall('GET', cell.grants_key)
-      if not value then return end
+      cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
+      if cell.is_apart then value = from_hex(policy.apart) end
+      if not value or value == '' then return end
       if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
       local last_end = now + floor(policy.window / 10)
       for at = 2, #value, SIZE do
         local ends_at, units, id = unpack_struct(FORMAT, value, at)
-        cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
-        cell.held = cell.held + units
+        -- A grant that cannot be recorded here is held for as long as its units would count.
+        if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
+          cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
+          cell.held = cell.held + units
+        end
       end
     end
 
@@ -44,7 +55,7 @@ do
     -- took that later: no unit of a log moves to an earlier time.
     local function record_ended(cell, key, policy)
       local first, last = cell.grants[1], 0
-      if not first or first.ends_at > now then return end
+      if cell.is_apart or not first or first.ends_at > now then return end
       if cell.repaired then log.persist(cell, policy) end
       if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
       repeat
@@ -105,6 +116,8 @@ do
     -- Closes grants: their spent units are recorded, and the others come back. Returns whether any
     -- were recorded. `closed` holds ids and spent units in turn.
     function held_log.close(cell, policy, closed, from)
+      -- They lapse.
+      if cell.is_apart then return false end
       local has_recorded, has_closed = false, false
       for at = from, #closed, 2 do
         for i, grant in ipairs(cell.grants) do
@@ -133,6 +146,7 @@ do
 
     -- Grants up to so many units. Returns the units of the grant; 0 for none.
     function held_log.grant(cell, policy, wanted, id, life, divisor)
+      if policy.apart then return 0 end
       for _, grant in ipairs(cell.grants) do
         -- A client has sent the call twice.
         if grant.id == id then return grant.units end
