@@ -8,8 +8,8 @@
 do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255
-  -- The most that is recorded (core: maxRecorded of a limit of 128), and what is dead beside it, with
-  -- room to spare.
+  -- The most that is recorded (core: maxRecorded of a limit of 128); and the same with what is dead
+  -- beside it, and room to spare.
   local MAX_RECORDED, MAX_UNITS = 257, 512
   -- The form of times depends on the window of a policy alone, which is a part of every key: bases
   -- last for several windows.
