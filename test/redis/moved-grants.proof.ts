@@ -55,7 +55,7 @@ describe.each(modernClients)('$name on a Cluster', (clusterClient) => {
     await move.moveKeys(15)
     await askAll(1)
     // Nothing is granted where the grants of a key may be elsewhere.
-    expect(await grant(quotas[1]?.key ?? '', 1)).toBe(0)
+    expect(await grant(quotas[5]?.key ?? '', 1)).toBe(0)
     await move.finish()
     await askAll(2)
     for (let third = 0; third < 3; third += 1) await askAll(third)

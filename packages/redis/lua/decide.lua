@@ -13,8 +13,8 @@
 --   costs      of each key of each request; left out if all are 1
 --   receipts   of each key of each request: time, incarnation, and units that were given back
 --              before
---   apart      the grants of the only key in hexadecimal digits, where they may live on another node
---              than the key; then KEYS declares none
+--   apart      the grants of the only key in hexadecimal digits, where they may live on another
+--              node than the key; then KEYS declares none
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
 --          could not be read }
 local caller_ms, call_text = ARGV[2], ARGV[1]
