@@ -51,6 +51,8 @@ const traces: fc.Arbitrary<Trace> = fc
       limit: fc.oneof(
         { weight: 8, arbitrary: fc.constant(limit) },
         { weight: 1, arbitrary: fc.nat(2 * limit) },
+        // A log that is written as one string.
+        { weight: 1, arbitrary: fc.constant(100) },
       ),
       divisor: fc.constantFrom(1, 2, 4),
       closes: fc.nat(2),

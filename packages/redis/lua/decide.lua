@@ -7,12 +7,14 @@
 -- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
 --   { policies: [{ algorithm, limit, window, capacity, resolution, aligned, is_short, count_denied,
 --                  block_for?, block_factor?, block_most? }],
---     groups: [{ op, policies, requests, costs?, receipts? }] }
+--     groups: [{ op, policies, requests, costs?, receipts? }], apart? }
 --   policies   of a group: the policies of each of its requests, as numbers from 1
 --   requests   how many requests the group has; each has one key for each policy
 --   costs      of each key of each request; left out if all are 1
 --   receipts   of each key of each request: time, incarnation, and units that were given back
 --              before
+--   apart      the grants of the only key in hexadecimal digits, where they may live on another
+--              node than the key; then KEYS declares none
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values
 --          could not be read }
 local caller_ms, call_text = ARGV[2], ARGV[1]
@@ -23,6 +25,7 @@ local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
 
+for _, policy in ipairs(call.policies) do policy.apart = call.apart end
 local first_key = 0
 for _, group in ipairs(call.groups) do
   local policies = {}

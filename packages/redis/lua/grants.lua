@@ -19,9 +19,10 @@ function operations.grant(policies, costs, at, receipts)
   end
 end
 
--- Units that other processes hold stay held: those processes still spend them.
+-- Units that other processes hold stay held: those processes still spend them. A policy without
+-- prefetch has no terms.
 local forget = operations.reset
 function operations.reset(policies, costs, at, receipts)
-  for i = 1, #policies do policies[i].terms = receipts[at + i] end
+  for i = 1, #policies do policies[i].terms = receipts and receipts[at + i] end
   forget(policies, costs, at, receipts)
 end

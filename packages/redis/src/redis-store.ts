@@ -35,6 +35,7 @@ import {
 } from './redis-store-options.ts'
 import { type AskResult, decodeReply, passOn } from './replies/reply.ts'
 import { lastFailure, storeFailure } from './replies/store-failure.ts'
+import { textOf } from './replies/texts.ts'
 import { type Plan, Plans } from './scripts/plans.ts'
 import { ScriptRunner, scriptsOf } from './scripts/script-runner.ts'
 import { Scripts } from './scripts/scripts.ts'
@@ -105,10 +106,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     runner: ScriptRunner,
     asks: readonly Ask[],
     plan: Plan | undefined,
+    apart: string | undefined,
   ): Promise<readonly AskResult[]> {
-    if (runner.isLoading || clock === 'client') return askLater(runner, asks, plan)
+    if (runner.isLoading || clock === 'client') return askLater(runner, asks, plan, apart)
     try {
-      return askNow(runner, asks, plan)
+      return askNow(runner, asks, plan, apart)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -118,22 +120,24 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     runner: ScriptRunner,
     asks: readonly Ask[],
     plan: Plan | undefined,
+    apart: string | undefined,
   ): Promise<readonly AskResult[]> {
     if (clock === 'client') await fleet.clockAsked()
     while (runner.isLoading) await runner.loaded()
     if (asks.every(({ isUnwanted }) => isUnwanted)) throw notSentInTime()
-    return askNow(runner, asks, plan)
+    return askNow(runner, asks, plan, apart)
   }
 
   function askNow(
     runner: ScriptRunner,
     asks: readonly Ask[],
     plan: Plan | undefined,
+    apart: string | undefined,
   ): Promise<readonly AskResult[]> {
     callNumber += 1
     const now = isServerClock ? undefined : clientNow()
     incarnation ??= Math.floor(Math.random() * u32)
-    const call = calls.encode(asks, plan, { now, number: callNumber, incarnation })
+    const call = calls.encode(asks, plan, { now, number: callNumber, incarnation, apart })
     // Four for each key at most.
     incarnation = (incarnation + 4 * call.keyCount) % u32
     return runner.run(call).then((reply) => {
@@ -142,6 +146,12 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       if (unreadable > 0) tellUnreadable(unreadable)
       return results
     })
+  }
+
+  /** Reads what processes hold of a key, by a call of its own. */
+  async function heldUnits(runner: ScriptRunner, key: string): Promise<string> {
+    while (runner.isLoading) await runner.loaded()
+    return textOf(await runner.run(calls.readHeldUnits(key)))
   }
 
   function tellUnreadable(count: number): void {
@@ -158,8 +168,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   function openQueue(): CallQueue {
     // Nodes of a Cluster learn scripts one by one.
     const runner = new ScriptRunner(redis)
-    const askNode: AskRedis = (asks, plan) => askRedis(runner, asks, plan)
-    const ask = redis.isCluster ? askAcrossMigration(askNode) : askNode
+    const askNode: AskRedis = (asks, plan, apart) => askRedis(runner, asks, plan, apart)
+    const ask = redis.isCluster
+      ? askAcrossMigration(askNode, (key) => heldUnits(runner, key))
+      : askNode
     return new CallQueue({
       ...batch,
       split: (asks) => splitByPlan(asks, plans),

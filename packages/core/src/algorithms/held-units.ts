@@ -48,14 +48,18 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
     return state
   }
 
-  /** Records the grants that have ended, each as if the key had been asked for at its end. */
+  /**
+   * Records the grants that have ended, each as if the key had been asked for at its end; or at its
+   * last unit, if processes without grants took that later: no unit moves to an earlier time.
+   */
   function afterLapses(state: State, check: OwnCheck, now: number): State {
     const ended = state.grants.filter(({ endsAt }) => endsAt <= now)
     if (ended.length === 0) return state
-    let inner = copyOf(algorithm, state.inner)
+    const inner = copyOf(algorithm, state.inner)
+    let lastMs = algorithm.endsAt(inner, check) - check.policy.windowMs
     for (const { endsAt, units } of ended) {
-      inner = algorithm.clamp(inner, check, endsAt)
-      record(inner, check, { units, now: endsAt })
+      lastMs = Math.min(Math.max(lastMs, endsAt), now)
+      record(inner, check, { units, now: lastMs })
     }
     return { ...state, inner, grants: state.grants.slice(ended.length) }
   }
@@ -107,9 +111,9 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
       const grants = isLate
         ? state.grants.map((grant) => ({ ...grant, endsAt: Math.min(grant.endsAt, lastEnd) }))
         : state.grants
-      const lapsed = afterLapses(isLate ? { ...state, grants } : state, check, now)
-      const inner = algorithm.clamp(lapsed.inner, check, now)
-      return inner === lapsed.inner ? lapsed : { ...lapsed, inner }
+      const clamped = algorithm.clamp(state.inner, check, now)
+      const isSame = clamped === state.inner && !isLate
+      return afterLapses(isSame ? state : { ...state, inner: clamped, grants }, check, now)
     },
 
     used,

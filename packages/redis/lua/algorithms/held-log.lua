@@ -2,23 +2,34 @@
 -- of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
 -- Value: [u8 version = 1], then for each grant, those that end first in front:
 --        [u48 ms of its end] [u48 units] [u56 id]
--- A grant that has ended is recorded whole, at its end, before anything else is done with its key.
+-- A grant that has ended is recorded whole, before anything else is done with its key.
 do
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
   define['held-log'] = function()
     local log, held_log = require_part('sliding-log'), {}
 
+    local function from_hex(digits)
+      return (digits:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
+    end
+
+    -- policy.apart: the value as it was read elsewhere, while the slot is moved (decide.lua). What
+    -- this node has of the key goes before.
     local function read_grants(cell, policy)
       cell.grants, cell.held = {}, 0
       local value = redis.pcall('GET', cell.grants_key)
-      if not value then return end
+      cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
+      if cell.is_apart then value = from_hex(policy.apart) end
+      if not value or value == '' then return end
       if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
       local last_end = now + floor(policy.window / 10)
       for at = 2, #value, SIZE do
         local ends_at, units, id = unpack_struct(FORMAT, value, at)
-        cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
-        cell.held = cell.held + units
+        -- A grant that cannot be recorded here is held for as long as its units would count.
+        if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
+          cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
+          cell.held = cell.held + units
+        end
       end
     end
 
@@ -30,32 +41,31 @@ do
       redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
     end
 
+    -- A policy with some fields of its own.
+    local function altered(policy, fields)
+      return setmetatable(fields, { __index = policy })
+    end
+
     -- Records all units, even where the limit has become smaller since they were granted.
     local function record(cell, policy, units)
-      local limit = policy.limit
-      policy.limit = max(limit, cell.used + units)
-      log.take(cell, policy, units)
-      policy.limit = limit
+      log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
     end
 
-    -- Runs a function as if it were another time.
-    local function at_time(time, policy, run)
-      local real_now = now
-      now, policy.stamp = time, nil
-      local is_done, problem = pcall(run)
-      now, policy.stamp = real_now, nil
-      if not is_done then error(problem, 0) end
-    end
-
+    -- A lapse is recorded at the end of its grant, or at the last unit, if processes without grants
+    -- took that later: no unit of a log moves to an earlier time.
     local function record_ended(cell, key, policy)
-      local first = cell.grants[1]
-      if not first or first.ends_at > now then return end
+      local first, last = cell.grants[1], 0
+      if cell.is_apart or not first or first.ends_at > now then return end
+      if cell.repaired then log.persist(cell, policy) end
+      if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
       repeat
-        at_time(first.ends_at, policy, function()
-          log.load(cell, key, policy)
-          if cell.repaired then log.persist(cell, policy) end
-          record(cell, policy, first.units)
-        end)
+        last = min(max(last, first.ends_at), now)
+        local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
+        -- Entries that all units of were given back may be later.
+        if cell.used > 0 then log.load(cell, key, past) end
+        if cell.used > 0 and cell.repaired then log.persist(cell, past) end
+        cell.repaired = false
+        if past.stamp > policy.dead_until then record(cell, past, first.units) end
         table.remove(cell.grants, 1)
         cell.held = cell.held - first.units
         first = cell.grants[1]
@@ -64,10 +74,10 @@ do
     end
 
     function held_log.load(cell, key, policy)
-      cell.key, cell.grants_key = key, key .. '~'
+      cell.grants_key = key .. '~'
       read_grants(cell, policy)
-      record_ended(cell, key, policy)
       log.load(cell, key, policy)
+      record_ended(cell, key, policy)
     end
 
     held_log.persist, held_log.take, held_log.give_back = log.persist, log.take, log.give_back
@@ -106,6 +116,8 @@ do
     -- Closes grants: their spent units are recorded, and the others come back. Returns whether any
     -- were recorded. `closed` holds ids and spent units in turn.
     function held_log.close(cell, policy, closed, from)
+      -- They lapse.
+      if cell.is_apart then return false end
       local has_recorded, has_closed = false, false
       for at = from, #closed, 2 do
         for i, grant in ipairs(cell.grants) do
@@ -134,6 +146,7 @@ do
 
     -- Grants up to so many units. Returns the units of the grant; 0 for none.
     function held_log.grant(cell, policy, wanted, id, life, divisor)
+      if policy.apart then return 0 end
       for _, grant in ipairs(cell.grants) do
         -- A client has sent the call twice.
         if grant.id == id then return grant.units end

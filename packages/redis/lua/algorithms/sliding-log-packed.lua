@@ -1,20 +1,23 @@
 -- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is
--- high. What is stored stays as it is, except that a string becomes blocks when its limit has
--- outgrown it.
+-- high. What is stored stays as it is, except that a string becomes blocks when its limit, or its
+-- units, have outgrown it.
 do
   define['layouts'] = function()
     local short_log, block_log, layouts = require_part('short-log'), require_part('block-log'), {}
 
-    -- A string whose limit has grown: it becomes blocks with the next unit.
+    -- Turns a string into blocks, which take the next units.
+    function layouts.grow(cell, policy, units, most)
+      cell.layout = block_log
+      if cell.used > 0 then block_log.write_anew(cell, policy, short_log.entries(cell), most) end
+      block_log.take(cell, policy, units, most)
+    end
+
+    -- A string whose limit has grown.
     local grown_log = {
       persist = short_log.persist,
       give_back = short_log.give_back,
       time_of = short_log.time_of,
-      take = function(cell, policy, units, most)
-        cell.layout = block_log
-        block_log.write_anew(cell, policy, short_log.entries(cell), most)
-        block_log.take(cell, policy, units, most)
-      end,
+      take = layouts.grow,
     }
 
     -- A value that is no log counts as none; nil: there is no value.

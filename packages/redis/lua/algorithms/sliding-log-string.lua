@@ -8,9 +8,9 @@
 do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255
-  -- The most that is recorded, and what is dead beside it, with room to spare (core: maxRecorded of
-  -- a limit of 128).
-  local MAX_UNITS = 512
+  -- The most that is recorded (core: maxRecorded of a limit of 128); and the same with what is dead
+  -- beside it, and room to spare.
+  local MAX_RECORDED, MAX_UNITS = 257, 512
   -- The form of times depends on the window of a policy alone, which is a part of every key: bases
   -- last for several windows.
   local SHORT_WINDOW = 4194304
@@ -123,6 +123,8 @@ do
     end
 
     function short_log.take(cell, policy, units, most)
+      -- Only held units become so many at once.
+      if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
       local stamp, used, form = policy.stamp, cell.used, form_of(policy)
       if used == 0 then
         cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)

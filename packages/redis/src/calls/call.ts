@@ -15,6 +15,11 @@ export interface CallHeader {
   readonly number: number
   /** u32 from which the incarnations of the call are counted; the server's clock has its own. */
   readonly incarnation: number
+  /**
+   * The grants of the only key, as they were read while its slot is moved. Then the call names no
+   * key of grants.
+   */
+  readonly apart?: string | undefined
 }
 
 /** A call as it travels: a script, and the arguments that it is run with. */
@@ -43,7 +48,7 @@ export class CallEncoder {
    * them
    */
   encode(asks: readonly Ask[], plan: Plan | undefined, header: CallHeader): EncodedCall {
-    const { now, number, incarnation } = header
+    const { now, number, incarnation, apart } = header
     const callId = now === undefined ? `c${number}` : `c${number};${incarnation}`
     const clock = now === undefined ? '' : String(now)
     const hasGrants = plan ? plan.hasGrants : asks.some(mayHaveGrants)
@@ -54,17 +59,24 @@ export class CallEncoder {
       for (let k = 0; k < keys.length; k += 1) args.push(keys[k] ?? '')
     }
     const keyCount = args.length - 2
-    if (hasGrants) for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
+    if (hasGrants && apart === undefined)
+      for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
     args[1] = String(args.length - 2)
     const [only] = asks
     const lease = only && asks.length === 1 ? leaseSetting(only) : undefined
     const isLone =
       plan?.width === 1 && asks.length === 1 && (lease !== undefined || asks.every(costsOne))
-    if (!plan) args.push(callId, clock, new GeneralCall(asks).json)
+    if (!plan) args.push(callId, clock, new GeneralCall(asks, apart).json)
     else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
     else if (isLone) pushLone(args, plan, { lease, call: [callId, clock] })
     else pushOne(args, plan, asks, [callId, clock])
     return { script, args, keyCount, callId: isLone ? '' : callId }
+  }
+
+  /** The call that reads what processes hold of a key. */
+  readHeldUnits(key: string): EncodedCall {
+    const script = this.#scripts.heldUnits
+    return { script, args: [script.sha1, '1', grantsKey(key)], keyCount: 1, callId: '' }
   }
 }
 

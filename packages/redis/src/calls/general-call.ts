@@ -15,16 +15,21 @@ interface Group {
 /** The asks of a call as `lua/decide.lua` reads them: policies once, and groups of requests. */
 export class GeneralCall {
   readonly #groups: Group[] = []
+  readonly #apart: string | undefined
   /** A check of each policy and limit, by number. */
   readonly #policies: Check[] = []
 
-  constructor(asks: readonly Ask[]) {
+  /** @param apart the grants of the only key, where they may live on another node */
+  constructor(asks: readonly Ask[], apart?: string) {
+    this.#apart = apart
     for (const ask of asks) this.#add(ask)
   }
 
   get json(): string {
     const policies = this.#policies.map(encodePolicy)
-    return `{"policies":[${policies.join()}],"groups":[${this.#groups.map(encodeGroup).join()}]}`
+    const groups = this.#groups.map(encodeGroup)
+    const apart = this.#apart === undefined ? '' : `,"apart":${JSON.stringify(this.#apart)}`
+    return `{"policies":[${policies.join()}],"groups":[${groups.join()}]${apart}}`
   }
 
   #add(ask: Ask): void {

@@ -1,10 +1,21 @@
 import type { Ask } from '@sluice/core'
 import { type AskResult, passOn } from '../replies/reply.ts'
 import type { Plan } from '../scripts/plans.ts'
+import { mayHaveGrants } from '../scripts/usual-states.ts'
 import { applyByShard } from './shards.ts'
 
-/** Asks Redis in one call. The keys of all asks live in one slot. */
-export type AskRedis = (asks: readonly Ask[], plan?: Plan) => Promise<readonly AskResult[]>
+/**
+ * Asks Redis in one call. The keys of all asks live in one slot.
+ * @param apart the grants of the only key, as they were read: then the call names that key alone
+ */
+export type AskRedis = (
+  asks: readonly Ask[],
+  plan?: Plan,
+  apart?: string,
+) => Promise<readonly AskResult[]>
+
+/** Reads the grants of a key by a call of its own. */
+type ReadHeldUnits = (key: string) => Promise<string>
 
 /** Time (ms) for which a slot counts as moving after a TRYAGAIN. */
 const migratingMs = 5_000
@@ -17,7 +28,8 @@ const migratingMs = 5_000
  * is asked by itself. A request with several keys is then decided key by key, with give-back.
  * CLUSTERDOWN did not run either; it fails its requests, since it lasts longer than they can wait.
  */
-export function askAcrossMigration(askRedis: AskRedis): AskRedis {
+export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadHeldUnits): AskRedis {
+  const askOneKey = askApart(askRedis, readHeldUnits)
   let migratingUntil = Number.NEGATIVE_INFINITY
 
   return async (asks, plan) => {
@@ -29,19 +41,39 @@ export function askAcrossMigration(askRedis: AskRedis): AskRedis {
         migratingUntil = performance.now() + migratingMs
       }
     }
-    return askKeyByKey(asks, askRedis)
+    return askKeyByKey(asks, askOneKey)
+  }
+}
+
+type AskOneKey = (asks: readonly Ask[]) => Promise<readonly AskResult[]>
+
+/**
+ * Asks about one key. Its grants have a key of their own, so TRYAGAIN may come here too, until both
+ * have moved. It says that they were on two nodes, or that one of them does not exist; so from then
+ * on no call finds both before they meet on the new node. Until then nobody can change the grants,
+ * and what is read now stays true. A script that finds them beside its key goes by that instead.
+ */
+function askApart(askRedis: AskRedis, readHeldUnits: ReadHeldUnits): AskOneKey {
+  return async (asks) => {
+    try {
+      return await askRedis(asks)
+    } catch (error) {
+      const key = asks[0]?.keys[0]
+      if (key === undefined || !isTryAgain(error) || !asks.some(mayHaveGrants)) throw error
+      return askRedis(asks, undefined, await readHeldUnits(key))
+    }
   }
 }
 
 async function askKeyByKey(
   asks: readonly Ask[],
-  askRedis: AskRedis,
+  askOneKey: AskOneKey,
 ): Promise<readonly AskResult[]> {
   const results = asks.map((): AskResult => [])
   const calls: Promise<void>[] = []
   for (const positions of ofOneKey(asks)) {
     calls.push(
-      askRedis(positions.flatMap((at) => asks[at] ?? [])).then((found) => {
+      askOneKey(positions.flatMap((at) => asks[at] ?? [])).then((found) => {
         for (const [index, at] of positions.entries()) results[at] = found[index] ?? []
       }),
     )
@@ -49,7 +81,7 @@ async function askKeyByKey(
   for (const [at, ask] of asks.entries()) {
     if (ask.keys.length === 1) continue
     const submit = (part: Ask) => {
-      askRedis([part]).then(
+      askOneKey([part]).then(
         (found) => passOn(found, [part]),
         (error: unknown) => part.fail(error),
       )

@@ -51,6 +51,8 @@ function ofAlgorithm(algorithm: CountingName): Module {
 
 /** The scripts of one store, put together from their files. */
 export class Scripts {
+  /** Reads the grants of a key. */
+  readonly heldUnits: Script
   /** Decides any call without grants. */
   readonly general: Script
   readonly #encoding: Encoding
@@ -59,6 +61,7 @@ export class Scripts {
 
   constructor(encoding: Encoding) {
     this.#encoding = encoding
+    this.heldUnits = scriptOf(readLua('held-units'), {})
     const general = defineGeneral(algorithmFiles(encoding))
     this.general = scriptOf(readLua('decide'), { DEFINE: general })
   }
