@@ -63,6 +63,7 @@ export class BullmqWorker implements BrokerWorker {
   readonly #abandoned: Promise<void>
   #letGo: () => void = () => undefined
   #isPolling = false
+  #isClosing = false
   #isAbandoned = false
 
   constructor(work: BullmqWork) {
@@ -99,6 +100,7 @@ export class BullmqWorker implements BrokerWorker {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true
     const closed = this.#worker.close().then(() => Promise.all(this.#keeping))
     await Promise.race([closed, this.#abandoned])
     for (const timer of this.#timers) clearInterval(timer)
@@ -140,6 +142,8 @@ export class BullmqWorker implements BrokerWorker {
     const { state, onError } = this.#work
     const { isToStop, interrupted, hasBegun } = await state.occupy(run.job)
     if (isToStop) return { outcome: 'cancelled' }
+    // BullMQ may have fetched it just before it was closed.
+    if (this.#isClosing) return { outcome: 'returned' }
     const { retentionMs: _, record: __, ...job } = run.job
     const delivery = {
       ...{ interrupted, hasBegun },
