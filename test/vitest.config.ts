@@ -30,7 +30,7 @@ const apart = [
   'adapters/mistakes.test.ts',
   'core/{limiter,short-windows}.test.ts',
   // A replay moves the clock of its process.
-  'cli/{docs,escapes,formats,fuzz,suggest}.test.ts',
+  'cli/{docs,escapes,formats,fuzz,simulate,suggest}.test.ts',
   'cli/report/simulate-html.test.ts',
   'cli/replay.scaled.test.ts',
 ]

@@ -160,6 +160,19 @@ describe('sluice simulate', () => {
     expect(known.notes).toEqual([])
   })
 
+  it('lets timers of its process go on', async () => {
+    let timer = setTimeout(function again() {
+      timer = setTimeout(again, 1)
+    }, 1)
+    try {
+      const file = { policies: [{ name: 'one', limit: 1, window: '1m' }] }
+      const report = await simulated(file, [{ at: 0 }, { at: 5 }])
+      expect(report.totals).toMatchObject({ allowed: 1, denied: 1 })
+    } finally {
+      clearTimeout(timer)
+    }
+  })
+
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run(
       { key: 'tenant', policies: [{ name: 'a', limit: 1, window: '1s' }] },

@@ -193,11 +193,16 @@ export class Replay {
     pieces: AsyncIterable<readonly LogRequest[]>,
     onReplayed: (replayed: Replayed) => void,
   ): Promise<void> {
-    const clock = new LogClock(0)
-    const uninstall = clock.install()
+    let clock: LogClock | undefined
+    let uninstall: (() => void) | undefined
     try {
       for await (const piece of pieces) {
         for (const request of piece) {
+          if (!clock) {
+            // A timer of the process that is set again before the log begins must not tick since 1970.
+            clock = new LogClock(request.startMs)
+            uninstall = clock.install()
+          }
           if (clock.isDueUntil(request.startMs)) await clock.advance(request.startMs)
           else clock.set(request.startMs)
           const replayed = this.#replay(request, clock)
@@ -205,7 +210,7 @@ export class Replay {
         }
       }
     } finally {
-      uninstall()
+      uninstall?.()
     }
   }
 
