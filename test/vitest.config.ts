@@ -4,7 +4,10 @@ import { configDefaults, defineConfig } from 'vitest/config'
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
 const conditions = ['@sluice/source', 'node']
 
-/** What stops servers and processes, or measures time: one file after the other, and beside nothing else. */
+/**
+ * What stops servers and processes, or measures time: beside no other files. Each is short in `npm test`, and waits most of it, so that
+ * two of them run at a time.
+ */
 const alone = [
   'faults/{faults,leaks}.scaled.test.ts',
   'policies/fleet.scaled.test.ts',
@@ -66,7 +69,7 @@ const projects = [
     isolate: false,
   }),
   project('tests-apart', 'short', { include: apart }),
-  project('tests-alone', 'short', { include: alone, workers: 1 }),
+  project('tests-alone', 'short', { include: alone, workers: 2 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
     exclude: [...aloneInProofs, ...pairedInProofs],
