@@ -14,17 +14,16 @@ const alone = [
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
-const aloneInProofs = [
-  'faults/{faults,leaks}.scaled.test.ts',
-  'queue/bullmq-outage.scaled.test.ts',
-  'queue/proofs/*.{proof,scaled.test}.ts',
-]
+const aloneInProofs = ['faults/faults.scaled.test.ts']
 /** What mostly waits for servers that were stopped: two at a time. */
 const pairedInProofs = [
+  'faults/leaks.scaled.test.ts',
+  'metrics/live.proof.ts',
   'policies/fleet.scaled.test.ts',
   'policies/*.proof.ts',
+  'queue/bullmq-outage.scaled.test.ts',
+  'queue/proofs/*.{proof,scaled.test}.ts',
   'queue/rabbitmq/*.proof.ts',
-  'metrics/live.proof.ts',
 ]
 
 /** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
