@@ -19,7 +19,21 @@ const shared = [
 ].map(({ owner, name }) => ({ owner, name, original: Reflect.get(owner, name) }))
 const environment = { ...process.env }
 
+/**
+ * Background work of stores and brokers that a file does not close, such as heartbeats: each would go on by the faked clocks of the files
+ * after it, thousands of times within a test.
+ */
+const background = new Set<NodeJS.Timeout>()
+const timers: NodeJS.Timeout = Object.getPrototypeOf(setTimeout(() => undefined, 0))
+const { unref } = timers
+timers.unref = function (this: NodeJS.Timeout) {
+  if (/\/packages\/[a-z]+\/src\//.test(new Error('unref').stack ?? '')) background.add(this)
+  return unref.call(this)
+}
+
 afterAll(() => {
+  timers.unref = unref
+  for (const timer of background) clearTimeout(timer)
   const left: string[] = []
   for (const { owner, name, original } of shared) {
     if (Reflect.get(owner, name) === original) continue
