@@ -4,24 +4,26 @@ import { configDefaults, defineConfig } from 'vitest/config'
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
 const conditions = ['@sluice/source', 'node']
 
-/** What stops servers and processes, or measures time: one file after the other, and beside nothing else. */
+/**
+ * What stops servers and processes, or measures time: beside no other files. Each is short in `npm test`, and waits most of it, so that
+ * two of them run at a time.
+ */
 const alone = [
   'faults/{faults,leaks}.scaled.test.ts',
   'policies/fleet.scaled.test.ts',
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
-const aloneInProofs = [
-  'faults/{faults,leaks}.scaled.test.ts',
-  'queue/bullmq-outage.scaled.test.ts',
-  'queue/proofs/*.{proof,scaled.test}.ts',
-]
+const aloneInProofs = ['faults/faults.scaled.test.ts']
 /** What mostly waits for servers that were stopped: two at a time. */
 const pairedInProofs = [
+  'faults/leaks.scaled.test.ts',
+  'metrics/live.proof.ts',
   'policies/fleet.scaled.test.ts',
   'policies/*.proof.ts',
+  'queue/bullmq-outage.scaled.test.ts',
+  'queue/proofs/*.{proof,scaled.test}.ts',
   'queue/rabbitmq/*.proof.ts',
-  'metrics/live.proof.ts',
 ]
 
 /** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
@@ -66,7 +68,7 @@ const projects = [
     isolate: false,
   }),
   project('tests-apart', 'short', { include: apart }),
-  project('tests-alone', 'short', { include: alone, workers: 1 }),
+  project('tests-alone', 'short', { include: alone, workers: 2 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
     exclude: [...aloneInProofs, ...pairedInProofs],

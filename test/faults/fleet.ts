@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { BreakerState, ResilienceEvent } from '@sluice/core'
+import { bundledScript } from '../support/bundled-script.ts'
 import { until } from '../support/until.ts'
 import type { ApiReport, ApiSettings, Connection, FromApi, ToApi } from './api-messages.ts'
 import { monotonicMs } from './timing.ts'
 
-const script = fileURLToPath(new URL('api-process.ts', import.meta.url))
+const script = await bundledScript(new URL('api-process.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
 const EXIT_TIMEOUT_MS = 5_000
 
@@ -57,7 +57,7 @@ export async function startFleet(settings: FleetSettings, size: number): Promise
 
 async function startApiProcess(settings: ApiSettings): Promise<Api> {
   const child = fork(script, [JSON.stringify(settings)], {
-    execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+    execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const events: TimedEvent[] = []

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { bundledScript } from '../support/bundled-script.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { isProof, scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -13,6 +13,7 @@ const WARM_CYCLES = 5
 const FROZEN_MS = 100
 const HEAP_NOISE_BYTES = 3 * 2 ** 20
 
+const script = await bundledScript(new URL('leak-worker.ts', import.meta.url))
 let redis: RedisServer
 let worker: Worker
 
@@ -97,9 +98,8 @@ interface Worker {
 }
 
 function startWorker(port: number): Worker {
-  const script = fileURLToPath(new URL('leak-worker.ts', import.meta.url))
   const child = fork(script, [String(port)], {
-    execArgv: ['--expose-gc', '--conditions=@sluice/source', '--import', 'tsx'],
+    execArgv: ['--expose-gc'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const unhandled: string[] = []

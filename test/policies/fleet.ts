@@ -1,6 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { bundledScript } from '../support/bundled-script.ts'
 import { until } from '../support/until.ts'
+
+const script = await bundledScript(new URL('./fleet-process.ts', import.meta.url))
 
 /** Something that a process has told, and when. */
 export interface Message {
@@ -25,8 +27,8 @@ export class FleetProcess {
   #asked = 0
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.child = fork(fileURLToPath(new URL('./fleet-process.ts', import.meta.url)), args, {
-      execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+    this.child = fork(script, args, {
+      execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       env: { ...process.env, ...env },
     })

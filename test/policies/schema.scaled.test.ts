@@ -171,7 +171,7 @@ describe('the schema of policy files', () => {
         const text = isJson ? JSON.stringify(value) : stringify(value)
         check(parse(text), text)
       }),
-      { numRuns: scaled(60, 1_000) },
+      { numRuns: scaled(60, 400) },
     )
   })
 
@@ -191,7 +191,7 @@ describe('the schema of policy files', () => {
           true,
         ])
       }),
-      { numRuns: scaled(60, 1_000) },
+      { numRuns: scaled(60, 400) },
     )
   })
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts'
+import { bundledScript } from '../support/bundled-script.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { fullestWindow, readTold } from './witness.ts'
@@ -13,6 +13,7 @@ import { fullestWindow, readTold } from './witness.ts'
 const seconds = Number(process.env.PREFETCH_SECONDS ?? 12)
 const processes = Number(process.env.PREFETCH_PROCESSES ?? 4)
 const seed = Number(process.env.PREFETCH_SEED ?? Math.floor(Math.random() * 1_000_000))
+const script = await bundledScript(new URL('oracle-worker.ts', import.meta.url))
 const limit = 300
 const windowMs = 2_000
 
@@ -38,11 +39,9 @@ describe(`${processes} processes with grants, and faults of all kinds`, () => {
     function start(proxy: TcpProxy): ChildProcess {
       const file = join(folder.path, `${files.length}.txt`)
       files.push(file)
-      const script = fileURLToPath(new URL('oracle-worker.ts', import.meta.url))
-      const options = ['--conditions=@sluice/source', '--import', 'tsx', script]
       const url = `redis://127.0.0.1:${proxy.port}`
       const own = [url, file, files.length + seed, limit, windowMs].map(String)
-      return spawn(process.execPath, [...options, ...own], { stdio: ['pipe', 'pipe', 'inherit'] })
+      return spawn(process.execPath, [script, ...own], { stdio: ['pipe', 'pipe', 'inherit'] })
     }
 
     async function fault(): Promise<void> {

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { PolicyOptions } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundledScript } from '../support/bundled-script.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { scaled } from '../support/scale.ts'
 
+const script = await bundledScript(new URL('atomicity-worker.ts', import.meta.url))
 let redis: RedisServer
 
 beforeAll(async () => {
@@ -39,12 +40,9 @@ async function admittedByFleet(policies: readonly PolicyOptions[]): Promise<numb
 }
 
 function startWorker(url: string, policies: readonly PolicyOptions[]) {
-  const script = fileURLToPath(new URL('atomicity-worker.ts', import.meta.url))
-  const child = spawn(
-    process.execPath,
-    ['--conditions=@sluice/source', '--import', 'tsx', script, url, JSON.stringify(policies)],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  )
+  const child = spawn(process.execPath, [script, url, JSON.stringify(policies)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
 

@@ -96,8 +96,13 @@ interface Connected {
   close(): Promise<void>
 }
 
-/** The stores whose denials are remembered. */
-export const denyingDrivers: readonly { name: string; start(): Promise<SharedServer> }[] = [
+interface DenyingDriver {
+  readonly name: string
+  start(): Promise<SharedServer>
+}
+
+/** The stores whose denials are remembered: one is enough for `npm test`. */
+export const denyingDrivers: readonly DenyingDriver[] = [
   {
     name: 'Redis',
     async start() {
@@ -113,24 +118,23 @@ export const denyingDrivers: readonly { name: string; start(): Promise<SharedSer
       )
     },
   },
-  {
-    name: 'Postgres',
-    async start() {
-      const postgres = await startPostgres()
-      const pool = new Pool({ connectionString: postgres.url })
-      return new SharedServer(
-        async (clock, { name: table, denialTtlMs }) => {
-          await createStatesTable(pool, table)
-          return postgresStore(pool, { table, clock, denialTtlMs })
-        },
-        async () => {
-          await pool.end()
-          await postgres.stop()
-        },
-      )
-    },
-  },
+  ...scaled([], [{ name: 'Postgres', start: denyingPostgres }]),
 ]
+
+async function denyingPostgres(): Promise<SharedServer> {
+  const postgres = await startPostgres()
+  const pool = new Pool({ connectionString: postgres.url })
+  return new SharedServer(
+    async (clock, { name: table, denialTtlMs }) => {
+      await createStatesTable(pool, table)
+      return postgresStore(pool, { table, clock, denialTtlMs })
+    },
+    async () => {
+      await pool.end()
+      await postgres.stop()
+    },
+  )
+}
 
 function redisDriver(
   name: string,

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Broker, NewJob } from '@sluice/queue'
+import { bundledScript } from '../../support/bundled-script.ts'
 import { startRabbitmq } from '../../support/rabbitmq-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
@@ -57,9 +57,7 @@ export async function killRun(plan: KillPlan): Promise<KillReport> {
   const children: ChildProcess[] = []
   const startWorker = (): void => {
     const args = [JSON.stringify(place), ...[limit, concurrency, jobMs].map(String)]
-    children.push(
-      fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), args, options),
-    )
+    children.push(fork(script, args, options))
   }
   const killWorker = (): void => {
     const victim = children.shift()
@@ -133,8 +131,9 @@ async function feed(broker: Broker, jobs: readonly NewJob[], limit: number): Pro
   return refused
 }
 
+const script = await bundledScript(new URL('./worker-process.ts', import.meta.url))
 const options = {
-  execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+  execArgv: [],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'] as ('ignore' | 'inherit' | 'ipc')[],
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { bundledScript } from '../../support/bundled-script.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 
@@ -51,11 +51,11 @@ export async function outboundRun(plan: OutboundPlan): Promise<OutboundReport> {
   vendor.listen(0, '127.0.0.1')
   await once(vendor, 'listening')
   const { port } = vendor.address() as AddressInfo
-  const script = fileURLToPath(new URL('./outbound-process.ts', import.meta.url))
+  const script = await bundledScript(new URL('./outbound-process.ts', import.meta.url))
   const args = [redis.url, `http://127.0.0.1:${port}/`, limit, windowMs].map(String)
   const children: ChildProcess[] = Array.from({ length: processes }, () =>
     fork(script, args, {
-      execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+      execArgv: [],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     }),
   )

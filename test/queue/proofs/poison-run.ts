@@ -1,17 +1,17 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
+import { bundledScript } from '../../support/bundled-script.ts'
 import { until } from '../../support/until.ts'
 import { newJob, roomy } from '../new-job.ts'
 import { endStates } from './end-states.ts'
 import { type BrokerPlace, openBroker } from './open-broker.ts'
 
-const poison = new URL('./poison-process.ts', import.meta.url)
+const poison = await bundledScript(new URL('./poison-process.ts', import.meta.url))
 
 /** Starts a process that ends with the test at the latest. */
-export function startProcess(script: URL, ...args: string[]): ChildProcess {
-  const child = fork(fileURLToPath(script), args, {
-    execArgv: ['--conditions=@sluice/source', '--import', 'tsx'],
+export function startProcess(script: string, ...args: string[]): ChildProcess {
+  const child = fork(script, args, {
+    execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

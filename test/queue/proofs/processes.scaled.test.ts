@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { bullmqBroker } from '@sluice/queue'
 import { expect, it, onTestFinished } from 'vitest'
+import { bundledScript } from '../../support/bundled-script.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { isProof, scaled } from '../../support/scale.ts'
 import { newJob, roomy } from '../new-job.ts'
 import { expectPoisonGivenUp, startProcess } from './poison-run.ts'
 
-const closing = new URL('./closing-process.ts', import.meta.url)
+const closing = await bundledScript(new URL('./closing-process.ts', import.meta.url))
 
 it.runIf(isProof)(
   'gives up a job that ends the process of whoever runs it, and runs the others',

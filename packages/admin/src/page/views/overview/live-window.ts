@@ -97,7 +97,7 @@ export class LiveHistory {
       processes: live.processes,
       spanMs: base && first ? at - first.at : Math.max(1, live.at - live.since),
       isSinceStart: base === undefined,
-      requests: sum(resultNames.map(of)),
+      requests: requestsOf(live) - (base ? requestsOf(base) : 0),
       denied: of('denied') + of('shed') + of('failed_closed'),
       shadowDenied: of('shadow_denied'),
       nearMisses: sum(policies.map(({ nearMisses }) => nearMisses)),
@@ -113,16 +113,10 @@ export class LiveHistory {
   }
 }
 
-const resultNames: readonly (keyof Live['requests'])[] = [
-  'allowed',
-  'denied',
-  'shadow_denied',
-  'queued',
-  'skipped',
-  'shed',
-  'failed_open',
-  'failed_closed',
-]
+/** Number of requests, whatever became of them. */
+function requestsOf({ requests }: Live): number {
+  return sum(Object.values(requests))
+}
 
 function isInSpan({ at }: Snapshot, now: number): boolean {
   return now - at <= spanMs
@@ -134,7 +128,7 @@ function pointOf(before: Snapshot, after: Snapshot): Point {
     Math.max(0, count(after.live) - count(before.live)) / seconds
   return {
     at: after.at / 1_000,
-    requests: rate(({ requests }) => sum(resultNames.map((name) => requests[name]))),
+    requests: rate(requestsOf),
     denied: rate(({ requests }) => requests.denied + requests.shed + requests.failed_closed),
     shadowDenied: rate(({ requests }) => requests.shadow_denied),
     nearMisses: rate(({ policies }) => sum(policies.map(({ nearMisses }) => nearMisses))),

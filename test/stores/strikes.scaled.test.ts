@@ -2,6 +2,7 @@ import type { Limiter, LimiterOptions } from '@sluice/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
+import { scaled } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { denyingDrivers, type SharedServer, type SharingOptions } from './store-drivers.ts'
 
@@ -279,7 +280,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
             expect(told).toEqual(asked)
           }
         }),
-        { numRuns: driver.name === 'Redis' ? 60 : 15 },
+        { numRuns: driver.name === 'Redis' ? scaled(20, 60) : 15 },
       )
     })
   })
