@@ -82,7 +82,7 @@ describe('the recipes', () => {
     for (let i = 0; i < 6; i += 1) statuses.push((await request(app).post('/login')).status)
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
     let reached = 0
-    for (let i = 0; i < 200; i += 1) {
+    for (let i = 0; i < 40; i += 1) {
       const login = request(app).post('/login').set('X-Api-Key', `made up ${i}`)
       const { status } = await login.send({ name: `name ${i}` })
       if (status === 401) reached += 1
