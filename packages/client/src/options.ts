@@ -34,8 +34,8 @@ export interface ClientOptions {
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: number
   /**
-   * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait
-   * where that is more, doubled with each further refusal of the call. It only ever adds.
+   * Jitter (ms) on top of a told wait: a random time up to the larger of this value and a tenth of
+   * the wait. Each further refusal of the call doubles it. It only ever adds.
    * @default 250
    */
   jitterMs?: number

@@ -50,8 +50,8 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
 }
 
 /**
- * The place of the outcome that decides: of those that deny, the one with the longest wait; else
- * the one with the fewest units left. -1 where there are none.
+ * The index of the outcome that decides: the denial with the longest wait, else the outcome with
+ * the fewest units left. -1 if there are no outcomes.
  */
 export function bindingIndex(outcomes: readonly Outcome[]): number {
   let binding = outcomes.length === 0 ? -1 : 0

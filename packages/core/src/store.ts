@@ -5,9 +5,9 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { MaybePromise } from './runtime/maybe-promise.ts'
 
 /**
- * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies
- *   are charged); a penalty takes nothing
- *   from a request that is allowed, and a strike from one that others deny
+ * - `consume`: takes the units of every check, or none if one denies. Then only `countDenied`
+ *   policies are charged. A penalty takes nothing from an allowed request, and a strike from a
+ *   request that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
  * - `refund`: gives back up to `cost` units of what the receipts took, as far as they still count
@@ -20,8 +20,8 @@ import type { MaybePromise } from './runtime/maybe-promise.ts'
  *   blocked for before
  *
  * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the
- * store found anything to change: units that it gave back, a lease that still ran, units or a block
- * that it forgot, a block that it replaced. For `grant` it tells whether units were granted.
+ * store found anything to change. Examples: units that it gave back, a lease that still ran, a
+ * block that it replaced. For `grant` it tells whether units were granted.
  */
 export type StoreOp =
   | 'consume'

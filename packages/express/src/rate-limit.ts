@@ -17,8 +17,8 @@ import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /**
  * Every router of Express has settings of its own for case and slashes, which no middleware can
- * see. So rules match as the laxest router would: one too many is a limit on a request that finds
- * nothing, one too few is a way around a limit.
+ * see. So rules match as the laxest router would: over-matching limits a request that finds
+ * nothing, under-matching would be a bypass.
  */
 const routing = {
   caseSensitive: false,

@@ -28,8 +28,8 @@ interface ModuleSettings {
    */
   global?: boolean
   /**
-   * Finds the request of HTTP behind a context of another kind, such as one of GraphQL: for the
-   * address, the headers and the end of the response. @default none: there are only keys
+   * Finds the HTTP request behind a context of another kind, such as GraphQL. It gives the address,
+   * the headers and the end of the response. @default none: there are only keys
    */
   exchangeOf?: (context: ExecutionContext) => HttpExchange | undefined
 }

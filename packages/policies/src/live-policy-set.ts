@@ -283,8 +283,8 @@ interface Planned {
 }
 
 /**
- * Finds a version of a process that did not make the changes itself: its file is in one record, and
- * the changes are in another one.
+ * Finds a version of a process that did not make the changes itself. One record has its file, and
+ * another one has the changes.
  */
 function combined(records: readonly VersionRecord[], version: string): VersionRecord | undefined {
   const hash = fileOf(version)

@@ -28,8 +28,9 @@ export interface ChangedState {
 }
 
 /**
- * The states that an asynchronous backend has loaded for one batch: it locks the keys in sorted
- * order, loads them, lets the engine decide, writes what `changed` returns, and commits.
+ * The states that an asynchronous backend has loaded for one batch. The backend locks the keys in
+ * sorted order, loads them, and lets the engine decide. Then it writes the entries of `changed`,
+ * and commits.
  */
 export class WorkingSet implements States {
   changes = 0

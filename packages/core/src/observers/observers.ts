@@ -33,8 +33,8 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly checks: readonly Check[]
   /**
-   * The policy that denies for the longest; where none denies, the one with the fewest units left;
-   * `undefined` where none was asked, and where the failure mode `open` or `closed` answered.
+   * The policy that denies for the longest; if none denies, the one with the fewest units left.
+   * `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
   /**
@@ -48,9 +48,9 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly digest: string | undefined
   /**
-   * Source of the answer: the name of the store (`memory`, `redis`), `denial-cache` for a denial
-   * from memory, the failure mode (`fallback`, `open`, `closed`), `shed`, or `guard` if no policy
-   * was asked.
+   * Source of the answer: the name of the store (`memory`, `redis`), the failure mode (`fallback`,
+   * `open`, `closed`) or `shed`. `denial-cache` is a denial from memory; `guard` means that no
+   * policy was asked.
    */
   readonly answeredBy: string
   /**

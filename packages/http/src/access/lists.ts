@@ -59,8 +59,8 @@ export class AccessLists {
 }
 
 /**
- * The lists among the options of a guard, read: the guards of its routes take them over so, and
- * need not read thousands of entries each.
+ * The parsed lists of a guard's options. The guards of its routes inherit them, so that thousands
+ * of entries are parsed once.
  * @throws SluiceError that names the entry which is wrong
  */
 export function readLists({ allow, block }: ListOptions): ListOptions {

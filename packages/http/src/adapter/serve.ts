@@ -138,8 +138,8 @@ function failWith(next: Next, thrown: unknown): void {
 }
 
 /**
- * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error,
- * since frameworks take `undefined`, or `'route'`, for leave to go on.
+ * Awaits a step. It always throws or rejects with an object. Other values become an Error, since
+ * frameworks take `undefined` or `'route'` as permission to continue.
  */
 export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T> {
   try {

@@ -20,8 +20,8 @@ export interface Admission<Native> {
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Tells whether it takes a request; or the answer to one that the application is not to see
-   * either, which over a limit is one that was taken before.
+   * Tells whether it takes a request. It may also give the answer to a request that the application
+   * must not see: over a limit, a request that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(

@@ -4,7 +4,7 @@ const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0
 
 /**
  * Notices guards that are made for each request. One guard that is used as soon as it is made may
- * be kept for later requests; another one shows that they are made in a handler.
+ * be kept for later requests. A second one shows that a handler makes guards.
  */
 export class FirstUse {
   #isDue: boolean

@@ -39,8 +39,8 @@ export interface Guard<Native extends object, Handler = never> {
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
-   * The guard of a route that has limits of its own, made once for each override. What the override
-   * leaves out is as in the options of this guard.
+   * The guard of a route that has limits of its own, made once for each override. Options that the
+   * override leaves out are as in this guard's.
    * @param where what the user calls the override, for messages
    * @throws SluiceError when one of its options is unknown, missing or out of range
    */

@@ -15,9 +15,9 @@ export interface RequestDecision extends Decision {
    */
   readonly key: string | undefined
   /**
-   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of
-   * a request are charged at once, when its response is over, also if its client leaves. Nothing is
-   * refused for them; what is too much is missing to the next request.
+   * Adds units that are known only now (bytes, rows, tokens) to those that the request took. All
+   * calls of a request are charged at once when its response is over, even if its client leaves.
+   * Nothing is refused for them; what is too much is missing to the next request.
    * @param units a whole number ≥ 0
    * @param policy the name of the policy to charge @default all policies of the limiter but those
    * that count requests in flight
@@ -26,8 +26,8 @@ export interface RequestDecision extends Decision {
   charge(units: number, policy?: string): void
   /**
    * Forgets all that the identities of this request have taken of these policies, and lifts their
-   * blocks: after a login that was right, say. What this request took is forgotten too, so nothing
-   * of it is given back later. Rejects when the store failed.
+   * blocks: after a login that was right, say. The units of this request are forgotten too, so none
+   * of them are given back later. Rejects when the store failed.
    * @returns whether anything was there
    */
   reset(): Promise<boolean>

@@ -45,8 +45,8 @@ export interface PolicyGuardPlace<Native extends object> {
    */
   readonly scope?: Scope | undefined
   /**
-   * The scope alone, and not the order in which guards are made, tells its private policies from
-   * those of others: for guards that are made on first use, in another order in each process.
+   * Only the scope tells its private policies from those of others, and not the order in which
+   * guards are made. Guards that are made on first use have another order in each process.
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined

@@ -36,8 +36,8 @@ export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
 
 /**
  * The key under which `ip()` with the same options counts an address, for
- * `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the one key of all such texts, and
- * does not throw: the text may be a client's.
+ * `limiter.reset(ipKey('203.0.113.9'))`. All texts that are no address share one key. The function
+ * does not throw for them, since the text may come from a client.
  * @throws SluiceError for what is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {

@@ -84,9 +84,9 @@ export function defineIdentity<Native, Values extends unknown[]>(
 }
 
 /**
- * The key of a request. What a user's function yields is taken as it is, so that it is the same key
- * in `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must
- * not reach the keys of another kind.
+ * The key of a request. The text of a user's function is the key itself, so that
+ * `limiter.reset(key)` takes the same text. Only a leading `@` is doubled: a client that chooses
+ * the text must not reach keys of another kind.
  * @throws or rejects with what the resolver throws
  */
 export function resolveKey<Native>(

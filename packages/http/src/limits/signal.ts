@@ -47,8 +47,8 @@ export interface SignalOptions {
    */
   interval?: Duration
   /**
-   * Smoothing time. The average of the signal is judged, in which older values fade within about
-   * this time; and for as long nothing changes after a change, so that its effect is seen first.
+   * Smoothing time. Time in which older values fade from the average of the signal. After a change,
+   * nothing changes for the same time, so that the effect shows first.
    * @default three intervals
    */
   smoothing?: Duration

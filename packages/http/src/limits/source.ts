@@ -21,9 +21,8 @@ export type LimitValue = number | typeof unlimited
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
- * The limit found for a request. `reduced`: it is lower than it would be in quiet times. 'default':
- * nothing was found, which is reported already, so that the declared default of the policy stands
- * in.
+ * The limit found for a request. `reduced`: the limit is lower than in quiet times. 'default': no
+ * limit was found, so the declared default of the policy is used. That is reported already.
  */
 export type FoundLimit = LimitFound | 'default'
 

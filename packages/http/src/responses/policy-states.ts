@@ -122,8 +122,8 @@ function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): bool
 }
 
 /**
- * A name of its own for each private policy that is shown: in one list each item needs one. What is
- * the same policy has the same name, and is then listed once.
+ * A name of its own for each private policy that is shown: in one list each item needs one. Two
+ * states of one policy have the same name, and are listed once.
  */
 function giveNames(entries: readonly Entry[]): void {
   const [only] = entries

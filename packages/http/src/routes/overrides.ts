@@ -26,7 +26,7 @@ export interface WholeOverride<Native, Handler> {
 }
 
 /**
- * Fills an override with the options around it. Where it brings policies, none of those around it
+ * Fills an override with the options around it. If it has policies, none of the policies around it
  * are taken over.
  * @throws SluiceError when it names a policy that is unknown, or adds nothing
  */
@@ -104,9 +104,9 @@ function writtenIn<Native, Handler>(
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**
- * Takes what a single policy at the top level leaves out from the only policy around it, but its
- * name: `{ limit: 2 }` has the window that is there. One that has limit and window is a policy of
- * its own.
+ * Fills the options that a single policy at the top level leaves out from the only policy around
+ * it, except the name. So `{ limit: 2 }` keeps the window. One that has limit and window is a
+ * policy of its own.
  */
 function completed<Native, Handler>(
   own: RouteOverride<Native, Handler>,

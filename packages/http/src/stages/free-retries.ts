@@ -32,10 +32,10 @@ export interface RetriedGuard<Native> {
 }
 
 /**
- * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which
- * expires with the longest window; with a mark, the quotas are asked for nothing and the mark for
- * one more, in one step. So as many are free as the mark admits, whoever asks at once, and the
- * others are charged like any request.
+ * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
+ * expires with the longest window. If there is a mark, one step asks the quotas for 0 units and the
+ * mark for one more. So as many are free as the mark admits, whoever asks at once, and the others
+ * are charged like any request.
  */
 export class FreeRetries<Native extends object> {
   readonly #guard: RetriedGuard<Native>
@@ -156,8 +156,8 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
 type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
 
 /**
- * A retry takes nothing again; but it waits in a queue and is in flight like any other request,
- * since those keep the pace, and who is blocked stays blocked.
+ * A retry takes no units again. But it waits in a queue and is in flight like any other request,
+ * since these policies keep the pace. A blocked client stays blocked.
  */
 function free<Native>(check: PolicyCheck<Native>): PolicyCheck<Native> {
   if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)

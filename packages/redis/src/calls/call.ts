@@ -135,8 +135,8 @@ function costsOne({ op, checks }: Ask): boolean {
 }
 
 /**
- * The call in which a place of the table was last taken, by the hash of a key: so mostly no key has
- * to be compared.
+ * The call that last used a place of the table, by the hash of a key. So in most cases no keys are
+ * compared.
  */
 const takenIn = new Uint32Array(2 ** 14)
 let comparisons = 0

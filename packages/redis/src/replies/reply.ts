@@ -111,7 +111,7 @@ class ReportReader {
     const takes = op === 'consume' || op === 'charge'
     if (op === 'grant' && Array.isArray(value)) return this.#readGrant(value, check)
     const isChange = !takes && op !== 'peek'
-    // Whether the request is allowed, or had anything to change.
+    // True if the request is allowed, or had anything to change.
     const isFound = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     const isAllowed = isFound || isChange
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }

@@ -33,7 +33,9 @@ export interface StoreSettings {
   readonly isServerClock: boolean
 }
 
-/** Longer logs are lists of blocks. What a key holds already is kept, whatever its limit is now. */
+/**
+ * Longer logs are lists of blocks. The stored units of a key are kept, whatever its limit is now.
+ */
 const maxStringLimit = 128
 /** A log in one string holds times in 32 bits, of several windows. */
 const maxStringWindowMs = 2 ** 31

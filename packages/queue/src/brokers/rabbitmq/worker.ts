@@ -197,7 +197,7 @@ export class RabbitmqWorker implements BrokerWorker {
     give(() => channel.ack(message))
   }
 
-  /** Publishes a message of a job that is put back. What fails here is swept later. */
+  /** Publishes a message of a job that is put back. A job that fails here is swept later. */
   async #publish(delivery: Delivery, delayMs: number): Promise<void> {
     try {
       await this.#work.publisher.publish(delivery, { delayMs })
