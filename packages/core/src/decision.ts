@@ -26,8 +26,8 @@ export interface Decision {
   readonly delayMs: number
   readonly source: DecisionSource
   /**
-   * Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back
-   * too.
+   * Opaque: the units that policies in shadow took for an allowed request, so that a refund gives
+   * them back too.
    */
   readonly shadow?: ShadowRun | undefined
 }
@@ -71,8 +71,8 @@ function bindsMore(one: Outcome | undefined, other: Outcome | undefined): boolea
 }
 
 /**
- * The same decision with what the policies in shadow took. Written out, since a spread would cost
- * more than the check.
+ * The same decision, with the units that policies in shadow took. Written out, since a spread would
+ * cost more than the check.
  */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, outcomes, retryAfterMs, delayMs, source } = decision

@@ -78,7 +78,7 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** A request without a client, and what Express adds: properties that must stay as they are. */
+/** A request without a client, and the properties that Express adds: they must stay as they are. */
 const bareRequest = new IncomingMessage(new Socket())
 const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'

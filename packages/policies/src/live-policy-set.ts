@@ -36,7 +36,7 @@ import type { Refused } from './versions/version-switch.ts'
 /** Attempts to write one change that nobody contradicts. */
 const maxAttempts = 3
 
-/** An entry, and what it hides. */
+/** An entry, and the value of the file that it hides. */
 export type StatusEntry = Entry & {
   /** The newer value of the file that the entry hides. */
   readonly hides?: unknown

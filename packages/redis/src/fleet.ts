@@ -33,7 +33,7 @@ export class Fleet {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The numbers of processes at the last beats. */
   readonly #counts: number[] = []
-  /** Settled when the clock of Redis was asked for once, whatever came of it. */
+  /** Settled when the clock of Redis was asked for once, with or without success. */
   #clockAsked: Promise<void> | undefined
   /** Ms to add to the monotonic clock to get the clock of Redis. */
   #offsetMs: number | undefined

@@ -1,6 +1,6 @@
 import { errorText, isSluiceError, type MaybePromise, warnOnce, withDeadline } from '@sluice/core'
 
-/** A refusal, with what the client is told. */
+/** A refusal, with the answer to the client. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number
@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Codes of Sluice that say that a store or a broker is away, whatever its message tells. */
+/** Codes of Sluice for an unavailable store or broker, independent of the message. */
 const unavailable = /^SLUICE_(?:STORE|REDIS|BROKER)_/
 /** Codes of mistakes in a request. */
 const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/

@@ -9,9 +9,9 @@ export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {
 }
 
 /**
- * Lets an algorithm count held units: what counts is the sum of the units that were taken and of
- * the units that processes hold. Spent units are recorded when their grant is closed. A grant that
- * is not closed before its end is recorded whole, at its end.
+ * Lets an algorithm count held units. The count is the sum of the taken units and of the units that
+ * processes hold. Spent units are recorded when their grant is closed. A grant that is not closed
+ * before its end is recorded whole, at its end.
  */
 export function withHeldUnits<Inner extends KeyState, Settings extends object>(
   algorithm: Algorithm<Inner, Settings>,

@@ -66,7 +66,7 @@ export class WorkingSet implements States {
     return this.#incarnations.get(state)
   }
 
-  /** The states that differ from what is stored. */
+  /** The states that differ from the stored ones. */
   changed(now: number): readonly ChangedState[] {
     const changed: ChangedState[] = []
     for (const [key, { check, stored, state }] of this.#entries) {

@@ -80,7 +80,7 @@ export class FollowUps {
     return own
   }
 
-  /** @param share what is given back of what one policy took; `undefined` for nothing */
+  /** @param share the units to give back of those that one policy took; `undefined` for none */
   async #followUp(
     op: 'refund' | 'release',
     decision: Decision,

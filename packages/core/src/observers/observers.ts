@@ -107,7 +107,7 @@ export interface StoreErrorEvent {
   readonly error: SluiceError
 }
 
-/** A value from outside that could not be used, and what stood in for it. */
+/** A value from outside that could not be used, and its replacement. */
 export interface InvalidEvent {
   readonly code: ErrorCode
   /** Names the place and the rule; never contains a key. */
@@ -115,8 +115,8 @@ export interface InvalidEvent {
 }
 
 /**
- * Called as things happen; what an observer throws is reported once as a warning, and changes no
- * decision.
+ * Called as things happen. An exception of an observer is reported once as a warning, and changes
+ * no decision.
  */
 export interface Observers<Request = unknown> {
   /**
@@ -155,7 +155,7 @@ export interface Observers<Request = unknown> {
    * many requests.
    */
   onStoreCall?(event: StoreCall): void
-  /** Called once when a limiter is made, with what can be asked of it later. */
+  /** Called once when a limiter is made, with functions to ask it later. */
   onLimiter?(event: LimiterEvent): void
 }
 

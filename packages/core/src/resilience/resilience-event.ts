@@ -46,7 +46,7 @@ export interface LateReplyEvent {
   readonly charge: 'kept' | 'refunded'
 }
 
-/** The store was told of what had been admitted without it. */
+/** The store was told the units that were admitted without it. */
 export interface ReconciledEvent {
   readonly type: 'reconciled'
   readonly keys: number

@@ -27,7 +27,7 @@ export interface HandlerResponse {
 
 /**
  * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it
- * under a path. `undefined` leaves the request to what comes after it.
+ * under a path. `undefined` leaves the request to the next handler.
  * @typeParam Native the framework's request, where the handler needs to know it
  */
 export type Handler<Native = unknown> = (

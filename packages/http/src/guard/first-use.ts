@@ -11,7 +11,7 @@ export class FirstUse {
 
   constructor(isNoticed: boolean) {
     this.#isDue = isNoticed
-    // Not a timer: what is done in one go with the making of the guard comes before this.
+    // Not a timer: code that runs synchronously after the making of the guard comes before this.
     void Promise.resolve().then(() => {
       this.#isDue = false
     })

@@ -31,9 +31,9 @@ export interface Guard<Native extends object, Handler = never> {
   /** Tells whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
-   * Decides on a request, and says what is to be done. Synchronous when the store and all functions
-   * of the user are.
-   * @throws or rejects with what a function of the user throws
+   * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
+   * functions of the user are.
+   * @throws or rejects with the errors of users' functions
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */

@@ -52,8 +52,8 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 /**
- * Settings that HTTP adds to one list of policies. Functions may be async; what they throw or
- * reject with goes to the error handling of the framework.
+ * Settings that HTTP adds to one list of policies. Functions may be async; their errors go to the
+ * error handling of the framework.
  * @typeParam Native the framework's request
  * @typeParam Handler how the framework has somebody reply
  */
@@ -198,7 +198,7 @@ export interface Routes<Native, Handler = never> {
   readonly [route: string]: RouteOverride<Native, Handler> | string | false
 }
 
-/** The options of a guard beside its policies: what applies to all requests, and what to some. */
+/** The options of a guard beside its policies, for all requests and for some. */
 export interface GuardSettings<Native, Handler = never>
   extends PolicyGuardSettings<Native, Handler> {
   /**

@@ -2,7 +2,7 @@ import type { Decision, Policy } from '@sluice/core'
 import type { ResponseBody, ResponseField } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 
-/** The decision on an HTTP request, with what its handler may add to it. */
+/** The decision on an HTTP request, with the functions that its handler may call. */
 export interface RequestDecision extends Decision {
   /**
    * The policy that denies for the longest; where none denies, the one with the fewest units left;
@@ -17,7 +17,7 @@ export interface RequestDecision extends Decision {
   /**
    * Adds units that are known only now (bytes, rows, tokens) to those that the request took. All
    * calls of a request are charged at once when its response is over, even if its client leaves.
-   * Nothing is refused for them; what is too much is missing to the next request.
+   * They refuse no request. Units above the limit are missing for the next requests.
    * @param units a whole number ≥ 0
    * @param policy the name of the policy to charge @default all policies of the limiter but those
    * that count requests in flight
@@ -52,7 +52,7 @@ export interface Delay {
 
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
-  /** Why: what a handler of the user's is told. */
+  /** The reason, for a handler of the user. */
   readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]

@@ -97,7 +97,7 @@ export function strikeDue<Native>(
   return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
 }
 
-/** A check by which a penalty denies whom it has blocked, and counts nothing. */
+/** A check by which a penalty denies blocked keys, and counts nothing. */
 export function withoutStrike<C extends Check>(check: C): C {
   return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }

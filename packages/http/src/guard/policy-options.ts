@@ -39,7 +39,7 @@ export type LimitForm<Native> =
   | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
   | { limit: LimitOption<Native>; defaultLimit: number }
 
-/** A quota of HTTP requests: what it counts may depend on the request. */
+/** A quota of HTTP requests. Its options may depend on the request. */
 export type HttpPolicyOptions<Native> = Omit<
   HttpPolicyFields<Native>,
   keyof WindowForm | keyof LimitForm<Native>

@@ -139,7 +139,7 @@ interface Defined<Native extends object> {
   readonly place: PolicyGuardPlace<Native>
 }
 
-/** Joins the policies of the limiter, and its penalty, with what HTTP knows of them. */
+/** Joins the policies of the limiter, and its penalty, with their HTTP options. */
 function boundPolicies<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   { limiter, written, place }: Defined<Native>,

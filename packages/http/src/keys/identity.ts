@@ -47,8 +47,8 @@ function textOf(id: Id, kind: string): string | undefined {
 }
 
 /**
- * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is
- * `@user/` and the id, such as `@user/42`.
+ * The user that was authenticated before: `user((req) => req.user?.id)`. Its key is `@user/` and
+ * the id, such as `@user/42`.
  */
 export function user<Native>(
   find: (native: Native) => MaybePromise<Id>,

@@ -38,7 +38,7 @@ export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
  * The key under which `ip()` with the same options counts an address, for
  * `limiter.reset(ipKey('203.0.113.9'))`. All texts that are no address share one key. The function
  * does not throw for them, since the text may come from a client.
- * @throws SluiceError for what is no text
+ * @throws SluiceError for a value that is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {
   return keyOfIp(addressText(address, 'ipKey(address)'), checkPrefixes(options))

@@ -51,7 +51,7 @@ const evidence = processWide(
   () => new WeakMap<object, Evidence>(),
 )
 
-/** Marks a resolver by what its keys rest on. */
+/** Marks a resolver by the source of its keys. */
 export function withEvidence<R extends object>(resolver: R, found: Evidence | undefined): R {
   if (found) evidence.set(resolver, found)
   return resolver
@@ -87,7 +87,7 @@ export function defineIdentity<Native, Values extends unknown[]>(
  * The key of a request. The text of a user's function is the key itself, so that
  * `limiter.reset(key)` takes the same text. Only a leading `@` is doubled: a client that chooses
  * the text must not reach keys of another kind.
- * @throws or rejects with what the resolver throws
+ * @throws or rejects with the error of the resolver
  */
 export function resolveKey<Native>(
   resolver: KeyResolver<Native>,
@@ -115,7 +115,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 
 /**
  * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`.
- * Without `keyOf` (a user's function, `firstOf(…)`) it is what the resolver yields.
+ * Without `keyOf` (a user's function, `firstOf(…)`) it is the key of the resolver itself.
  * @throws SluiceError when the value is no identity
  */
 export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
@@ -127,8 +127,8 @@ export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unkn
 }
 
 /**
- * A number for a key is what many databases hold; all its users would share one address' quota
- * unseen.
+ * Many databases have numbers as keys. Without the warning, all these users would share the quota
+ * of one address unnoticed.
  */
 function warnAboutType(key: unknown): void {
   warnOnce(

@@ -24,8 +24,8 @@ export interface AccountSetup<Native> {
 }
 
 /**
- * The units that one request took: settled once, when its response is over; what is added later is
- * charged at once.
+ * The units that one request took. They are settled once, when its response is over; units that are
+ * added later are charged at once.
  */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>

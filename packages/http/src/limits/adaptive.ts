@@ -68,7 +68,7 @@ export class AdaptiveLimit implements LimitSource {
     this.#signal.restart(nowMs)
   }
 
-  /** Between low and high it stays: what is within the band cannot begin to swing. */
+  /** Between low and high it stays: a limit within the band cannot begin to swing. */
   #next(value: number, idleMs: number): number {
     const { low, high, smoothingMs } = this.#signal
     if (value > high) {

@@ -118,7 +118,7 @@ export function checkDefault<Native>(
   throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
 }
 
-/** The limit as core takes it: what stands in, where it depends on the request. */
+/** The limit for core: if it depends on the request, the number that stands in. */
 export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native>): LimitValue {
   if (isLimitSource(limit)) return limit.declared ?? defaultLimit
   return typeof limit === 'function' ? defaultLimit : limit

@@ -22,8 +22,8 @@ export interface RenderOptions {
 }
 
 /**
- * The rate-limit fields of one response: what our guards have to tell, joined with what others have
- * put there.
+ * The rate-limit fields of one response: those of our guards, joined with those that others have
+ * set.
  */
 export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
@@ -231,7 +231,7 @@ function joinLists(
   return members.length === 0 ? undefined : members.join(', ')
 }
 
-/** Jitter only ever adds: whoever waits longer than needed is let in. */
+/** Jitter only adds: a client that waits longer than needed is admitted. */
 export function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
   const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
   return formatRetryAfter(retryAfterMs, jitterMs)

@@ -142,8 +142,7 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
 }
 
 /**
- * Of these only one is ever in force: what an override says takes the place of what the other says
- * around it.
+ * Only one of these is ever in force: the option of an override replaces the other one around it.
  */
 const rivals = [
   ['chargeWhen', 'refundWhen'],

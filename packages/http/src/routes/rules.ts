@@ -63,8 +63,8 @@ export class RouteRules<Native extends object, Handler> {
 
   /**
    * For a rule with limits, over-matching only limits a request that finds nothing. For a rule
-   * without limits, over-matching would be a bypass of other limits. So `false` stands for what is
-   * written, and nothing else.
+   * without limits, over-matching would be a bypass of other limits. So `false` matches the written
+   * path, and nothing else.
    */
   #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = this.#table.find(method, path)

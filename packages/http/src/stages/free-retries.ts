@@ -34,7 +34,7 @@ export interface RetriedGuard<Native> {
 /**
  * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
  * expires with the longest window. If there is a mark, one step asks the quotas for 0 units and the
- * mark for one more. So as many are free as the mark admits, whoever asks at once, and the others
+ * mark for one more. So the mark bounds the free retries, even if many arrive at once. The others
  * are charged like any request.
  */
 export class FreeRetries<Native extends object> {
@@ -105,8 +105,8 @@ export class FreeRetries<Native extends object> {
   }
 
   /**
-   * Takes a mark off, unless retries went by it: what the first attempt took stands for them, or
-   * nobody would have paid for any.
+   * Removes a mark, unless retries have passed on it: the units of the first attempt pay for them
+   * too.
    */
   #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
     void this.#marks.refund(charged)

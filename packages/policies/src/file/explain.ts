@@ -60,7 +60,7 @@ function otherTag(
   return { ...tag, schema: { ...Type.Any(), anyOf: tags.map(({ schema }) => schema) } }
 }
 
-/** Another kind of value, or another algorithm: what a form says then is beside the point. */
+/** The value has another kind, or another algorithm: the message of this form would mislead. */
 function isOtherForm(each: ValueError, { path }: ValueError): boolean {
   if (each.path === path)
     return each.type !== ValueErrorType.ObjectMinProperties && !isOfObject(each)

@@ -24,7 +24,7 @@ export interface PolicyEdit {
   readonly rollback?: string
 }
 
-/** A change: who makes it, and why. */
+/** The author of a change, and the reason. */
 export interface ChangeOptions extends ChangeNote {
   /**
    * The number of the changes that this one is based on, as `status()` said it: another change in

@@ -25,7 +25,10 @@ export interface CallHeader {
 /** A call as it travels: a script, and the arguments that it is run with. */
 export interface EncodedCall {
   readonly script: Script
-  /** Behind the script: the number of keys, the keys, and what the script reads. */
+  /**
+   * The arguments behind the script: the number of keys, the keys, and the values that the script
+   * reads.
+   */
   readonly args: string[]
   readonly keyCount: number
   /**

@@ -31,7 +31,7 @@ interface NodeClient {
   sendCommand(args: string[]): Promise<unknown>
 }
 
-/** A node-redis cluster by what it can do: it sends commands, and lists its `masters`. */
+/** A node-redis cluster, known by its methods: it sends commands, and lists its `masters`. */
 export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
   return (
     typeof Reflect.get(client, 'sendCommand') === 'function' &&

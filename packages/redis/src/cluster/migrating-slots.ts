@@ -50,8 +50,8 @@ type AskOneKey = (asks: readonly Ask[]) => Promise<readonly AskResult[]>
 /**
  * Asks about one key. Its grants have a key of their own, so TRYAGAIN may come here too, until both
  * have moved. TRYAGAIN means that the keys were on two nodes, or that one of them does not exist.
- * So no call finds both until they meet on the new node. Until then nobody can change the grants,
- * and what is read now stays true. A script that finds them beside its key goes by that instead.
+ * So no call finds both until they meet on the new node. Until then no process can change the
+ * grants, so the answer stays true. A script that finds them beside its key goes by that instead.
  */
 function askApart(askRedis: AskRedis, readHeldUnits: ReadHeldUnits): AskOneKey {
   return async (asks) => {

@@ -55,7 +55,7 @@ export async function applyByShard(
     await ask(op, part).catch(() => record(part, []))
   }
 
-  /** With the receipts of what was taken. */
+  /** With the receipts of the taken units. */
   function taken(part: Part): Part {
     return part.flatMap((item) => {
       const receipt = outcomes[item.place]?.receipt
@@ -124,8 +124,8 @@ function countsDenials({ check }: Item): boolean {
 }
 
 /**
- * A penalty takes nothing of what it allows, so that it has not counted yet what another shard has
- * denied.
+ * A penalty takes nothing from a request that it allows. So it has not counted the denial of
+ * another shard yet.
  */
 function takesStrikes(item: Item): boolean {
   return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)

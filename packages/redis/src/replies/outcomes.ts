@@ -157,7 +157,7 @@ function fromState(
   })
 }
 
-/** @param at what a refund has to name: a time, or the number of a lease */
+/** @param at the value that a refund has to name: a time, or the number of a lease */
 function receiptOf(
   check: Check,
   { isTaken }: DecidedAsk,

@@ -35,7 +35,7 @@ const detailSpan = 2 ** 27
  */
 export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]): CallReply {
   if (!Array.isArray(reply)) throw unanswered(callId)
-  // A request alone is answered by its report, the time and what could not be read.
+  // A lone request is answered by its report, the time and the unreadable values.
   const isLone = callId === ''
   if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
   const reader = new ReportReader(reply, isLone ? 0 : 2, callId)

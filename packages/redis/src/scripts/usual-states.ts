@@ -7,7 +7,7 @@ import { algorithmOf } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
+/** The modules in `lua/usual/`, which decide keys in a usual state. */
 export type UsualName =
   | 'sliding-log-string'
   | 'sliding-log-blocks'

@@ -34,7 +34,7 @@ export interface RabbitmqWork {
 /** A run under way. */
 interface Run {
   readonly job: StoredJob
-  /** Marks the job in Redis: what a run without the mark settles is dropped. */
+  /** Marks the job in Redis: the settlement of a run without the mark is dropped. */
   readonly token: string
   readonly channel: Channel
   readonly message: ConsumeMessage
@@ -257,7 +257,7 @@ function give(answer: () => void): void {
   try {
     answer()
   } catch {
-    // The job's record tells what the message stands for then.
+    // The job's record then tells the meaning of the message.
   }
 }
 
