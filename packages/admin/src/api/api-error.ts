@@ -59,7 +59,7 @@ export async function fromStore<T>(
 function away(code: string): ApiError {
   const detail =
     code === lateCode
-      ? 'The store, or a broker, did not answer in time. It may still do what was asked: look before you try again.'
+      ? 'The store, or a broker, did not answer in time. The action may still take effect: check before you try again.'
       : 'The store, or a broker, does not answer. Try again.'
   return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

@@ -150,7 +150,7 @@ function isLease({ policy }: Check): boolean {
 
 function heldBy(decision: Decision): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
-    throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
+    throw invalid({ option: 'decision' }, decision, 'a decision of consume or charge')
   }
   return decision.outcomes.flatMap(({ receipt }) => {
     if (!receipt) return []

@@ -86,7 +86,7 @@ function untrusted({ trust, trustOne }: ProxySettings): string {
 
 function oneAddress({ count, trustAll }: ProxySettings): string {
   return (
-    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: ${count} may trust ` +
+    `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: ${count} may trust ` +
     `fewer proxies than there are, so that all clients share one limit; ${trustAll}. One very busy client looks the same: ` +
     `then all is well`
   )

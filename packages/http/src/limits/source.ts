@@ -107,7 +107,7 @@ export function checkDefault<Native>(
   if (!needsDefault(limit)) {
     if (defaultLimit === undefined) return
     const reason = isLimitSource(limit)
-      ? `beside ${limit.kind}, which says itself what stands in`
+      ? `beside ${limit.kind}, which has a default of its own`
       : 'unless limit is a function'
     throw invalid({ option }, defaultLimit, `left out ${reason}`)
   }

@@ -121,7 +121,7 @@ function completed<Native, Handler>(
   if (others.length > 1) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${limit === undefined ? 'limit' : 'window'} is left out, and cannot be as around it, where there are ${others.length} policies; give limit and window`,
+      `${limit === undefined ? 'limit' : 'window'} is left out, and there are ${others.length} policies around it to take it from; give limit and window`,
     )
   }
   const isOther = algorithm !== undefined && algorithm !== orDefault(other.algorithm, 'sliding-log')

@@ -75,6 +75,6 @@ export function checkNote(options: ChangeOptions): void {
 export function conflict(): SluiceError {
   return new SluiceError(
     'SLUICE_POLICY_CHANGED',
-    'somebody else has changed the policies first: look at status() and history(), and change them again',
+    'somebody else has changed the policies first: look at status() and history(), then repeat the change',
   )
 }
