@@ -212,9 +212,8 @@ export interface WaitedEvent extends WaitEvent {
 /** A call that could have been sent again, and was not. */
 export interface GiveUpEvent {
   /**
-   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than what
-   * `maxTotalWaitMs` leaves. `unsafe`: the method may not be repeated, or the body cannot be sent
-   * again.
+   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than the rest of
+   * `maxTotalWaitMs`. `unsafe`: the method may not be repeated, or the body cannot be sent again.
    */
   readonly reason: 'tries' | 'wait' | 'unsafe'
   /** The wait that was too long, in milliseconds. */

@@ -49,8 +49,8 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
   }
 
   /**
-   * Records the grants that have ended, each as if the key had been asked for at its end; or at its
-   * last unit, if processes without grants took that later: no unit moves to an earlier time.
+   * Records the grants that have ended, each at its end. If processes without grants took units
+   * later, the time is that of the last unit: no unit moves to an earlier time.
    */
   function afterLapses(state: State, check: OwnCheck, now: number): State {
     const ended = state.grants.filter(({ endsAt }) => endsAt <= now)

@@ -8,7 +8,7 @@ export type LiveGuardFields<Native, Handler = never> = Omit<
   keyof NoPolicies
 > &
   NamedCode<Native> & {
-    /** The policies: what `openPolicies` of `@sluice/policies` makes. */
+    /** The policies: the result of `openPolicies` of `@sluice/policies`. */
     policies: LivePolicies
   }
 
