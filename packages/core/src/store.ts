@@ -66,7 +66,7 @@ export interface Outcome {
   readonly granted?: number
 }
 
-/** A cancellation flag: checks that nobody waits for any more need not be sent. */
+/** A cancellation flag: checks that no request waits for any more need not be sent. */
 export interface Cancellation {
   readonly isUnwanted: boolean
 }

@@ -16,7 +16,7 @@ export interface PenaltyOwnSettings {
 
 type Check = CountingCheck<PenaltyOwnSettings>
 
-/** Strikes of one key, and its block: one that strikes led to, or one by `limiter.block`. */
+/** Strikes of one key, and its block, which is caused by strikes or by `limiter.block`. */
 export interface Penalised extends KeyState {
   strikes: number
   /** Time of the first strike of the window. */

@@ -64,8 +64,8 @@ export class Denials {
   }
 
   /**
-   * Notes that the store is asked now. The store is told of the strikes of the keys first, and a
-   * charge makes denials of its keys doubtful.
+   * Notes that the store is asked now. First the strikes of the keys are sent to the store. A
+   * charge makes the denials of its keys doubtful.
    */
   begin(request: AskedRequest): void {
     if (request.op === 'charge') this.forget('charge', request.checks)

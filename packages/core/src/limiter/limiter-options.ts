@@ -129,7 +129,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   }
 }
 
-/** A penalty alone needs no policies: such a limiter lets all pass that nobody has blocked. */
+/** A penalty alone needs no policies: such a limiter lets every key pass that is not blocked. */
 function listedPolicies(options: LimiterOptions): ReturnType<typeof policyList<PolicyOptions>> {
   const fields: readonly string[] = ['policies', ...policyFields]
   const isAlone = options.penalty && !Object.keys(options).some((field) => fields.includes(field))

@@ -50,8 +50,8 @@ export interface Limiter {
    */
   renew(decision: Decision): Promise<boolean>
   /**
-   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since
-   * nothing stands in for that.
+   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since no
+   * fallback can replace a reset.
    * @returns whether there was anything: false for a key that has taken nothing that still counts
    * and is not blocked, such as a misspelt one
    */

@@ -68,7 +68,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
    * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight. `route`: the
-   * route has no limits. `no-key`: nobody could be counted.
+   * route has no limits. `no-key`: no client could be found to count.
    */
   readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
 }
@@ -162,7 +162,8 @@ export interface Observers<Request = unknown> {
 /** Observers as options: a list, and functions as shorthand for one more. */
 export interface ObserverOptions<Request = unknown> extends Observers<Request> {
   /**
-   * Objects with methods such as `onDecision`: each is told of everything that it has a method for.
+   * Objects with methods such as `onDecision`. Each object is called for every event that it has a
+   * method for.
    * @default none
    */
   observers?: readonly Observers<Request>[]

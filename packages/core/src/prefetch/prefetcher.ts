@@ -19,7 +19,7 @@ export interface GrantCounters {
   spent: number
   /** Units that were not spent, and that the store has back. */
   returned: number
-  /** Units that were not spent before their grant ended, or whose return nobody confirmed. */
+  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
   lapsed: number
 }
 

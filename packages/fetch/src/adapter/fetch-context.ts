@@ -47,7 +47,7 @@ export class FetchFields implements HttpResponse {
   }
 }
 
-/** nginx's status for a client that left before the answer, which nobody reads. */
+/** nginx's status for a client that left before the answer. No client reads it. */
 const statusOfLeaving = 499
 
 const proxyWatch = new ProxyWatch({

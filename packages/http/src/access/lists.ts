@@ -41,7 +41,7 @@ export class AccessLists {
     return this.#allow.hasAddress(address) ? 'allow' : 'unlisted'
   }
 
-  /** Tells whether somebody whose address is allowed may yet be blocked. */
+  /** Tells whether a client with an allowed address may still be blocked by its key. */
   get blockKeys(): boolean {
     return this.#block.hasKeys
   }

@@ -13,8 +13,8 @@ export interface HandlerRequest<Native = unknown> extends HttpRequest {
   /** The path as it was sent, with the path under which the handler is mounted. */
   readonly originalPath: string
   /**
-   * The address of the other end of the connection, whatever headers say; `undefined` for one that
-   * has no address, such as a Unix socket.
+   * The address of the other end of the connection, independent of headers. `undefined` for a
+   * connection without an address, such as a Unix socket.
    */
   readonly peer: string | undefined
 }

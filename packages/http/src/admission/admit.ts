@@ -70,8 +70,8 @@ function orReleased<Native extends object, Handler>(
 }
 
 /**
- * Lets the admission take a request that no limit applies to: where requests are queued, nobody
- * else may be there to do it.
+ * Lets the admission take a request without limits: if requests are queued, there may be no handler
+ * for it.
  */
 export function admitUnlimited<Native extends object, Handler>(
   context: RequestContext<Native>,

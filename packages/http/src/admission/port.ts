@@ -16,7 +16,7 @@ export interface Admission<Native> {
   readonly overflows: boolean
   /**
    * Looks at the policies that it stands beside, the penalty among them, when a guard is made.
-   * @throws SluiceError when its options name one that is not there
+   * @throws SluiceError when its options name an unknown policy
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**

@@ -55,7 +55,7 @@ export type Preflights = 'pass' | 'count'
  * Settings that HTTP adds to one list of policies. Functions may be async; their errors go to the
  * error handling of the framework.
  * @typeParam Native the framework's request
- * @typeParam Handler how the framework has somebody reply
+ * @typeParam Handler the function by which users of the framework reply
  */
 interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,

@@ -64,7 +64,7 @@ export interface Reject<Handler = unknown> {
   readonly handler: Handler | 'throw' | undefined
 }
 
-/** The request is answered in place of the application: somebody took it over. */
+/** The request is answered in place of the application: the admission took it over. */
 export interface Answer {
   readonly action: 'answer'
   readonly status: number
@@ -78,8 +78,8 @@ export interface Passage<Handler = unknown> {
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /**
-   * Settled when the response is over; `undefined`, as for most requests: nothing, so
-   * nobody need listen.
+   * Settled when the response is over. `undefined`, as for most requests, means that nothing is
+   * held, so no listener is needed.
    */
   readonly hold: Hold | undefined
 }

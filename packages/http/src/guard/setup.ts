@@ -84,7 +84,7 @@ export interface GuardSetup<Native extends object> extends Settings {
   readonly penalty: BoundPolicy<Native> | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly freeRetries: FreeRetries<Native> | undefined
-  /** Clients that pass, or are refused, without being counted; `undefined` where nobody is. */
+  /** Clients that pass, or are refused, without being counted; `undefined` without such lists. */
   readonly lists: AccessLists | undefined
   readonly report: Report
 }
@@ -215,7 +215,7 @@ function checkName(name: string): void {
   )
 }
 
-/** Warns of credentials that nobody verifies. A limit of the address would bound made-up ones. */
+/** Warns of credentials without verification. A limit of the address would bound made-up ones. */
 function warnIfUnverified<Native>(policies: readonly BoundPolicy<Native>[]): void {
   const evidence = policies.map(({ key }) => evidenceOf(key))
   if (!evidence.includes('unverified') || evidence.includes('address')) return

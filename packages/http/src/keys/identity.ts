@@ -3,7 +3,7 @@ import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
  * The id of a client in a database: text, or a whole number, which counts as its digits.
- * `undefined`, null, '' and NaN: nobody.
+ * `undefined`, null, '' and NaN: no identity.
  */
 export type Id = string | number | bigint | null | undefined
 

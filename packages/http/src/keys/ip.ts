@@ -13,7 +13,8 @@ export interface IpOptions {
 }
 
 /**
- * The one key of all that is no address: not a key for each such text, which anybody could make up.
+ * The one key of all invalid addresses. With a key for each such text, a client could make up any
+ * number of keys.
  */
 const invalidIp = '@ip/invalid'
 

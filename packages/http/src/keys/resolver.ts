@@ -41,8 +41,7 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /**
- * The evidence behind the keys of a resolver: the address of a client, or a credential that nobody
- * verifies.
+ * The evidence behind the keys of a resolver: the address of a client, or an unverified credential.
  */
 type Evidence = 'address' | 'unverified'
 

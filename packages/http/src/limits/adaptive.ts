@@ -77,7 +77,7 @@ export class AdaptiveLimit implements LimitSource {
       return Math.max(this.#min, Math.floor(this.#current * share))
     }
     if (value >= low) return this.#current
-    // While nobody asked, nothing was overloaded either.
+    // Without requests, nothing was overloaded either.
     let next = this.#grown(this.#current)
     for (
       let restMs = idleMs - 2 * smoothingMs;

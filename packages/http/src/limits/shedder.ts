@@ -94,7 +94,7 @@ export class LoadShedder<Native> {
     const refused = this.#refused
     if (refused < steps && pressure >= refused + 1) this.#refused += 1
     else if (nowMs < this.#changedMs || nowMs >= this.#changedMs + this.#retryAfterMs) {
-      // After a pause nobody is there to rush back.
+      // After a pause there are no clients that would all come back at once.
       const isIdle = idleMs >= Math.max(smoothingMs, this.#retryAfterMs)
       const fewest = isIdle ? 0 : Math.max(0, refused - 1)
       while (this.#refused > fewest && pressure < this.#refused - 1) this.#refused -= 1

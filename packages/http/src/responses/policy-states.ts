@@ -84,7 +84,7 @@ export class PolicyStates {
     return speaks(this.dialects, kind)
   }
 
-  /** A limiter that a request meets twice in one place charges it twice, which nobody wants. */
+  /** If a request meets a limiter twice in one place, it is charged twice, which is a mistake. */
   #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
     const duplicate = outcomes.find(({ policy }, index) =>
       this.#entries.some(

@@ -112,7 +112,7 @@ export const blocked: RequestDecision = {
   source: 'store',
   policy: undefined,
   key: undefined,
-  // Nothing was asked, so there is nobody to charge, and nothing to forget.
+  // No policy was asked, so there is no key to charge, and nothing to forget.
   charge: () => undefined,
   reset: async () => false,
 }

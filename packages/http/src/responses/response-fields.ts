@@ -29,8 +29,8 @@ export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
   /**
-   * The lines that we wrote, the newest first, and those of others: between two guards of ours
-   * somebody may add to it.
+   * The lines that we wrote, the newest first, and the lines of others: other code may add lines
+   * between two of our guards.
    */
   #written: readonly ResponseField[] = []
   #theirs: Map<string, readonly string[]> | undefined
@@ -72,7 +72,7 @@ export class ResponseFields {
     return formatFields(uniformStates, dialects, options)
   }
 
-  /** Tells whether anybody but us has written a field of ours, which nearly never happens. */
+  /** Tells whether other code has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {

@@ -93,7 +93,7 @@ function sharedSettlements<Native>(
   return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
 }
 
-/** Its options but those that are `undefined`, which are left out like those that are not there. */
+/** Its options without those that are `undefined`, which count as missing. */
 function writtenIn<Native, Handler>(
   override: RouteOverride<Native, Handler>,
 ): RouteOverride<Native, Handler> {

@@ -130,7 +130,7 @@ export class FreeRetries<Native extends object> {
 
   /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
   #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
-    // The store is told in this order, and nobody waits for the first.
+    // The store gets the calls in this order, and the first one is not awaited.
     void this.#marks.refund(taken)
     return this.#marked(asked, mark)
   }
