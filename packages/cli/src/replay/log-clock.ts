@@ -20,7 +20,7 @@ interface Due {
 
 /**
  * A clock that a log drives. While it is installed, `Date.now` and the timers of the process follow
- * it. So the guard and the memory store run as in production, at the times of the log.
+ * it, so that the guard and the memory store run as in production, at the times of the log.
  */
 export class LogClock {
   #nowMs: number
@@ -81,7 +81,7 @@ export class LogClock {
       if (this.#stopped.delete(next.number)) continue
       this.set(next.atMs)
       next.callback()
-      // Refunds and renewals finish their work in promises.
+      // What a refund or a renewal still has to do is done in promises.
       await new Promise((resolve) => real.setImmediate(resolve))
       const { everyMs } = next
       if (everyMs !== undefined && !this.#stopped.delete(next.number)) {

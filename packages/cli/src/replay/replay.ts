@@ -186,7 +186,7 @@ export class Replay {
   }
 
   /**
-   * Decides requests at their own times, and calls back with the result of each.
+   * Decides requests at their own times, and calls back with what became of each.
    * @param pieces requests in the order of their times
    */
   async run(
@@ -199,8 +199,7 @@ export class Replay {
       for await (const piece of pieces) {
         for (const request of piece) {
           if (!clock) {
-            // If a timer of the process is set again before the log begins, it must not tick since
-            // 1970.
+            // A timer of the process that is set again before the log begins must not tick since 1970.
             clock = new LogClock(request.startMs)
             uninstall = clock.install()
           }

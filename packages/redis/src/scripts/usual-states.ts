@@ -7,7 +7,7 @@ import { algorithmOf } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`, which decide keys in a usual state. */
+/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
 export type UsualName =
   | 'sliding-log-string'
   | 'sliding-log-blocks'
@@ -33,9 +33,7 @@ export interface StoreSettings {
   readonly isServerClock: boolean
 }
 
-/**
- * Longer logs are lists of blocks. The stored units of a key are kept, whatever its limit is now.
- */
+/** Longer logs are lists of blocks. What a key holds already is kept, whatever its limit is now. */
 const maxStringLimit = 128
 /** A log in one string holds times in 32 bits, of several windows. */
 const maxStringWindowMs = 2 ** 31

@@ -9,7 +9,7 @@ const timeoutMs = 5_000
 
 /**
  * Looks whether an API believes an address that a client makes up. It asks the API a few times,
- * each time with another X-Forwarded-For. The remaining units have to fall all the same.
+ * each time with another X-Forwarded-For: what remains of the limit has to fall all the same.
  */
 export async function proxy(api: URL | undefined): Promise<Finding> {
   if (!api) {
