@@ -50,7 +50,7 @@ describe('consume, peek and charge', () => {
     for (const method of ['refund', 'release', 'renew'] as const) {
       await expect(limiter[method](decision as never)).rejects.toMatchObject({
         code: 'SLUICE_OPTION_INVALID',
-        message: expect.stringMatching(/^decision must be what consume or charge has answered/),
+        message: expect.stringMatching(/^decision must be a decision of consume or charge/),
       })
     }
   })

@@ -21,8 +21,8 @@ async function writeReleases(folder: string): Promise<void> {
 }
 
 const warning =
-  'sluice: @sluice/metrics 1.9.0 and @sluice/http 2.0.0 do not belong together, and may misread what they share: ' +
-  'give all packages of @sluice one version in package.json, and see npm ls @sluice/core for who brings which'
+  'sluice: @sluice/metrics 1.9.0 and @sluice/http 2.0.0 have different versions, and may misread the data that they share: ' +
+  'give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version'
 
 const script = `
   const warnings = []

@@ -2,12 +2,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type express from 'express'
-import type { Redis } from 'ioredis'
-import request from 'supertest'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePortPair } from '../support/free-port.ts'
-import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { readText, root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
@@ -45,37 +41,6 @@ describe('the README', () => {
       .filter(({ language }) => language === 'http')
       .map(({ text }) => text.trim())
     expect([seen[0], seen[5]].map(withoutInstant)).toEqual(shown.map(withoutInstant))
-  })
-
-  it('shows a second one that does what it says', async () => {
-    const server = await startRedis()
-    vi.stubEnv('REDIS_URL', server.url)
-    const script = join(folder, 'more.ts')
-    await writeFile(script, blocks.filter(({ language }) => language === 'ts')[1]?.text ?? '')
-    const more: { app: express.Express; redis: Redis } = await import(/* @vite-ignore */ script)
-    const { app, redis } = more
-    app.post('/login', (_request, response) => void response.sendStatus(401))
-    app.use((_request, response) => void response.sendStatus(200))
-    const policies = async (path: string) => (await request(app).get(path)).get('ratelimit-policy')
-    try {
-      expect(await policies('/')).toBe('"default";q=60;w=60')
-      expect(await policies('/search/x')).toBe('"default";q=60;w=60, "search";q=3;w=1')
-      expect(await policies('/health')).toBeUndefined()
-      const statuses: number[] = []
-      for (let i = 0; i < 6; i += 1) statuses.push((await request(app).post('/login')).status)
-      expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
-      let reached = 0
-      for (let i = 0; i < 200; i += 1) {
-        const login = request(app).post('/login').set('X-Api-Key', `made up ${i}`)
-        const { status } = await login.send({ name: `name ${i}` })
-        if (status === 401) reached += 1
-      }
-      expect(reached).toBeLessThanOrEqual(20)
-    } finally {
-      vi.unstubAllEnvs()
-      redis.disconnect()
-      await server.stop()
-    }
   })
 
   it('is 150 lines at most, and its links lead somewhere', () => {

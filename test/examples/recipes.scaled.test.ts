@@ -11,10 +11,12 @@ import { createTRPCClient, httpBatchLink, httpLink, TRPCClientError } from '@trp
 import { initTRPC } from '@trpc/server'
 import type express from 'express'
 import type { FastifyInstance } from 'fastify'
+import type { Redis } from 'ioredis'
 import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
+import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { root } from '../support/workspace.ts'
@@ -60,6 +62,34 @@ async function portOf(server: Server): Promise<number> {
 const appOf = async (heading: string) => (await recipe<{ app: express.Express }>(heading)).app
 
 describe('the recipes', () => {
+  it('limit a whole API', async () => {
+    const server = await startRedis()
+    vi.stubEnv('REDIS_URL', server.url)
+    const { app, redis } = await recipe<{ app: express.Express; redis: Redis }>('A whole API')
+    onTestFinished(async () => {
+      vi.unstubAllEnvs()
+      redis.disconnect()
+      await server.stop()
+    })
+    app.post('/login', (_request, response) => void response.sendStatus(401))
+    app.use((_request, response) => void response.sendStatus(200))
+    const policies = async (path: string) => (await request(app).get(path)).get('ratelimit-policy')
+
+    expect(await policies('/')).toBe('"default";q=60;w=60')
+    expect(await policies('/search/x')).toBe('"default";q=60;w=60, "search";q=3;w=1')
+    expect(await policies('/health')).toBeUndefined()
+    const statuses: number[] = []
+    for (let i = 0; i < 6; i += 1) statuses.push((await request(app).post('/login')).status)
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
+    let reached = 0
+    for (let i = 0; i < 40; i += 1) {
+      const login = request(app).post('/login').set('X-Api-Key', `made up ${i}`)
+      const { status } = await login.send({ name: `name ${i}` })
+      if (status === 401) reached += 1
+    }
+    expect(reached).toBeLessThanOrEqual(20)
+  })
+
   it('limit a public API by address', async () => {
     const app = await appOf('A public API by address')
     const from = (address: string, path = '/items') =>

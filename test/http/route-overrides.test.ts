@@ -193,7 +193,7 @@ describe('a policy of a route that is not whole', () => {
     const around: Options = { policies: [base, { limit: 50, window: '1h' }] }
 
     expect(() => guarded(around, { limit: 2 })).toThrow(
-      "routes['/r']: window is left out, and cannot be as around it, where there are 2 policies; give limit and window",
+      "routes['/r']: window is left out, and there are 2 policies around it to take it from; give limit and window",
     )
   })
 

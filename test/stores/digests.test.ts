@@ -85,7 +85,7 @@ describe('actions by digest', () => {
 
   it('need a key that the memory store holds, to block it', async () => {
     const limiter = createLimiter({ ...policy, penalty })
-    await expect(limiter.block({ digest }, '1h')).rejects.toThrow(/holds nothing of this digest/)
+    await expect(limiter.block({ digest }, '1h')).rejects.toThrow(/holds no key with this digest/)
   })
 
   it('find one among thousands in memory', async () => {

@@ -12,7 +12,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
-/** An error whose message is all that the user needs: what is wrong, and what to do. */
+/** An error whose message is all that the user needs: the mistake, and the fix. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exitCode: ExitCode

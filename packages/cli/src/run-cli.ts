@@ -91,7 +91,7 @@ function listed(examples: readonly Example[]): string {
   return `\nExamples:\n${lines.join('')}`
 }
 
-/** The message of what the user can put right, or the stack of an error of Sluice's own. */
+/** The message of a mistake that the user can mend, or the stack of an error of Sluice's own. */
 function messageOf(error: unknown): string {
   const isExpected = error instanceof CliError || isSluiceError(error)
   return !isExpected && error instanceof Error && error.stack ? error.stack : errorText(error)

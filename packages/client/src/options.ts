@@ -34,8 +34,8 @@ export interface ClientOptions {
   /** Longest backoff, and longest jitter on a wait that the server tells, in ms. @default 30,000 */
   maxBackoffMs?: number
   /**
-   * The jitter on top of a told wait, in ms: a random time up to it, or up to a tenth of the wait
-   * where that is more, doubled with each further refusal of the call. It only ever adds.
+   * Jitter (ms) on top of a told wait: a random time up to the larger of this value and a tenth of
+   * the wait. Each further refusal of the call doubles it. It only ever adds.
    * @default 250
    */
   jitterMs?: number
@@ -212,9 +212,8 @@ export interface WaitedEvent extends WaitEvent {
 /** A call that could have been sent again, and was not. */
 export interface GiveUpEvent {
   /**
-   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than what
-   * `maxTotalWaitMs` leaves. `unsafe`: the method may not be repeated, or the body cannot be sent
-   * again.
+   * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than the rest of
+   * `maxTotalWaitMs`. `unsafe`: the method may not be repeated, or the body cannot be sent again.
    */
   readonly reason: 'tries' | 'wait' | 'unsafe'
   /** The wait that was too long, in milliseconds. */

@@ -38,7 +38,7 @@ export interface Check {
   readonly receipt?: Receipt
   /** For `refund`: units of the receipt that were given back before. @default 0 */
   readonly refunded?: number
-  /** For `grant` and `reset`: what this process takes and returns. */
+  /** For `grant` and `reset`: the grants that this process takes and returns. */
   readonly terms?: GrantTerms | undefined
 }
 

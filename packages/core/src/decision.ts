@@ -26,8 +26,8 @@ export interface Decision {
   readonly delayMs: number
   readonly source: DecisionSource
   /**
-   * Opaque: what the policies in shadow took for an allowed request, so that a refund gives it back
-   * too.
+   * Opaque: the units that policies in shadow took for an allowed request, so that a refund gives
+   * them back too.
    */
   readonly shadow?: ShadowRun | undefined
 }
@@ -50,8 +50,8 @@ export function decisionOf(outcomes: readonly Outcome[], source: DecisionSource)
 }
 
 /**
- * The place of the outcome that decides: of those that deny, the one with the longest wait; else
- * the one with the fewest units left. -1 where there are none.
+ * The index of the outcome that decides: the denial with the longest wait, else the outcome with
+ * the fewest units left. -1 if there are no outcomes.
  */
 export function bindingIndex(outcomes: readonly Outcome[]): number {
   let binding = outcomes.length === 0 ? -1 : 0
@@ -71,8 +71,8 @@ function bindsMore(one: Outcome | undefined, other: Outcome | undefined): boolea
 }
 
 /**
- * The same decision with what the policies in shadow took. Written out, since a spread would cost
- * more than the check.
+ * The same decision, with the units that policies in shadow took. Written out, since a spread would
+ * cost more than the check.
  */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, outcomes, retryAfterMs, delayMs, source } = decision

@@ -25,8 +25,8 @@ export interface FleetMember {
 }
 
 /**
- * Documents with versions, each with a bounded log: what a store keeps beside counts. A change and
- * its record are one step.
+ * Documents with versions, each with a bounded log. A store keeps them beside its counts. A change
+ * and its record are one step.
  */
 export interface Documents {
   /** Returns the revision of a document, 0 where there is none. It costs one small read. */

@@ -23,8 +23,8 @@ export interface HotKeys {
  * total / size is listed.
  *
  * A known key costs one look-up and one addition. When the counters are used up, all keys leave
- * that were not counted more than the key of the rank `size + 1`: a third of them at least, so that
- * an eviction is paid by many new keys.
+ * whose count is not above that of the key of rank `size + 1`. These are a third of the keys at
+ * least, so many new keys share the cost of an eviction.
  */
 export class SpaceSaving {
   readonly #size: number

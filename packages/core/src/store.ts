@@ -5,12 +5,12 @@ import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { MaybePromise } from './runtime/maybe-promise.ts'
 
 /**
- * - `consume`: takes every check's units, or none if one denies (then only `countDenied` policies
- *   are charged); a penalty takes nothing
- *   from a request that is allowed, and a strike from one that others deny
+ * - `consume`: takes the units of every check, or none if one denies. Then only `countDenied`
+ *   policies are charged. A penalty takes nothing from an allowed request, and a strike from a
+ *   request that others deny
  * - `peek`: answers as `consume` would, and changes nothing
  * - `charge`: takes the units without asking
- * - `refund`: gives back up to `cost` units of what the receipts took, as far as they still count
+ * - `refund`: gives back up to `cost` units of the receipts, as far as they still count
  * - `release`: ends the leases that the receipts hold, as far as they still run
  * - `renew`: prolongs those leases
  * - `reset`: forgets the keys
@@ -20,8 +20,8 @@ import type { MaybePromise } from './runtime/maybe-promise.ts'
  *   blocked for before
  *
  * For `refund`, `release`, `renew`, `reset` and `block`, `allowed` of an outcome tells whether the
- * store found anything to change: units that it gave back, a lease that still ran, units or a block
- * that it forgot, a block that it replaced. For `grant` it tells whether units were granted.
+ * store found anything to change. Examples: units that it gave back, a lease that still ran, a
+ * block that it replaced. For `grant` it tells whether units were granted.
  */
 export type StoreOp =
   | 'consume'
@@ -46,7 +46,7 @@ export interface Outcome {
   readonly limit: number
   /** Units left: whole, never negative, never above the limit; `undefined` when unknown. */
   readonly remaining: number | undefined
-  /** The effective window of what remains; `undefined` when the policy has none. */
+  /** The effective window of the remaining units; `undefined` if the policy has none. */
   readonly resetMs: number | undefined
   /**
    * 0 when allowed; else how long a lone client has to wait, `Infinity` when waiting cannot help.
@@ -57,7 +57,7 @@ export interface Outcome {
    * `leaky-bucket`.
    */
   readonly delayMs: number
-  /** Opaque: what a refund gives back. `undefined` when nothing was taken. */
+  /** Opaque: the units that a refund gives back. `undefined` when nothing was taken. */
   readonly receipt: Receipt | undefined
   /**
    * The units that were granted, for `grant` alone. The receipt is for the spent units of the
@@ -66,7 +66,7 @@ export interface Outcome {
   readonly granted?: number
 }
 
-/** A cancellation flag: checks that nobody waits for any more need not be sent. */
+/** A cancellation flag: checks that no request waits for any more need not be sent. */
 export interface Cancellation {
   readonly isUnwanted: boolean
 }
@@ -79,7 +79,7 @@ export interface Ask extends Cancellation {
   readonly op: StoreOp
   /** A store that cannot hold a limit puts checks of a smaller one in their place. */
   checks: readonly Check[]
-  /** For the store: what it calls the keys of the checks. Empty until it says so. */
+  /** For the store: its names for the keys of the checks. Empty until it says so. */
   keys: readonly string[]
   /**
    * Outcomes stand in the order of the checks. To be called once, or `fail`; at once, where nobody
@@ -212,13 +212,13 @@ export interface Store {
    * without a fleet.
    */
   shareReport?(report: FleetReport): Promise<readonly string[]>
-  /** Tells of what the store notices by itself, such as clocks that differ. */
+  /** Reports what the store notices by itself, such as clocks that differ. */
   observe?(observer: (event: ResilienceEvent) => void): void
   /** Texts with versions that processes share, for a store that keeps some. @default none */
   readonly documents?: Documents
   /**
-   * Runs a Lua script over keys of one slot of a Cluster, for what others keep beside the counts.
-   * Left out by a store that is not in Redis.
+   * Runs a Lua script over keys of one slot of a Cluster, for data that others keep beside the
+   * counts. Left out by a store that is not in Redis.
    */
   runScript?(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
   /**

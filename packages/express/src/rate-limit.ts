@@ -17,8 +17,8 @@ import type { RateLimitHandler, RateLimitOptions } from './options.ts'
 
 /**
  * Every router of Express has settings of its own for case and slashes, which no middleware can
- * see. So rules match as the laxest router would: one too many is a limit on a request that finds
- * nothing, one too few is a way around a limit.
+ * see. So rules match as the laxest router would: over-matching limits a request that finds
+ * nothing, under-matching would be a bypass.
  */
 const routing = {
   caseSensitive: false,
@@ -78,7 +78,7 @@ export function mount(handler: Handler<Request>): RequestHandler {
   }
 }
 
-/** A request without a client, and what Express adds: properties that must stay as they are. */
+/** A request without a client, and the properties that Express adds: they must stay as they are. */
 const bareRequest = new IncomingMessage(new Socket())
 const ofExpress =
   'accepts app baseUrl body cookies fresh get header host hostname ip ips is next originalUrl param params path protocol query range res route secure signedCookies stale subdomains xhr'

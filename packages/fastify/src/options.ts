@@ -19,8 +19,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Makes a hook that limits requests, for the hooks of a route, behind others of its own, or for
-     * the not-found handler. What the options leave out is as in those of the plugin; a text is the
-     * name of a policy there.
+     * the not-found handler. Options that are left out are as in the plugin's; a text is the name
+     * of a policy there.
      * @example
      * const perUser = { limit: 5, window: '1m', key: user((request) => request.user?.id) }
      * app.get('/orders', { preHandler: [authenticate, app.rateLimit(perUser)] }, orders)
@@ -39,7 +39,7 @@ declare module 'fastify' {
 }
 
 /**
- * Replies to a refused request; status and headers are set already. What it returns is sent, as
+ * Replies to a refused request; status and headers are set already. Its return value is sent, as
  * from a route's handler.
  */
 export type RateLimitHandler = (
@@ -56,7 +56,7 @@ export type RateLimitHook = (
 ) => void
 
 /**
- * The limits of one route. What it leaves out is as in the plugin's options; policies of its own
+ * The limits of one route. Options that it leaves out are as in the plugin's; policies of its own
  * replace the plugin's, unless `combine` is 'add'.
  */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>

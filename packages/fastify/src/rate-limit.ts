@@ -82,7 +82,7 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
     if (own === undefined) return guard.check(context)
     if (own === false) return guard.pass(context)
     const answering = nearest.get(context.native.server)
-    // What stands in front of authentication, or behind it, is no other limit for the same.
+    // A limiter before authentication and one behind it are two different limits.
     if (answering && answering.hook !== hook) return guard.check(context)
     if (answering?.guard !== guard) return passWithoutFields
     context.scope = scopeOf(context.native)

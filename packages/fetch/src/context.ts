@@ -72,7 +72,7 @@ export class WebContext<Info extends object> extends FetchContext<Request, RateL
     return handler(this.native, this.#info, decision)
   }
 
-  /** Adds the fields to a copy: somebody may send the response again, or its headers are fixed. */
+  /** Adds the fields to a copy: the response may be sent again, or its headers may be fixed. */
   finish(response: Response): Response {
     if (typeof response?.headers?.get !== 'function') {
       throw new TypeError(`a handler must return a Response, but it returned ${String(response)}`)

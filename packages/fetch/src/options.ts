@@ -11,7 +11,7 @@ import type { FetchOptions } from './adapter/index.ts'
 export interface FetchInfo {
   /** The client's address, as the runtime tells it: no text that a client can send. */
   readonly remoteAddress?: string | undefined
-  /** Keeps the runtime awake for what is settled after the response. @default it stays awake */
+  /** Keeps the runtime awake for the work after the response. @default it stays awake */
   waitUntil?(work: Promise<unknown>): void
 }
 

@@ -8,8 +8,8 @@ export interface ExposeOptions {
 }
 
 /**
- * The fields that a browser may read cross-origin only when Access-Control-Expose-Headers lists
- * them: the IETF's, then the legacy ones, then Retry-After, which browsers hide as well.
+ * The fields that a cross-origin page can read only if Access-Control-Expose-Headers lists them.
+ * The IETF's fields come first, then the legacy ones, then Retry-After.
  */
 export function exposedHeaders(
   dialects: readonly Dialect[],

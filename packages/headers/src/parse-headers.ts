@@ -42,8 +42,8 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
 
   const state =
     parseDraft7(field('RateLimit')) ?? parseDraft6(field, nowMs) ?? parseLegacy(field, nowMs)
-  // Servers may tell the size of their policies in the new syntax, and what is left in the old one
-  // alone.
+  // Servers may tell the size of their policies in the new syntax, and the remaining units only in
+  // the old one.
   if (named.length > 0) return joinByLimit(named, state)
   // Until draft-3 the windows stood in RateLimit-Limit, behind the limit.
   const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))

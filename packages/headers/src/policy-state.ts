@@ -25,8 +25,8 @@ export interface PolicyState {
    */
   readonly remaining?: number | undefined
   /**
-   * Milliseconds until the effective window of what remains ends; none for concurrency and for
-   * lifetime quotas.
+   * Milliseconds until the effective window of the remaining units ends; none for concurrency and
+   * for lifetime quotas.
    */
   readonly resetMs?: number | undefined
   /**

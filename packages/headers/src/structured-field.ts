@@ -1,5 +1,5 @@
-// Serialisers of RFC 9651 §4.1. They answer undefined where the RFC says that serialisation fails,
-// so that no byte outside printable ASCII, and so no line break, can reach a header.
+// Serialisers of RFC 9651 §4.1. They answer undefined if serialisation fails by the RFC. So no byte
+// outside printable ASCII, and no line break, can reach a header.
 
 const quote = 0x22
 const backslash = 0x5c

@@ -46,7 +46,7 @@ export type PerRequest<Native, Value> = Value | ((native: Native) => MaybePromis
 export type Report = (code: ErrorCode, place: string, detail: string) => void
 
 /**
- * Tells the observer. Where nobody observes, it warns once for each place, whatever the values are.
+ * Tells the observer. Without an observer, it warns once for each place, whatever the values are.
  */
 export function reporter({ onInvalid }: Pick<JoinedObservers<never>, 'onInvalid'>): Report {
   return (code, place, detail) => {

@@ -29,8 +29,8 @@ export interface DenialRecord {
   /** Fields that `fields` added, as JSON can carry them. */
   readonly fields?: unknown
   /**
-   * Why there are no fields, or no `traceId`: what the function threw, that it returned a promise,
-   * or that the fields were too long.
+   * The reason for missing fields, or a missing `traceId`: the function threw, it returned a
+   * promise, or the fields were too long.
    */
   readonly fieldsError?: string
 }
@@ -54,8 +54,8 @@ export interface PolicyDenials {
 
 export interface DenialLogOptions<Request = unknown> {
   /**
-   * Takes each record: `(record) => log.warn(record)`. What it throws is reported once, and hurts
-   * no request.
+   * Takes each record: `(record) => log.warn(record)`. Its errors are reported once, and affect no
+   * request.
    */
   sink: (record: DenialRecord | DenialSummary) => void
   /**
@@ -98,7 +98,7 @@ interface Tally {
 /**
  * Writes one record for each denial, and bounds itself: of each policy the first `perSecond`
  * denials of a second get a record. Then one in 10 does, one in 100 once there are ten times as
- * many, and so on. Each record says for how many denials it stands. Where denials had no record, a
+ * many, and so on. Each record says for how many denials it stands. If denials had no record, a
  * summary follows each minute.
  * @example
  * const denials = denialLog({ sink: (record) => log.warn(record) })

@@ -250,6 +250,6 @@ function labelOf({ named, name, limit, windowMs }: Policy): string {
 function checkResult(outcome: Outcome, decision: Decision, isFallback: boolean): CheckResult {
   if (isFallback) return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
   if (!outcome.allowed) return 'denied'
-  // Where counts are spread over shards, one that denies keeps the others from being asked.
+  // If counts are spread over shards, one that denies keeps the others from being asked.
   return outcome.remaining === undefined && !decision.allowed ? 'unreached' : 'allowed'
 }

@@ -39,8 +39,8 @@ export interface Family {
 export type Tap = (value: number, labels: readonly string[]) => void
 
 /**
- * The series of one metric, as numbers in arrays: labels are looked up once, and give a slot;
- * what is counted is one addition to it.
+ * The series of one metric, as numbers in arrays. Labels are looked up once, and give a slot.
+ * Counting is one addition to the slot.
  */
 export class Series {
   readonly name: InstrumentName

@@ -10,8 +10,8 @@ export type Limits = HandlerRateLimit | string | boolean
 
 /**
  * Limits a handler, or all handlers of a controller together, in place of the module's policies. A
- * text is the name of a policy of the module. What stands at a handler counts there in place of
- * what stands at its controller.
+ * text is the name of a policy of the module. A decorator on a handler replaces the same decorator
+ * on its controller.
  * @example
  * @RateLimit({ limit: 5, window: '1m' })
  * @throws SluiceError when it is neither; the options are checked when the application starts

@@ -28,8 +28,8 @@ interface ModuleSettings {
    */
   global?: boolean
   /**
-   * Finds the request of HTTP behind a context of another kind, such as one of GraphQL: for the
-   * address, the headers and the end of the response. @default none: there are only keys
+   * Finds the HTTP request behind a context of another kind, such as GraphQL. It gives the address,
+   * the headers and the end of the response. @default none: there are only keys
    */
   exchangeOf?: (context: ExecutionContext) => HttpExchange | undefined
 }
@@ -42,8 +42,8 @@ export type RateLimitModuleOptions = ModuleSettings &
   (GuardOptions<ExecutionContext, RateLimitHandler> | HandlersAlone)
 
 /**
- * The limits of one handler, or of all handlers of a controller together. What they leave out is as
- * in the options of the module; policies of their own replace the module's, unless `combine` is
+ * The limits of one handler, or of all handlers of a controller together. Options that they leave
+ * out are as in the module's; policies of their own replace the module's, unless `combine` is
  * 'add'.
  */
 export type HandlerRateLimit = RouteOverride<ExecutionContext, RateLimitHandler>

@@ -61,7 +61,7 @@ interface FastifyReply {
   send(payload: Uint8Array): FastifyReply
 }
 
-/** Both platforms of Nest are told apart by what they can do, since either may be given. */
+/** Both platforms of Nest are recognised by their methods, since either may be given. */
 export function platformOf(exchange: HttpExchange): Platform {
   return isOfFastify(exchange) ? fastify(exchange) : express(exchange as OfExpress)
 }

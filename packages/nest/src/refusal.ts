@@ -4,7 +4,7 @@ import type { RequestDecision, ResponseBody } from '@sluice/http/adapter'
 import { platformOf } from './platform.ts'
 
 /**
- * A refused request, or one that a queue has taken: what the guard throws. The headers are set
+ * A refused request, or one that a queue has taken. The guard throws it. The headers are set
  * already, so a filter need only reply.
  */
 export class RateLimitException extends HttpException {

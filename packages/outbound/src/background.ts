@@ -18,6 +18,6 @@ export function repeat(work: () => void, everyMs: number): NodeJS.Timeout {
 /** Runs work that nobody waits for. An error becomes a warning, and ends no process. */
 export function background(work: Promise<unknown>): void {
   work.catch((error: unknown) => {
-    warnOnce(`an outbound could not do what it had to: ${errorText(error)}`)
+    warnOnce(`an outbound failed in the background: ${errorText(error)}`)
   })
 }

@@ -71,7 +71,7 @@ export interface ObservedOutbound {
   readonly waiting: number
 }
 
-/** An event without the caller, who is the same for all events of one outbound. */
+/** An event without the caller, which is the same for all events of one outbound. */
 type WithoutSource<E> = E extends OutboundEvent ? Omit<E, 'outbound' | 'by'> : never
 
 export type EmitOutbound = (event: WithoutSource<OutboundEvent>) => void

@@ -96,9 +96,9 @@ export interface Outbound {
    * `response`, there was no answer. The result, or the error's `response`, is read as an answer if
    * it has `status` (or `statusCode`) and `headers`, as in axios, got and Octokit. It can pause the
    * whole fleet as with `fetch`.
-   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` when too many wait, or it waited too long;
-   * `SLUICE_OUTBOUND_TIMEOUT` when it was made and did not settle in time; the signal's reason when
-   * that is aborted
+   * @throws SluiceError `SLUICE_OUTBOUND_REFUSED` if too many calls wait, or this one waited too
+   * long; `SLUICE_OUTBOUND_TIMEOUT` if it was made and did not settle in time; the reason of an
+   * aborted signal
    */
   schedule<T>(call: (context: CallContext) => Promise<T>, options?: CallOptions): Promise<T>
   /**

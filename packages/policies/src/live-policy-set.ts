@@ -36,7 +36,7 @@ import type { Refused } from './versions/version-switch.ts'
 /** Attempts to write one change that nobody contradicts. */
 const maxAttempts = 3
 
-/** An entry, and what it hides. */
+/** An entry, and the value of the file that it hides. */
 export type StatusEntry = Entry & {
   /** The newer value of the file that the entry hides. */
   readonly hides?: unknown
@@ -283,8 +283,8 @@ interface Planned {
 }
 
 /**
- * Finds a version of a process that did not make the changes itself: its file is in one record, and
- * the changes are in another one.
+ * Finds a version of a process that did not make the changes itself. One record has its file, and
+ * another one has the changes.
  */
 function combined(records: readonly VersionRecord[], version: string): VersionRecord | undefined {
   const hash = fileOf(version)

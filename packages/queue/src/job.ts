@@ -3,9 +3,7 @@
  * @typeParam Payload what the payload is said to be; nothing checks it
  */
 export interface NewJob<Payload = unknown> {
-  /**
-   * Unguessable, and equal in every run of the job: what handlers make themselves idempotent by.
-   */
+  /** Unguessable, and equal in every run of the job. Handlers use it to be idempotent. */
   readonly id: string
   /**
    * Owner of the job, which alone may see it. A queue writes a digest of the identity, because the
@@ -28,7 +26,7 @@ export interface Job<Payload = unknown> extends NewJob<Payload> {
 
 /**
  * - `pending`: waits for a worker, or for its next attempt
- * - `done`, `failed`, `cancelled`: what they say; a failed job is a dead letter
+ * - `done`, `failed`, `cancelled`: the job has ended so; a failed job is a dead letter
  * - `expired`: it waited longer than it was worth, and was never run
  */
 export type JobState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled' | 'expired'

@@ -7,7 +7,7 @@ const maxLength = 65_536
 
 /**
  * Small texts that the processes of a fleet show each other, in one hash a topic: `<end> <member>
- * <text>` by member. The hash expires, and whoever reads drops what is over.
+ * <text>` by member. The hash expires, and each reader drops reports that are over.
  */
 export class FleetReports {
   readonly #redis: RedisClient

@@ -20,8 +20,8 @@ const longestMeasureMs = 500
 const longestBeats = 3
 
 /**
- * Counts the processes of a fleet by a heartbeat of a few commands in Redis, and measures the
- * distance of their clocks from that of Redis. The last values hold while Redis is away.
+ * Counts the processes of a fleet by a heartbeat of a few commands in Redis. It also measures how
+ * far their clocks are from the clock of Redis. The last values hold while Redis is away.
  */
 export class Fleet {
   readonly #redis: RedisClient
@@ -33,7 +33,7 @@ export class Fleet {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The numbers of processes at the last beats. */
   readonly #counts: number[] = []
-  /** Settled when the clock of Redis was asked for once, whatever came of it. */
+  /** Settled when the clock of Redis was asked for once, with or without success. */
   #clockAsked: Promise<void> | undefined
   /** Ms to add to the monotonic clock to get the clock of Redis. */
   #offsetMs: number | undefined
@@ -154,7 +154,7 @@ export class Fleet {
     const time = await this.#send('TIME').catch(ignore)
     const tookMs = performance.now() - before
     if (!Array.isArray(time)) return
-    // What took long says little, but more than nothing.
+    // A slow answer says little, but more than no answer.
     if (tookMs > longestMeasureMs && this.#offsetMs !== undefined) return
     const [seconds, microseconds] = time.map(Number)
     if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(microseconds)) return

@@ -67,8 +67,8 @@ export class KeyEncoder {
   }
 
   /**
-   * A pattern of SCAN that all keys of a policy match, and no others: neither a prefix nor the id
-   * of a policy has a character that means something in a pattern.
+   * A pattern of SCAN that all keys of a policy match, and no others. Neither a prefix nor the id
+   * of a policy contains a wildcard.
    */
   patternOf(policy: Policy): string {
     return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`

@@ -14,9 +14,9 @@ import type { Encoding } from './scripts/usual-states.ts'
 
 /**
  * Clock of all times. `server`: the one of Redis. `client`: the one of this process, for servers
- * that forbid `TIME` in scripts. The command `TIME` sets it to the clock of Redis with every
- * heartbeat; if that is forbidden too, the clocks of a fleet have to agree. A function gives whole
- * milliseconds since the epoch, for simulations and tests.
+ * that forbid `TIME` in scripts. With every heartbeat, the command `TIME` sets it to the clock of
+ * Redis. If that command is forbidden too, the clocks of a fleet have to agree. A function gives
+ * whole milliseconds since the epoch, for simulations and tests.
  */
 export type Clock = 'server' | 'client' | (() => number)
 
@@ -58,8 +58,8 @@ export interface RedisStoreOptions {
    */
   denialTtlMs?: number
   /**
-   * Interval (ms) at which a process reports that it is there, so that each knows its share of the
-   * limits when Redis is away: 1,000 to 60,000. With 0 it never reports; then set `instances` of
+   * Interval (ms) at which a process reports that it runs, 1,000 to 60,000. So each process knows
+   * its share of the limits when Redis is away. With 0 it never reports; then set `instances` of
    * the limiter. The clock is compared as often.
    * @default 5_000
    */
@@ -100,8 +100,8 @@ export interface RedisStoreSetup {
 }
 
 /**
- * The largest limit of a log in a sorted set: a charge may write twice as many members, which holds
- * Redis up for about 50 ms.
+ * The largest limit of a log in a sorted set. A charge may write twice as many members, which
+ * blocks Redis for about 50 ms.
  */
 export const maxSortedSetLimit = 10_000
 

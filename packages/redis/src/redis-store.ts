@@ -73,8 +73,8 @@ const spaces = processWide(
 
 /**
  * Keeps counts in Redis ≥ 6.2 or Valkey, where one Lua script decides many requests atomically. On
- * a Cluster that holds for what one identity takes: a request whose policies count different
- * identities is decided shard by shard, and what it took is given back when one denies.
+ * a Cluster that holds for the policies of one identity. A request whose policies count different
+ * identities is decided shard by shard. If a shard denies, the units taken before are given back.
  * @param client of ioredis or node-redis, as you construct it: for a single node, Sentinel or
  *   Cluster
  * @example

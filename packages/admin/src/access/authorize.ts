@@ -29,7 +29,7 @@ export function checkAuthorize(authorize: unknown): void {
   throw invalid({ option: 'authorize' }, authorize, `a function of the request, or 'localhost'`)
 }
 
-/** @returns `undefined` for somebody who may do nothing */
+/** @returns `undefined` for a person without rights */
 export async function granted<Native>(
   authorize: Authorize<Native> | undefined,
   request: HandlerRequest<Native>,

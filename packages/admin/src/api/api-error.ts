@@ -1,6 +1,6 @@
 import { errorText, isSluiceError, type MaybePromise, warnOnce, withDeadline } from '@sluice/core'
 
-/** A refusal, with what the client is told. */
+/** A refusal, with the answer to the client. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number
@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Codes of Sluice that say that a store or a broker is away, whatever its message tells. */
+/** Codes of Sluice for an unavailable store or broker, independent of the message. */
 const unavailable = /^SLUICE_(?:STORE|REDIS|BROKER)_/
 /** Codes of mistakes in a request. */
 const mistakes = /^SLUICE_(?:OPTION|POLICY|KEY|LIMIT|COST|TIER|PENALTY)_/
@@ -59,7 +59,7 @@ export async function fromStore<T>(
 function away(code: string): ApiError {
   const detail =
     code === lateCode
-      ? 'The store, or a broker, did not answer in time. It may still do what was asked: look before you try again.'
+      ? 'The store, or a broker, did not answer in time. The action may still take effect: check before you try again.'
       : 'The store, or a broker, does not answer. Try again.'
   return new ApiError(503, detail, { code, headers: { 'Retry-After': '2' } })
 }

@@ -157,7 +157,7 @@ export async function identityOf(admin: Admin, reference: KeyReference): Promise
   if (!store.keyFor)
     throw new ApiError(400, 'This store cannot find keys by their digest; give the key itself.')
   const found = await fromStore(() => store.keyFor?.(digest))
-  if (!found) throw new ApiError(404, 'The store holds nothing of this digest.')
+  if (!found) throw new ApiError(404, 'The store holds no key with this digest.')
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
 }
 

@@ -70,7 +70,7 @@ function editOf({ set = [], remove = [], reason }: Static<typeof schemas.changeR
 
 type Changing = Call<unknown, { readonly reason: string; readonly dryRun?: boolean | undefined }>
 
-/** Makes a change, or tells what it would come to. */
+/** Makes a change, or tells its result without making it. */
 export async function changed(
   { admin, who, body, number }: Changing,
   edit: PolicyEdit,

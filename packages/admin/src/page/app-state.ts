@@ -7,7 +7,7 @@ export type View = (typeof views)[number]
 /** A place in the page: `#/keys/tenant%20acme`. */
 export interface Place {
   readonly view: View
-  /** The rest of the hash: what the view shows. */
+  /** The rest of the hash: the content of the view. */
   readonly detail: string
 }
 

@@ -20,7 +20,7 @@ export interface ExamineOptions {
   readonly timeoutMs: number
 }
 
-/** Looks at a Redis from every side. Never rejects for what the server does. */
+/** Looks at a Redis from every side. Never rejects because of the server. */
 export async function examine(options: ExamineOptions): Promise<readonly Finding[]> {
   const link = redisLink(options.redis, performance.now() + options.timeoutMs)
   try {

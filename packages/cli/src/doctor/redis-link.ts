@@ -34,7 +34,7 @@ export function redisLink(url: URL, deadline: number): RedisLink {
   let last: Error | undefined
   const client = new Redis(url.href, {
     lazyConnect: true,
-    // One try: what fails is what is looked for.
+    // One try, since the doctor looks for failures.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     enableReadyCheck: false,

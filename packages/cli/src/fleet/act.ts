@@ -25,7 +25,7 @@ interface Action<Answer extends TSchema> {
   readonly body: object
   readonly answer: Answer
   readonly ifMatch?: string | undefined
-  /** The lines that a person reads, of what would change and of what was changed. */
+  /** The lines for a person: the changes before, and the changes after. */
   describe(answer: Static<Answer>): string
 }
 

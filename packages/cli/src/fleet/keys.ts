@@ -52,7 +52,7 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   ]
 }
 
-/** Describes an action on a key: what it would come to, or what came of it. */
+/** Describes the expected or the actual result of an action on a key. */
 export function describeAction(
   { digest, found, dryRun, policies }: KeyAction,
   words: { readonly would: string; readonly did: string; readonly nothing: string },

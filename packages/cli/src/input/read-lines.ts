@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib'
 import { errorText } from '@sluice/core'
 import { CliError, exitCodes } from '../exit-codes.ts'
 
-/** The most bytes of a line. What is longer is no line of a log. */
+/** The most bytes of a line. Longer text is no line of a log. */
 const maxLineBytes = 1_000_000
 const newline = 10
 const carriageReturn = 13

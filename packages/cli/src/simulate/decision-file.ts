@@ -6,7 +6,7 @@ import type { Replayed } from '../replay/replay.ts'
 /** Characters that are written at once. */
 const chunkLength = 64 * 1024
 
-/** A file with one JSON line for each request: what each policy says of it. */
+/** A file with one JSON line for each request: the outcome of each policy. */
 export class DecisionFile {
   readonly #file: number
   #text = ''

@@ -32,7 +32,7 @@ interface WindowQuantiles {
   readonly max: number
 }
 
-/** A limit for bursts and one for what lasts. */
+/** A limit for bursts and one for sustained traffic. */
 export interface LimitPair {
   readonly maxTouched: number
   readonly burst: SuggestedLimit

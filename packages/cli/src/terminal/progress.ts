@@ -37,7 +37,7 @@ export class Progress {
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
-/** A bar of up to `width` characters, to an eighth of one. What is not zero is always seen. */
+/** A bar of up to `width` characters, to an eighth of one. A share above zero always shows. */
 export function barOf(share: number, width: number): string {
   const parts = Math.round(Math.min(1, Math.max(0, share)) * width * 8)
   const seen = share > 0 ? Math.max(1, parts) : 0

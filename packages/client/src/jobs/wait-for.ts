@@ -16,11 +16,10 @@ interface Watched {
 }
 
 /**
- * Waits for the job of a 202, and returns the last answer of its monitor. That is the result (after
- * a redirect, if the monitor sends one), the problem of a failed job, or a 404 or 410 for an
- * unknown job. Any other answer than a 202 is returned as it is. The body of the 202 is neither
- * read nor cancelled. The URL of a monitor can take the place of the 202, such as that of a
- * `StillPendingError`.
+ * Waits for the job of a 202, and returns the last answer of its monitor. The answer is the result,
+ * also after a redirect, the problem of a failed job, or a 404 or 410 for an unknown job. Any other
+ * answer than a 202 is returned as it is. The body of the 202 is neither read nor cancelled. The
+ * URL of a monitor can take the place of the 202, such as that of a `StillPendingError`.
  *
  * @throws TypeError when it is neither a response nor a URL
  * @throws StillPendingError when `maxWaitMs` is over

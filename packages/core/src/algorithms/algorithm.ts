@@ -46,7 +46,7 @@ export type OptionPath = (field: string) => string
 interface Traits<State, Options, Settings extends object> {
   /**
    * - `units` come back with time
-   * - `leases` come back when their request ends; a denial says nothing of what comes next
+   * - `leases` come back when their request ends; a denial says nothing about the next requests
    * - `strikes` are taken by denials alone, and never come back
    */
   readonly counts: 'units' | 'leases' | 'strikes'
@@ -119,8 +119,8 @@ export interface Algorithm<
    */
   msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
   /**
-   * The effective window of what remains (see `effectiveWindowMs`), where `used` units count;
-   * `undefined` where units do not come back with time.
+   * The effective window of the remaining units (see `effectiveWindowMs`), if `used` units count.
+   * `undefined` if units do not come back with time.
    */
   resetMs(
     state: State,

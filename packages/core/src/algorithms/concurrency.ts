@@ -5,13 +5,13 @@ import { plainWindow } from './flat-codec.ts'
 
 export interface ConcurrencyOptions {
   /**
-   * `concurrency` only: how long a lease runs that nobody renews, since its process died.
+   * `concurrency` only: duration of a lease that is not renewed, because its process died.
    * @default '30s'
    */
   lease?: Duration
   /**
-   * `concurrency` only: the wait that is proposed to a refused client; nobody knows when a request
-   * will end.
+   * `concurrency` only: the wait that a refused client is told, because the end of a request is
+   * unknown.
    * @default '1s'
    */
   retryAfter?: Duration
@@ -39,7 +39,7 @@ export interface Leases extends KeyState {
 
 /**
  * Requests in flight: each holds a lease. The lease is given back when its request ends, and
- * expires when nobody renews it.
+ * expires if it is not renewed.
  */
 export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOptions> = {
   ...plainWindow,

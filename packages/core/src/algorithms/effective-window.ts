@@ -11,10 +11,10 @@ interface Usage {
 }
 
 /**
- * The window in which no more than what remains may be used, for clients that pace themselves:
- * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up; the whole window when
- * nothing counts. It satisfies both definitions of `t` in the drafts (time to more quota in -10,
- * effective window in -11).
+ * The window in which at most the remaining units may be used, for clients that pace themselves:
+ * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up. If nothing counts, it
+ * is the whole window. It satisfies both definitions of `t` in the drafts (time to more quota in
+ * -10, effective window in -11).
  */
 export function effectiveWindowMs(
   { policy, limit }: CountingCheck<object>,

@@ -9,9 +9,9 @@ export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {
 }
 
 /**
- * Lets an algorithm count held units: what counts is the sum of the units that were taken and of
- * the units that processes hold. Spent units are recorded when their grant is closed. A grant that
- * is not closed before its end is recorded whole, at its end.
+ * Lets an algorithm count held units. The count is the sum of the taken units and of the units that
+ * processes hold. Spent units are recorded when their grant is closed. A grant that is not closed
+ * before its end is recorded whole, at its end.
  */
 export function withHeldUnits<Inner extends KeyState, Settings extends object>(
   algorithm: Algorithm<Inner, Settings>,
@@ -49,8 +49,8 @@ export function withHeldUnits<Inner extends KeyState, Settings extends object>(
   }
 
   /**
-   * Records the grants that have ended, each as if the key had been asked for at its end; or at its
-   * last unit, if processes without grants took that later: no unit moves to an earlier time.
+   * Records the grants that have ended, each at its end. If processes without grants took units
+   * later, the time is that of the last unit: no unit moves to an earlier time.
    */
   function afterLapses(state: State, check: OwnCheck, now: number): State {
     const ended = state.grants.filter(({ endsAt }) => endsAt <= now)

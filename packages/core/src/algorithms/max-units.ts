@@ -1,9 +1,9 @@
 import { SluiceError } from '../options/errors.ts'
 
 /**
- * The most units that a window of `windowMs` can count exactly: beyond 2^53 − 1 ms · units doubles
- * lose whole units, and beyond 2^47 − 1 units a packed log loses its totals, which have to tell
- * twice the limit.
+ * The most units that a window of `windowMs` can count exactly. Beyond 2^53 − 1 ms · units, doubles
+ * lose whole units. Beyond 2^47 − 1 units, the totals of a packed log overflow, since they hold up
+ * to twice the limit.
  */
 export function maxUnits(windowMs: number): number {
   return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 47 - 1)

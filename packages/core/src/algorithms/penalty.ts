@@ -16,7 +16,7 @@ export interface PenaltyOwnSettings {
 
 type Check = CountingCheck<PenaltyOwnSettings>
 
-/** Strikes of one key, and its block: one that strikes led to, or one by `limiter.block`. */
+/** Strikes of one key, and its block, which is caused by strikes or by `limiter.block`. */
 export interface Penalised extends KeyState {
   strikes: number
   /** Time of the first strike of the window. */
@@ -34,7 +34,7 @@ export interface Penalised extends KeyState {
 
 /**
  * Blocks a key that has collected `limit` strikes in one window; the window begins with the first
- * strike. A further block is longer than the last one if it begins soon after it: within the
+ * strike. A further block is longer than the last one if it begins soon after that one: within the
  * duration of the last block, or within a window if that is longer. A blocked key collects no
  * strikes.
  */

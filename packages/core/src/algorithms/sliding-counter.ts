@@ -104,9 +104,9 @@ function previousAt(state: SlidingCounter, startMs: number, windowMs: number): n
 }
 
 /**
- * Returns the ms of a window that must have elapsed until at most `target` of the units of the
- * window before it still count: the least e with `⌊units · (W − e) / W⌋ ≤ target`, that is
- * `units · (W − e) < (target + 1) · W`.
+ * Returns the elapsed time (ms) of a window at which at most `target` units of the previous window
+ * still count: the least e with `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) <
+ * (target + 1) · W`.
  */
 function elapsedUntil(windowMs: number, units: number, target: number): number {
   if (units <= target) return 0

@@ -16,8 +16,8 @@ export function denialsOf(store: Store): Denials | undefined {
 }
 
 /**
- * Applies an operation that changes keys, and forgets their denials: when the store is asked, and,
- * unless the operation only takes units, when the store has answered.
+ * Applies an operation that changes keys, and forgets their denials when the store is asked. Unless
+ * the operation only takes units, it forgets them again when the store has answered.
  */
 export function applyChange(
   store: Store,

@@ -34,8 +34,8 @@ const maxDenials = 10_000
 
 /**
  * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a
- * policy has denied a key, it denies the key until `retryAfterMs` have passed, unless units are
- * given back, the key is reset, or the limit is raised. Changes by this process count at once,
+ * policy has denied a key, it denies the key until `retryAfterMs` have passed. Exceptions: units
+ * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
  * those by other processes after `Store.denialTtlMs` at the latest.
  */
 export class Denials {
@@ -64,8 +64,8 @@ export class Denials {
   }
 
   /**
-   * Notes that the store is asked now. The store is told of the strikes of the keys first, and a
-   * charge makes denials of its keys doubtful.
+   * Notes that the store is asked now. First the strikes of the keys are sent to the store. A
+   * charge makes the denials of its keys doubtful.
    */
   begin(request: AskedRequest): void {
     if (request.op === 'charge') this.forget('charge', request.checks)

@@ -21,8 +21,8 @@ const maxTallies = 10_000
 const maxUntold = 10_000
 
 /**
- * Counts denials that were answered from memory and are strikes for a penalty. The store is told of
- * them in bulk, so a flood that costs the store nothing leads to a block all the same.
+ * Counts denials that were answered from memory and are strikes for a penalty. They are sent to the
+ * store in bulk. So a flood of local denials leads to a block too.
  */
 export class Strikes {
   readonly #ttlMs: number

@@ -28,8 +28,9 @@ export interface ChangedState {
 }
 
 /**
- * The states that an asynchronous backend has loaded for one batch: it locks the keys in sorted
- * order, loads them, lets the engine decide, writes what `changed` returns, and commits.
+ * The states that an asynchronous backend has loaded for one batch. The backend locks the keys in
+ * sorted order, loads them, and lets the engine decide. Then it writes the entries of `changed`,
+ * and commits.
  */
 export class WorkingSet implements States {
   changes = 0
@@ -65,7 +66,7 @@ export class WorkingSet implements States {
     return this.#incarnations.get(state)
   }
 
-  /** The states that differ from what is stored. */
+  /** The states that differ from the stored ones. */
   changed(now: number): readonly ChangedState[] {
     const changed: ChangedState[] = []
     for (const [key, { check, stored, state }] of this.#entries) {

@@ -82,7 +82,7 @@ function costOf(options: CostOptions): number {
 export function digestUnknown(): SluiceError {
   return new SluiceError(
     'SLUICE_KEY_INVALID',
-    'the store holds nothing of this digest, so it cannot tell whom to block; give the key itself',
+    'the store holds no key with this digest, so it cannot block the key; give the key itself',
   )
 }
 

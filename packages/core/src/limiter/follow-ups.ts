@@ -80,7 +80,7 @@ export class FollowUps {
     return own
   }
 
-  /** @param share what is given back of what one policy took; `undefined` for nothing */
+  /** @param share the units to give back of those that one policy took; `undefined` for none */
   async #followUp(
     op: 'refund' | 'release',
     decision: Decision,
@@ -150,7 +150,7 @@ function isLease({ policy }: Check): boolean {
 
 function heldBy(decision: Decision): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
-    throw invalid({ option: 'decision' }, decision, 'what consume or charge has answered')
+    throw invalid({ option: 'decision' }, decision, 'a decision of consume or charge')
   }
   return decision.outcomes.flatMap(({ receipt }) => {
     if (!receipt) return []

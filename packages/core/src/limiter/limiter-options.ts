@@ -129,7 +129,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
   }
 }
 
-/** A penalty alone needs no policies: such a limiter lets all pass that nobody has blocked. */
+/** A penalty alone needs no policies: such a limiter lets every key pass that is not blocked. */
 function listedPolicies(options: LimiterOptions): ReturnType<typeof policyList<PolicyOptions>> {
   const fields: readonly string[] = ['policies', ...policyFields]
   const isAlone = options.penalty && !Object.keys(options).some((field) => fields.includes(field))
@@ -168,8 +168,8 @@ export function checkTogether(policies: readonly Policy[]): void {
 }
 
 /**
- * The policies of options, each with the way to it for messages ('' at the top level): those
- * listed, or the one that the top-level fields are shorthand for.
+ * The policies of options: the listed ones, or the one that the top-level fields are shorthand for.
+ * Each comes with its path for messages ('' at the top level).
  * @typeParam P the options of a policy, which a layer above may have widened
  */
 export function policyList<P extends object>(

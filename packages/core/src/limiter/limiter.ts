@@ -22,7 +22,7 @@ export interface Limiter {
   /** Answers as `consume` would, for the policies that are enforced, and changes nothing. */
   peek(key: KeyOrDigest, options?: CostOptions): Promise<Decision>
   /**
-   * Takes units without asking, for costs that are known afterwards. The decision is always
+   * Takes units even above the limit, for costs that are known afterwards. The decision is always
    * allowed.
    */
   charge(key: string, options?: CostOptions): Promise<Decision>
@@ -38,7 +38,7 @@ export interface Limiter {
   refund(decision: Decision, options?: RefundOptions): Promise<boolean>
   /**
    * Ends the leases of a decision by `concurrency` policies, when its request is over; at most
-   * once. What its other policies took stays taken.
+   * once. Units of its other policies stay taken.
    * @returns whether a lease still ran: false for a decision without leases, one that was released
    * before, and when the store failed
    */
@@ -50,15 +50,15 @@ export interface Limiter {
    */
   renew(decision: Decision): Promise<boolean>
   /**
-   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since
-   * nothing stands in for that.
+   * Forgets all that `key` has taken, and lifts its block. Rejects when the store failed, since no
+   * fallback can replace a reset.
    * @returns whether there was anything: false for a key that has taken nothing that still counts
    * and is not blocked, such as a misspelt one
    */
   reset(key: KeyOrDigest): Promise<boolean>
   /**
-   * Denies `key` from now on for as long as that, in place of the block that it may have: `'1h'`,
-   * or ms, ten years at most. Other processes on the store obey too. Rejects without the option
+   * Denies `key` from now on for this time: `'1h'`, or ms, ten years at most. It replaces the block
+   * that the key may have. Other processes on the store obey too. Rejects without the option
    * `penalty`, and when the store failed. `unblock` lifts it, and so does `reset`.
    * @returns whether it took the place of a block that was in force
    */
@@ -73,11 +73,11 @@ export interface Limiter {
    * Synchronous when the store is. The checks are trusted: build them from `policies`. Neither
    * `onDecision` nor `onShadow` is called: its caller knows for which request it asks, and does it
    * by `notifyDecided`.
-   * @param request for which it is asked, where other limiters of the store, or other calls, may be
-   * asked for it too: it waits for a store that does not answer for one deadline in all
+   * @param request the request of the checks, if other calls or other limiters of the store decide
+   * it too: all of them together wait for one deadline at most
    */
   decide(checks: readonly Check[], request?: object): MaybePromise<Decision>
-  /** `charge` for the same callers: takes the units of the checks without asking. */
+  /** `charge` for the same callers: takes the units of the checks even above the limit. */
   chargeChecks(checks: readonly Check[]): MaybePromise<Decision>
   /**
    * `reset` for the same callers: forgets what the keys of the checks have taken, lifts their

@@ -223,7 +223,7 @@ function lastCheck({ table: { policy }, key, state }: Entry): Check {
 }
 
 /**
- * Strikes have no overflow bucket: the strikes of one key must not block another. Where there is no
+ * Strikes have no overflow bucket: the strikes of one key must not block another. If there is no
  * room, they are not counted.
  */
 function sharesBuckets({ policy }: Check): boolean {
@@ -236,8 +236,8 @@ function overflowKey({ policy, key }: Check): string {
 }
 
 /**
- * The key itself up to 256 characters; else its SHA-256, padded to 257, so that a long key takes no
- * more room and meets no short one.
+ * The key itself up to 256 characters, else its SHA-256, padded to 257. So a long key takes bounded
+ * memory and never equals a short one.
  */
 function boundedKey(key: string): string {
   if (key.length <= maxKeyLength) return key

@@ -2,8 +2,8 @@ import { notify } from './notify.ts'
 import type { ObserverOptions, Observers } from './observers.ts'
 
 /**
- * The observers of a list and of the shorthand as one; a field is left `undefined` where nobody
- * observes.
+ * The observers of a list and of the shorthand as one; a field without an observer stays
+ * `undefined`.
  */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
@@ -12,7 +12,7 @@ export type JoinedObservers<Request> = {
 /** The events of a limiter's callers; its store emits the others. */
 type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
 
-/** Joins observers, so that each is told although another one throws. */
+/** Joins observers, so that all are called even if one throws. */
 export function joinObservers<Request>(
   options: ObserverOptions<Request>,
 ): JoinedObservers<Request> {
@@ -26,10 +26,7 @@ export function joinObservers<Request>(
   }
 }
 
-/**
- * One function that calls all of those that are there, so that each is told although another one
- * throws.
- */
+/** One function that calls all observers, even if one throws. */
 export function joined<Event>(
   observers: readonly (((event: Event) => void) | undefined)[],
 ): ((event: Event) => void) | undefined {

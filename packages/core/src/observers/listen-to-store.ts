@@ -19,8 +19,8 @@ const callObservers = processWide(
 )
 
 /**
- * Has the observers of a limiter told of its store: each one once, whatever the number of limiters
- * on the store.
+ * Passes the events of a store to the observers of its limiters: to each observer once, whatever
+ * the number of limiters.
  */
 export function listenToStore(
   options: ObserverOptions<never>,

@@ -33,8 +33,8 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly checks: readonly Check[]
   /**
-   * The policy that denies for the longest; where none denies, the one with the fewest units left;
-   * `undefined` where none was asked, and where the failure mode `open` or `closed` answered.
+   * The policy that denies for the longest; if none denies, the one with the fewest units left.
+   * `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
   /**
@@ -48,9 +48,9 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
    */
   readonly digest: string | undefined
   /**
-   * Source of the answer: the name of the store (`memory`, `redis`), `denial-cache` for a denial
-   * from memory, the failure mode (`fallback`, `open`, `closed`), `shed`, or `guard` if no policy
-   * was asked.
+   * Source of the answer: the name of the store (`memory`, `redis`), the failure mode (`fallback`,
+   * `open`, `closed`) or `shed`. `denial-cache` is a denial from memory; `guard` means that no
+   * policy was asked.
    */
   readonly answeredBy: string
   /**
@@ -68,7 +68,7 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
    * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight. `route`: the
-   * route has no limits. `no-key`: nobody could be counted.
+   * route has no limits. `no-key`: no client could be found to count.
    */
   readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
 }
@@ -107,7 +107,7 @@ export interface StoreErrorEvent {
   readonly error: SluiceError
 }
 
-/** A value from outside that could not be used, and what stood in for it. */
+/** A value from outside that could not be used, and its replacement. */
 export interface InvalidEvent {
   readonly code: ErrorCode
   /** Names the place and the rule; never contains a key. */
@@ -115,8 +115,8 @@ export interface InvalidEvent {
 }
 
 /**
- * Called as things happen; what an observer throws is reported once as a warning, and changes no
- * decision.
+ * Called as things happen. An exception of an observer is reported once as a warning, and changes
+ * no decision.
  */
 export interface Observers<Request = unknown> {
   /**
@@ -155,14 +155,15 @@ export interface Observers<Request = unknown> {
    * many requests.
    */
   onStoreCall?(event: StoreCall): void
-  /** Called once when a limiter is made, with what can be asked of it later. */
+  /** Called once when a limiter is made, with functions to ask it later. */
   onLimiter?(event: LimiterEvent): void
 }
 
 /** Observers as options: a list, and functions as shorthand for one more. */
 export interface ObserverOptions<Request = unknown> extends Observers<Request> {
   /**
-   * Objects with methods such as `onDecision`: each is told of everything that it has a method for.
+   * Objects with methods such as `onDecision`. Each object is called for every event that it has a
+   * method for.
    * @default none
    */
   observers?: readonly Observers<Request>[]

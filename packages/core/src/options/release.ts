@@ -26,7 +26,7 @@ export function noteRelease(name: string): void {
 
 function mixed(known: Release, other: Release): string {
   return (
-    `${known.name} ${known.version} and ${other.name} ${other.version} do not belong together, and may misread what they share: ` +
-    `give all packages of @sluice one version in package.json, and see npm ls @sluice/core for who brings which`
+    `${known.name} ${known.version} and ${other.name} ${other.version} have different versions, and may misread the data that they share: ` +
+    `give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version`
   )
 }

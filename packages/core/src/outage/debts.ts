@@ -57,7 +57,7 @@ export class Debts {
 
   /** Adds a debt. Leases end by themselves, and are no debt. */
   owe({ check, local, units, receipts, isDoubtful }: Owed): void {
-    // A penalty takes nothing from what is admitted.
+    // A penalty takes nothing from admitted requests.
     if (units === 0 || algorithmOf(check.policy).counts !== 'units') return
     const nowMs = monotonicMs()
     const debt = this.#debtOf(check, local)

@@ -56,8 +56,8 @@ export class DrainingUnits {
 }
 
 /**
- * Returns the bucket of a check as the store has it, with the speed of the local one; `undefined`
- * for another algorithm, or a bucket that never drains.
+ * Returns the bucket of a check with the level of the store and the speed of the local one.
+ * `undefined` for another algorithm, or a bucket that never drains.
  */
 export function bucketSize(check: Check, local: Check): Size | undefined {
   const { windowMs } = check.policy

@@ -8,7 +8,8 @@ import type { Fallback } from './fallback.ts'
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
 /**
- * The hint for clients that were refused because the store failed: nobody knows when it comes back.
+ * The wait for clients that were refused because the store failed. The real end of the failure is
+ * unknown.
  */
 const unavailableRetryMs = 5_000
 

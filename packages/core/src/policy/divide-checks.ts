@@ -15,7 +15,7 @@ function isKeyInShadow({ id, enforcedShare: share }: Policy, key: string): boole
   return share === 0 || fractionOf(`${id} ${key}`) >= share
 }
 
-/** The checks of a request by what they are for. */
+/** The checks of a request by their purpose. */
 export interface DividedChecks<C extends Check> {
   readonly enforced: readonly C[]
   readonly shadows: readonly C[]

@@ -6,8 +6,8 @@ import { escapeName, type Policy, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**
-   * The name that blocked clients are told. A named penalty is one wherever its name is used on one
-   * store, with one `within`: a key that is blocked in one place is blocked in all of them.
+   * The name that blocked clients are told. Penalties with one name and one `within` on one store
+   * are the same penalty. A key that is blocked in one place is blocked in all of them.
    * @default none: it is private to its limiter, and is shown as `penalty`
    */
   name?: string

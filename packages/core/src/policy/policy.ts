@@ -65,8 +65,8 @@ export interface PolicyFields extends AlgorithmOptions {
   countDenied?: boolean
   /**
    * Life of a grant. For hot keys a process takes grants of units from the store, and spends them
-   * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for
-   * what it costs.
+   * without asking. At most a tenth of the window; `sliding-log` only. See docs/prefetch.md for its
+   * cost.
    * @default none: the store is asked for every request
    */
   prefetch?: Duration

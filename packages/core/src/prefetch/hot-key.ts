@@ -58,7 +58,10 @@ export class HotKey {
     return requests === 0 ? 1 : Math.ceil(units / requests)
   }
 
-  /** The outcome of a check that a grant has answered. What others took since is unknown. */
+  /**
+   * The outcome of a check that a grant has answered. Units that others have taken since are
+   * unknown.
+   */
   outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
     const { policy, limit } = check
     const beside = this.answered?.remaining ?? 0

@@ -19,7 +19,7 @@ export interface GrantCounters {
   spent: number
   /** Units that were not spent, and that the store has back. */
   returned: number
-  /** Units that were not spent before their grant ended, or whose return nobody confirmed. */
+  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
   lapsed: number
 }
 
@@ -106,7 +106,10 @@ export class Prefetcher {
     return false
   }
 
-  /** Closes the grants of keys that are reset. Returns the checks with what the store needs. */
+  /**
+   * Closes the grants of keys that are reset. Returns the checks with the grants that the store
+   * needs.
+   */
   forget(checks: readonly Check[]): readonly Check[] {
     return checks.map((check) => {
       const closed = [...this.#policies.values()].flatMap(({ policy, keys, get }) => {
@@ -149,7 +152,7 @@ export class Prefetcher {
   #refill(hot: HotKey, hotPolicy: HotPolicy, now: Moment): void {
     const { holding } = hot
     const nowMs = now.monotonicMs
-    // What is too little for one request would only stand in the way of the next one.
+    // A rest that is too small for one request would only delay the next grant.
     if (holding.left > 0 && holding.left < hot.meanCost(nowMs)) holding.close(() => true)
     if (holding.asked ? nowMs < holding.asked.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = holding

@@ -29,8 +29,8 @@ const longestRetryMs = 10_000
 const jitter = 0.5
 
 /**
- * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer:
- * whoever asks tells the time, in milliseconds of a clock that never steps.
+ * Keeps requests from waiting for a store that does not answer. It knows no clock and has no timer.
+ * The caller tells the time, in milliseconds of a clock that never steps.
  */
 export class CircuitBreaker {
   readonly #random: () => number

@@ -38,15 +38,15 @@ export interface FallbackLeftEvent {
 }
 
 /**
- * An answer that came after its deadline: what it took is kept if the request was let pass
- * meanwhile, and given back if it was refused.
+ * An answer that came after its deadline. Its units are kept if the request has passed meanwhile,
+ * and given back if the request was refused.
  */
 export interface LateReplyEvent {
   readonly type: 'late-reply'
   readonly charge: 'kept' | 'refunded'
 }
 
-/** The store was told of what had been admitted without it. */
+/** The store was told the units that were admitted without it. */
 export interface ReconciledEvent {
   readonly type: 'reconciled'
   readonly keys: number

@@ -279,7 +279,7 @@ export class StoreAccess implements AnswerHandler {
     caller: Caller,
   ): Promise<readonly Outcome[]> {
     const cancellation = { isUnwanted: false }
-    // A refund or a release has to be done, whoever waits for it.
+    // A refund or a release has to be done, even if no caller waits for it.
     const canceller = op === 'refund' || op === 'release' ? undefined : cancellation
     try {
       const answer = applyChange(caller.store, op, checks, canceller)

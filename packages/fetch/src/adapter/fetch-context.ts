@@ -47,7 +47,7 @@ export class FetchFields implements HttpResponse {
   }
 }
 
-/** nginx's status for a client that left before the answer, which nobody reads. */
+/** nginx's status for a client that left before the answer. No client reads it. */
 const statusOfLeaving = 499
 
 const proxyWatch = new ProxyWatch({
@@ -72,8 +72,8 @@ export type FetchCheck<Native extends object, Handler> = (
 ) => MaybePromise<Passage<Handler>>
 
 /**
- * One request of fetch at one limiter. An adapter extends it by what is special about its
- * framework. It is its own `HttpRequest`, which spares an object.
+ * One request of fetch at one limiter. An adapter extends it by the details of its framework. It is
+ * its own `HttpRequest`, which spares an object.
  */
 export abstract class FetchContext<Native extends object, Handler>
   implements AdapterContext<Native, Handler>, HttpRequest

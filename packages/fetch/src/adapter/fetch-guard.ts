@@ -16,8 +16,9 @@ import {
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {
   /**
-   * Finds the client's address, such as in the header that your own proxy sets. A request without
-   * an address goes by `onMissingKey`: with 'ip' it is an error, since it would share a key.
+   * Finds the client's address, such as in the header that your own proxy sets. `onMissingKey`
+   * decides on a request without an address. With 'ip' the request is an error, since it would
+   * share a key.
    * @default the address of the connection
    */
   addressOf?: (...asked: Asked) => string | undefined

@@ -47,7 +47,7 @@ function addFields(lines: HeaderLine[], { states, options, resetSeconds }: Legac
 
 /**
  * Octokit waits for the reset only when nothing remains. So a refused request reads 0, even if a
- * few units are left. Where no wait helps, the true number stays, so that Octokit does not wait.
+ * few units are left. If no wait helps, the true number stays, so that Octokit does not wait.
  */
 function legacyRemaining({ violated, waitMs, remaining }: BindingPolicy): number {
   return violated && waitMs !== Number.POSITIVE_INFINITY ? 0 : remaining

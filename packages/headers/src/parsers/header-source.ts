@@ -1,6 +1,6 @@
 /**
- * `Headers`, or anything else that looks names up in any case; what is not text or a list of texts
- * counts as absent.
+ * `Headers`, or anything else that looks names up in any case. A value that is neither text nor a
+ * list of texts counts as absent.
  */
 export interface HeaderReader {
   get(name: string): unknown

@@ -1,9 +1,8 @@
 import type { ParsedPolicy } from '../parsed-rate-limit.ts'
 
 /**
- * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. Where two
- * limiters sent one name twice, they wrote both fields in one order, so the first goes with the
- * first.
+ * Each policy of `RateLimit-Policy` with its state in `RateLimit`, joined by name. If two limiters
+ * sent one name, they wrote both fields in the same order, so the first belongs to the first.
  */
 export function joinByName(
   policies: readonly ParsedPolicy[],

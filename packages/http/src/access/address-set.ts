@@ -22,8 +22,8 @@ export class AddressSet {
   }
 
   /**
-   * Tells whether an address, in whatever notation, is in one of them. What is no address is in
-   * none.
+   * Tells whether an address, in whatever notation, is in one of them. An invalid address is in no
+   * set.
    */
   has(address: string): boolean {
     return this.#known.get(address) ?? remember(this.#known, address, this.#find(address))

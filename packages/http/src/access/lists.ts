@@ -41,7 +41,7 @@ export class AccessLists {
     return this.#allow.hasAddress(address) ? 'allow' : 'unlisted'
   }
 
-  /** Tells whether somebody whose address is allowed may yet be blocked. */
+  /** Tells whether a client with an allowed address may still be blocked by its key. */
   get blockKeys(): boolean {
     return this.#block.hasKeys
   }
@@ -59,8 +59,8 @@ export class AccessLists {
 }
 
 /**
- * The lists among the options of a guard, read: the guards of its routes take them over so, and
- * need not read thousands of entries each.
+ * The parsed lists of a guard's options. The guards of its routes inherit them, so that thousands
+ * of entries are parsed once.
  * @throws SluiceError that names the entry which is wrong
  */
 export function readLists({ allow, block }: ListOptions): ListOptions {

@@ -16,7 +16,7 @@ export interface RequestContext<Native> {
   readonly scope: Scope
   /**
    * The last decision on this request that the application was shown: by it, guards of one response
-   * know each other. Where an adapter shows none, it leaves this property out.
+   * know each other. An adapter that shows none leaves this property out.
    */
   readonly shown?: RequestDecision | undefined
   /** Settles a hold when the response is over: at once, if it is. */

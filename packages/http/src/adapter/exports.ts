@@ -1,4 +1,4 @@
-// What every adapter exports to its users, beside what knows the types of its framework.
+// The exports of every adapter, beside those that know the types of its framework.
 
 export {
   createLimiter,

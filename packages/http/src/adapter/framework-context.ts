@@ -15,8 +15,8 @@ interface FrameworkRequest {
 }
 
 /**
- * One request of a framework at one limiter. An adapter extends it by what is special about its
- * framework. It is its own `HttpRequest`, which spares an object.
+ * One request of a framework at one limiter. An adapter extends it by the details of its framework.
+ * It is its own `HttpRequest`, which spares an object.
  */
 export abstract class FrameworkContext<Native extends FrameworkRequest, Handler>
   implements AdapterContext<Native, Handler>, HttpRequest

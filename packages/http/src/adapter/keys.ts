@@ -32,7 +32,7 @@ export interface RequestKeys<Native> {
     table: TierTable<NoInfer<R>>,
     tierOf: (request: R) => MaybePromise<string | null | undefined>,
   ): LimitSource<R>
-  /** The user whom something before has authenticated: `user((request) => request.user?.id)`. */
+  /** The user that was authenticated before: `user((request) => request.user?.id)`. */
   user(find: (request: Native) => MaybePromise<Id>): IdentityResolver<Native, [id: Id]>
 }
 

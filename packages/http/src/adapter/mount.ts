@@ -13,8 +13,8 @@ export interface HandlerRequest<Native = unknown> extends HttpRequest {
   /** The path as it was sent, with the path under which the handler is mounted. */
   readonly originalPath: string
   /**
-   * The address of the other end of the connection, whatever headers say; `undefined` for one that
-   * has no address, such as a Unix socket.
+   * The address of the other end of the connection, independent of headers. `undefined` for a
+   * connection without an address, such as a Unix socket.
    */
   readonly peer: string | undefined
 }
@@ -27,7 +27,7 @@ export interface HandlerResponse {
 
 /**
  * A small router that knows no framework, such as a status monitor; the adapters' `mount` puts it
- * under a path. `undefined` leaves the request to what comes after it.
+ * under a path. `undefined` leaves the request to the next handler.
  * @typeParam Native the framework's request, where the handler needs to know it
  */
 export type Handler<Native = unknown> = (

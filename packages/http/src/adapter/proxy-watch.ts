@@ -24,9 +24,9 @@ const nearlyAll = 0.95
 const listStart = 64
 
 /**
- * Finds out whether the address of clients is read wrong, as far as one can: behind a proxy that is
- * not trusted, or two of which one is, all clients share an address and so a limit. Without a proxy
- * anybody could send the header, so only the user knows what to trust.
+ * Detects a likely mistake in the proxy settings. If a proxy is not trusted, or only one of two is,
+ * all clients share one address, and so one limit. Without a proxy anybody could send the header,
+ * so only the user knows what to trust.
  */
 export class ProxyWatch {
   readonly #settings: ProxySettings
@@ -86,7 +86,7 @@ function untrusted({ trust, trustOne }: ProxySettings): string {
 
 function oneAddress({ count, trustAll }: ProxySettings): string {
   return (
-    `nearly all requests with X-Forwarded-For came from one address, though what they forward differs: ${count} may trust ` +
+    `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: ${count} may trust ` +
     `fewer proxies than there are, so that all clients share one limit; ${trustAll}. One very busy client looks the same: ` +
     `then all is well`
   )

@@ -24,9 +24,9 @@ interface ClosingSocket {
 /**
  * Settles what a request holds as soon as its response is over, however it ends.
  *
- * The response alone does not always tell: a pipelined one that has not got the connection yet, and
- * one that a WebSocket library made up for an upgrade, never emit 'close'. So the connection is
- * listened to as well.
+ * The response alone does not always tell. Two kinds never emit 'close': a pipelined response that
+ * has no connection yet, and a response that a WebSocket library made for an upgrade. So the
+ * connection is listened to as well.
  */
 export function settleAfter(
   response: EndingResponse,

@@ -18,10 +18,10 @@ export interface AdapterContext<Native extends object, Handler> extends RequestC
 }
 
 /**
- * Decides on a request, and does what the decision says: sets fields, holds the request, replies.
- * @param check a guard's, or what an adapter puts in front of it
+ * Decides on a request, and carries out the decision: sets fields, holds the request, replies.
+ * @param check the check of a guard, or of the code that an adapter puts in front of it
  * @returns whether the request goes on
- * @throws or rejects with what a function of the user throws
+ * @throws or rejects with the errors of users' functions
  */
 export function serve<Handler, Context extends AdapterContext<object, Handler>>(
   context: Context,
@@ -138,8 +138,8 @@ function failWith(next: Next, thrown: unknown): void {
 }
 
 /**
- * Awaits a step. What it throws or rejects with is always an object: what is none becomes an Error,
- * since frameworks take `undefined`, or `'route'`, for leave to go on.
+ * Awaits a step. It always throws or rejects with an object. Other values become an Error, since
+ * frameworks take `undefined` or `'route'` as permission to continue.
  */
 export async function throwingObjects<T>(step: () => MaybePromise<T>): Promise<T> {
   try {

@@ -46,8 +46,8 @@ export function admitOrRespond<Native extends object, Handler>(
 }
 
 /**
- * Releases what a request holds if the admission fails. Where it is not known whether one is taken,
- * nothing comes of it, and so nothing else gives back what it holds.
+ * Releases what a request holds if the admission fails. If it is unknown whether a request is
+ * taken, no passage results, so nothing else gives back the units that it holds.
  */
 function orReleased<Native extends object, Handler>(
   decided: Decided<Native>,
@@ -70,8 +70,8 @@ function orReleased<Native extends object, Handler>(
 }
 
 /**
- * Lets the admission take a request that no limit applies to: where requests are queued, nobody
- * else may be there to do it.
+ * Lets the admission take a request without limits: if requests are queued, there may be no handler
+ * for it.
  */
 export function admitUnlimited<Native extends object, Handler>(
   context: RequestContext<Native>,

@@ -16,12 +16,12 @@ export interface Admission<Native> {
   readonly overflows: boolean
   /**
    * Looks at the policies that it stands beside, the penalty among them, when a guard is made.
-   * @throws SluiceError when its options name one that is not there
+   * @throws SluiceError when its options name an unknown policy
    */
   checkPolicies?(policies: readonly Policy[]): void
   /**
-   * Tells whether it takes a request; or the answer to one that the application is not to see
-   * either, which over a limit is one that was taken before.
+   * Tells whether it takes a request. It may also give the answer to a request that the application
+   * must not see: over a limit, a request that was taken before.
    * @param decision what the limits say; `undefined` for a request that they do not apply to
    */
   takes(

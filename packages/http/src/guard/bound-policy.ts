@@ -83,7 +83,7 @@ export function corePolicy<Native>(options: HttpPolicyOptions<Native>): PolicyOp
   return { ...core, limit, enforce: typeof enforce === 'function' ? { share: 1 } : enforce }
 }
 
-/** Joins a policy as core has checked it with what HTTP knows of it. */
+/** Joins a policy that core has checked with its HTTP options. */
 export function bindPolicy<Native>(
   policy: Policy,
   { key, cost, limit, enforce, ...when }: Partial<HttpPolicyFields<Native>>,
@@ -117,8 +117,8 @@ export function validCost(cost: unknown, report: Report): number {
 }
 
 /**
- * The limit in force: `Infinity` for `unlimited`, the declared default where nothing is found, or
- * what is no limit.
+ * The limit in force: `Infinity` for `unlimited`, the declared default if no limit or an invalid
+ * one is found.
  */
 export function validLimit(
   found: FoundLimit,

@@ -4,14 +4,14 @@ const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0
 
 /**
  * Notices guards that are made for each request. One guard that is used as soon as it is made may
- * be kept for later requests; another one shows that they are made in a handler.
+ * be kept for later requests. A second one shows that a handler makes guards.
  */
 export class FirstUse {
   #isDue: boolean
 
   constructor(isNoticed: boolean) {
     this.#isDue = isNoticed
-    // Not a timer: what is done in one go with the making of the guard comes before this.
+    // Not a timer: code that runs synchronously after the making of the guard comes before this.
     void Promise.resolve().then(() => {
       this.#isDue = false
     })

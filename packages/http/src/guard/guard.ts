@@ -31,16 +31,16 @@ export interface Guard<Native extends object, Handler = never> {
   /** Tells whether redirects may have to lose their headers again. */
   readonly hidesOnRedirect: boolean
   /**
-   * Decides on a request, and says what is to be done. Synchronous when the store and all functions
-   * of the user are.
-   * @throws or rejects with what a function of the user throws
+   * Decides on a request, and tells the adapter what to do. Synchronous when the store and all
+   * functions of the user are.
+   * @throws or rejects with the errors of users' functions
    */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
   /** Lets a request pass that no limit applies to, and tells observers that it is skipped. */
   pass(context: RequestContext<Native>): Passage<Handler>
   /**
-   * The guard of a route that has limits of its own, made once for each override. What the override
-   * leaves out is as in the options of this guard.
+   * The guard of a route that has limits of its own, made once for each override. Options that the
+   * override leaves out are as in this guard's.
    * @param where what the user calls the override, for messages
    * @throws SluiceError when one of its options is unknown, missing or out of range
    */

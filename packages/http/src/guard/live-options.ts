@@ -8,13 +8,13 @@ export type LiveGuardFields<Native, Handler = never> = Omit<
   keyof NoPolicies
 > &
   NamedCode<Native> & {
-    /** The policies: what `openPolicies` of `@sluice/policies` makes. */
+    /** The policies: the result of `openPolicies` of `@sluice/policies`. */
     policies: LivePolicies
   }
 
 /**
- * The options of a guard: settings, and policies for all requests, for some (`routes`), none beside
- * a penalty, or policies that change while the application runs.
+ * The options of a guard: settings, and policies. The policies are for all requests, for some
+ * (`routes`), or change while the application runs. Beside a penalty there may be none.
  */
 export type GuardOptions<Native, Handler = never> =
   | (FixedGuardOptions<Native, Handler> & Without<keyof NamedCode<Native>>)

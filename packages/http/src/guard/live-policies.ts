@@ -51,7 +51,8 @@ export interface LiveGuard {
 }
 
 /**
- * Policies that change while the application runs: what `openPolicies` of `@sluice/policies` makes.
+ * Policies that change while the application runs: the result of `openPolicies` of
+ * `@sluice/policies`.
  */
 export interface LivePolicies {
   /**

@@ -50,7 +50,7 @@ export interface Settings {
   readonly statusCode: number
 }
 
-/** The options of HTTP. Those of core's policies and limiters are listed and checked by core. */
+/** The options of HTTP. Core lists and checks the options of its policies and limiters. */
 type HttpOption = Exclude<
   keyof GuardFields<never> | 'combine',
   keyof PolicyFields | keyof LimiterSettings

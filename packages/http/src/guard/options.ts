@@ -22,7 +22,9 @@ interface KeyedPenalty<Native> {
   key?: KeyResolver<Native>
 }
 
-/** A penalty of HTTP requests: whom it blocks may be somebody else than who is counted. */
+/**
+ * A penalty of HTTP requests. It may block another identity than the one that the policies count.
+ */
 export type GuardPenalty<Native> = (AutomaticPenalty | ManualPenalty) & KeyedPenalty<Native>
 
 /** Options that tell the retries of one request from other requests. */
@@ -36,8 +38,8 @@ export interface IdempotencyOptions<Native> {
   idempotencyKey?: boolean | KeyResolver<Native>
   /**
    * Number of retries with one key that are free in the longest window of the policies: a whole
-   * number from 1 to 100. A client that makes up keys gets so many requests more for each that it
-   * pays for.
+   * number from 1 to 100. A client that makes up keys gets this many free requests for each charged
+   * one.
    * @default 3
    */
   idempotentRetries?: number
@@ -50,10 +52,10 @@ export type Message = string | object
 export type Preflights = 'pass' | 'count'
 
 /**
- * Settings that HTTP adds to one list of policies. Functions may be async; what they throw or
- * reject with goes to the error handling of the framework.
+ * Settings that HTTP adds to one list of policies. Functions may be async; their errors go to the
+ * error handling of the framework.
  * @typeParam Native the framework's request
- * @typeParam Handler how the framework has somebody reply
+ * @typeParam Handler the function by which users of the framework reply
  */
 interface PolicyGuardSettings<Native, Handler = never>
   extends SettlementOptions<Native>,
@@ -67,8 +69,9 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   key?: KeyResolver<Native>
   /**
-   * Blocks whoever is denied too often, each time for longer, or whom `limiter.block` names: on all
-   * routes of the guard, but those that have a penalty of their own, or `false`.
+   * Blocks clients that are denied too often, each time for longer, and keys that `limiter.block`
+   * names. It holds on all routes of the guard, except those with a penalty of their own or
+   * `false`.
    * @default none
    */
   penalty?: GuardPenalty<Native> | false
@@ -79,21 +82,19 @@ interface PolicyGuardSettings<Native, Handler = never>
    * uncounted, or count as other requests do. Any client can send requests of that shape, to a
    * handler that serves OPTIONS as it serves other methods.
    * @default 'count' on a route for all methods (`app.all('/graphql', rateLimit(…), handler)`);
-   * elsewhere one passes, but a handler's answer without CORS fields is charged afterwards, and has
-   * those that follow from its address counted
+   * elsewhere a preflight passes. If a handler answers it without CORS fields, it is charged
+   * afterwards, and further preflights of its address count
    */
   preflights?: Preflights
-  /**
-   * Takes requests in place of the application, or of a refusal: a queue. @default none
-   */
+  /** A queue that takes requests before the application, or in place of a refusal. @default none */
   admission?: Admission<Native>
   /** Units that a request takes: a whole number ≥ 0, or a function that finds it. @default 1 */
   cost?: PerRequest<Native, number>
   /** Requests that pass uncounted, without headers. @default none */
   skip?: (native: Native) => MaybePromise<boolean>
   /**
-   * The rate-limit headers to send; `[]` for Retry-After alone. Of several limiters on one response
-   * the first decides which IETF draft, and which kind of legacy, is spoken.
+   * The rate-limit headers to send; `[]` for Retry-After alone. If several limiters write to one
+   * response, the first one chooses the IETF draft and the kind of legacy fields.
    * @default ['draft-11', 'legacy']
    */
   headers?: readonly Dialect[]
@@ -116,8 +117,8 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   retryJitter?: number
   /**
-   * `leaky-bucket` only: the most requests that are held at once in this process, a whole number ≥
-   * 0; one more is refused with 503, and not charged.
+   * `leaky-bucket` only: the most requests that this process holds at once, a whole number ≥ 0. Any
+   * further request is refused with 503, and not charged.
    * @default 10_000
    */
   maxWaiting?: number
@@ -127,8 +128,8 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   shed?: ShedOptions<Native>
   /**
-   * The status of a refused request, 400 to 599. What is not the client's doing is always 503: a
-   * store that failed, a full delay queue, a limit that is reduced for now.
+   * The status of a refused request, 400 to 599. Refusals without the client's fault are always
+   * 503: a store that failed, a full delay queue, a limit that is reduced for now.
    * @default 429
    */
   statusCode?: number
@@ -138,16 +139,16 @@ interface PolicyGuardSettings<Native, Handler = never>
    */
   message?: Message | ((native: Native, decision: RequestDecision) => MaybePromise<Message>)
   /**
-   * Replies to a refused request in our stead; status and headers are set already. `'throw'` hands
-   * a `RateLimitError` to the error handling of the framework.
+   * Replies to a refused request in place of Sluice; status and headers are set already. `'throw'`
+   * hands a `RateLimitError` to the error handling of the framework.
    */
   handler?: Handler | 'throw'
 }
 
 /**
  * The options of one list of policies: `policies`, or the fields of one policy at the top level
- * (`limit`, `window`, …) as shorthand; and what HTTP adds. Whether they fit together is checked
- * when the guard is made.
+ * (`limit`, `window`, …) as shorthand; and the settings of HTTP. The guard checks whether they fit
+ * together.
  */
 export interface PolicyGuardOptions<Native, Handler = never>
   extends Partial<HttpPolicyFields<Native>>,
@@ -173,14 +174,14 @@ interface RouteSettings<Native, Handler> extends PolicyGuardSettings<Native, Han
   combine?: 'replace' | 'add'
 }
 
-/** The fields of one policy, as far as they are not as around the route. */
+/** The fields of one policy that differ from the options around the route. */
 type RoutePolicy<Native> = Without<'policies'> &
   Partial<Omit<HttpPolicyFields<Native>, keyof LimitForm<Native>>> &
   (LimitForm<Native> | Without<'limit'>)
 
 /**
- * The limits of one route. What it leaves out is as in the options around it. A policy may be given
- * by the name that it has there: it is then one quota, wherever it is named.
+ * The limits of one route. Options that it leaves out are as in the options around it. A policy may
+ * be given by the name that it has there. It is then one quota, wherever it is named.
  */
 export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handler> &
   (
@@ -189,21 +190,21 @@ export type RouteOverride<Native, Handler = never> = RouteSettings<Native, Handl
   )
 
 /**
- * Limits by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET
- * /search/:q': 'expensive', '/health': false }`. A text is the name of a policy, `false` leaves
- * requests alone. Paths are written as for find-my-way.
+ * Limits by method and path: `{ 'POST /login': { limit: 5, window: '1m' }, 'GET /search/:q':
+ * 'expensive', '/health': false }`. A text is the name of a policy, `false` exempts the requests.
+ * Paths are written as for find-my-way.
  */
 export interface Routes<Native, Handler = never> {
   readonly [route: string]: RouteOverride<Native, Handler> | string | false
 }
 
-/** The options of a guard beside its policies: what applies to all requests, and what to some. */
+/** The options of a guard beside its policies, for all requests and for some. */
 export interface GuardSettings<Native, Handler = never>
   extends PolicyGuardSettings<Native, Handler> {
   /**
    * Limits for some requests, in place of the policies above or beside them, by method and path:
-   * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` leaves alone what is written, and no
-   * alias of it. The most specific one counts.
+   * `'POST /login'`, `'GET /search/:q'`, `'/files/*'`. `false` exempts exactly the written path,
+   * and no alias of it. The most specific key counts.
    * @default none
    */
   routes?: Routes<Native, Handler>
@@ -214,10 +215,7 @@ export interface GuardSettings<Native, Handler = never>
   profiles?: Profiles<Native>
 }
 
-/**
- * All fields of a guard's options, whether or not they fit together: that is checked when the guard
- * is made.
- */
+/** All fields of a guard's options, whether or not they fit together. The guard checks that. */
 export type GuardFields<Native, Handler = never> = PolicyGuardOptions<Native, Handler> &
   GuardSettings<Native, Handler>
 

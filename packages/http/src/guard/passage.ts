@@ -2,7 +2,7 @@ import type { Decision, Policy } from '@sluice/core'
 import type { ResponseBody, ResponseField } from '../adapter/response.ts'
 import type { Hold } from '../lifecycle/hold.ts'
 
-/** The decision on an HTTP request, with what its handler may add to it. */
+/** The decision on an HTTP request, with the functions that its handler may call. */
 export interface RequestDecision extends Decision {
   /**
    * The policy that denies for the longest; where none denies, the one with the fewest units left;
@@ -15,9 +15,9 @@ export interface RequestDecision extends Decision {
    */
   readonly key: string | undefined
   /**
-   * Adds units that are known only now (bytes, rows, tokens) to what the request took: all calls of
-   * a request are charged at once, when its response is over, also if its client leaves. Nothing is
-   * refused for them; what is too much is missing to the next request.
+   * Adds units that are known only now (bytes, rows, tokens) to those that the request took. All
+   * calls of a request are charged at once when its response is over, even if its client leaves.
+   * They refuse no request. Units above the limit are missing for the next requests.
    * @param units a whole number ≥ 0
    * @param policy the name of the policy to charge @default all policies of the limiter but those
    * that count requests in flight
@@ -26,8 +26,8 @@ export interface RequestDecision extends Decision {
   charge(units: number, policy?: string): void
   /**
    * Forgets all that the identities of this request have taken of these policies, and lifts their
-   * blocks: after a login that was right, say. What this request took is forgotten too, so nothing
-   * of it is given back later. Rejects when the store failed.
+   * blocks: after a login that was right, say. The units of this request are forgotten too, so none
+   * of them are given back later. Rejects when the store failed.
    * @returns whether anything was there
    */
   reset(): Promise<boolean>
@@ -52,7 +52,7 @@ export interface Delay {
 
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
-  /** Why: what a handler of the user's is told. */
+  /** The reason, for a handler of the user. */
   readonly decision: RequestDecision
   readonly status: number
   readonly fields: readonly ResponseField[]
@@ -64,7 +64,7 @@ export interface Reject<Handler = unknown> {
   readonly handler: Handler | 'throw' | undefined
 }
 
-/** The request is answered in place of the application: somebody took it over. */
+/** The request is answered in place of the application: the admission took it over. */
 export interface Answer {
   readonly action: 'answer'
   readonly status: number
@@ -78,8 +78,8 @@ export interface Passage<Handler = unknown> {
   readonly decision: RequestDecision | undefined
   readonly verdict: Verdict<Handler>
   /**
-   * Settled when the response is over; `undefined`, as for most requests: nothing, so
-   * nobody need listen.
+   * Settled when the response is over. `undefined`, as for most requests, means that nothing is
+   * held, so no listener is needed.
    */
   readonly hold: Hold | undefined
 }

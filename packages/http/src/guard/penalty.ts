@@ -49,8 +49,8 @@ export function bindPenalty<Native>(
 }
 
 /**
- * The penalty of a route: that of the guard around it, so that whoever is blocked is blocked on all
- * of its routes, unless the route has one of its own, or `false` for none.
+ * The penalty of a route: its own one, none with `false`, else the penalty of the guard around it.
+ * So a blocked client is blocked on all routes that share it.
  */
 export function penaltyOfRoute<Native, Options extends WithPenalty<Native>>(
   override: WithPenalty<Native> | string,
@@ -82,8 +82,8 @@ export function withStrikesLater<Native>(
 }
 
 /**
- * The strike for a request that is refused, where strikes are counted later; `undefined` where it
- * was counted already, or is none since the key is blocked.
+ * The strike for a refused request, if strikes are counted later. `undefined` if the strike was
+ * counted already, or the key is blocked.
  */
 export function strikeDue<Native>(
   { outcomes }: Decision,
@@ -97,7 +97,7 @@ export function strikeDue<Native>(
   return check && outcomes[index]?.allowed ? { ...check, policy: penalty.policy } : undefined
 }
 
-/** A check by which a penalty denies whom it has blocked, and counts nothing. */
+/** A check by which a penalty denies blocked keys, and counts nothing. */
 export function withoutStrike<C extends Check>(check: C): C {
   return { ...check, policy: madeOnce(check.policy, lenientPolicies) }
 }

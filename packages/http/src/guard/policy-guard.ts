@@ -31,7 +31,7 @@ export interface PolicyGuard<Native extends object, Handler> {
   readonly limiter: Limiter
   readonly delayQueue: DelayQueue
   readonly shedder: LoadShedder<Native> | undefined
-  /** @throws or rejects with what a function of the user throws */
+  /** @throws or rejects with the errors of users' functions */
   check(context: RequestContext<Native>): MaybePromise<Passage<Handler>>
 }
 

@@ -9,12 +9,13 @@ export interface HttpPolicyFields<Native>
   extends Omit<PolicyFields, 'limit' | 'enforce'>,
     SettlementOptions<Native> {
   /**
-   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, a function that
-   * finds it, or a limit that moves by itself: `tiers(…)`, `schedule(…)`, `adaptive(…)`.
+   * Units that one key may take in any window: a whole number ≥ 0, `unlimited`, or a function that
+   * returns one of them. `tiers(…)`, `schedule(…)` and `adaptive(…)` are limits that move by
+   * themselves.
    */
   limit: LimitOption<Native>
   /**
-   * The limit where a limit function yields neither a whole number ≥ 0 nor `unlimited`; needed
+   * The limit if a limit function returns neither a whole number ≥ 0 nor `unlimited`. Required
    * beside such a function.
    */
   defaultLimit?: number
@@ -26,8 +27,8 @@ export interface HttpPolicyFields<Native>
    */
   cost?: PerRequest<Native, number>
   /**
-   * For whom the policy is enforced; for everybody else it is in shadow. A share of the keys, or a
-   * function of the request.
+   * The clients for which the policy is enforced: a share of the keys, or a function of the
+   * request. For all others it is in shadow.
    * @default everybody
    */
   enforce?: EnforcedShare | ((native: Native) => MaybePromise<boolean>)
@@ -38,7 +39,7 @@ export type LimitForm<Native> =
   | { limit: LimitValue | LimitSource<Native>; defaultLimit?: number }
   | { limit: LimitOption<Native>; defaultLimit: number }
 
-/** A quota of HTTP requests: what it counts may depend on the request. */
+/** A quota of HTTP requests. Its options may depend on the request. */
 export type HttpPolicyOptions<Native> = Omit<
   HttpPolicyFields<Native>,
   keyof WindowForm | keyof LimitForm<Native>

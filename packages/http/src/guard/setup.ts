@@ -45,8 +45,8 @@ export interface PolicyGuardPlace<Native extends object> {
    */
   readonly scope?: Scope | undefined
   /**
-   * The scope alone, and not the order in which guards are made, tells its private policies from
-   * those of others: for guards that are made on first use, in another order in each process.
+   * Only the scope tells its private policies from those of others, and not the order in which
+   * guards are made. Guards that are made on first use have another order in each process.
    * @default false
    */
   readonly identifiedByScope?: boolean | undefined
@@ -84,7 +84,7 @@ export interface GuardSetup<Native extends object> extends Settings {
   readonly penalty: BoundPolicy<Native> | undefined
   /** Retries that cost nothing; `undefined`: none do. */
   readonly freeRetries: FreeRetries<Native> | undefined
-  /** Clients that pass, or are refused, without being counted; `undefined` where nobody is. */
+  /** Clients that pass, or are refused, without being counted; `undefined` without such lists. */
   readonly lists: AccessLists | undefined
   readonly report: Report
 }
@@ -139,7 +139,7 @@ interface Defined<Native extends object> {
   readonly place: PolicyGuardPlace<Native>
 }
 
-/** Joins the policies of the limiter, and its penalty, with what HTTP knows of them. */
+/** Joins the policies of the limiter, and its penalty, with their HTTP options. */
 function boundPolicies<Native extends object, Handler>(
   options: PolicyGuardOptions<Native, Handler>,
   { limiter, written, place }: Defined<Native>,
@@ -215,7 +215,7 @@ function checkName(name: string): void {
   )
 }
 
-/** Warns of credentials that nobody verifies. A limit of the address would bound made-up ones. */
+/** Warns of credentials without verification. A limit of the address would bound made-up ones. */
 function warnIfUnverified<Native>(policies: readonly BoundPolicy<Native>[]): void {
   const evidence = policies.map(({ key }) => evidenceOf(key))
   if (!evidence.includes('unverified') || evidence.includes('address')) return

@@ -12,11 +12,10 @@ const plainIpv4 =
   /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/
 
 /**
- * One text for an address in whatever notation, masked to its prefix: `203.0.113.9`,
- * `203.0.113.0/24`, `2001:db8:1:2::/64`; `undefined` for what is no address. An IPv6 that stands
- * for an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped; an IPv4 is
- * four plain decimal numbers and nothing else, since the octal and hexadecimal forms are read
- * differently by different parsers.
+ * One text for all notations of an address, masked to its prefix: `203.0.113.9`, `203.0.113.0/24`,
+ * `2001:db8:1:2::/64`. `undefined` for an invalid address. An IPv6 that stands for an IPv4
+ * (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped. An IPv4 address is four
+ * plain decimal numbers, since parsers read octal and hexadecimal forms differently.
  */
 export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): string | undefined {
   if (prefix4 === 32 && plainIpv4.test(text)) return text
@@ -64,8 +63,8 @@ const wellKnown = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
 const localUse = [0, 0x64, 0xff, 0x9b, 0, 1]
 
 /**
- * Positions of the bytes of the IPv4 behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2):
- * byte 8, and all bytes after it, are 0.
+ * Positions of the IPv4 bytes behind a local prefix of 48, 56 or 64 bits (RFC 6052 §2.2). Byte 8,
+ * and all bytes after the address, are 0.
  */
 const positions = [
   [6, 7, 9, 10],

@@ -12,9 +12,8 @@ import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.
 
 /**
  * The value of a request header. A blank one is missing. Long values are fine: stores digest them.
- * **Clients choose their headers**: a header is an identity only if a proxy of yours, or something
- * before the limiter, sets or checks it. Else each value that a client makes up gets a full limit
- * of its own.
+ * **Clients choose their headers.** A header is an identity only if your proxy, or code before the
+ * limiter, sets or checks it. Else each value that a client makes up gets a full limit of its own.
  */
 export function header(name: string): IdentityResolver<unknown> {
   const field = headerName(name, 'header(name)')
@@ -51,11 +50,10 @@ function headerName(name: unknown, option: string): string {
 
 export interface CredentialOptions<Native = unknown> {
   /**
-   * Says whether you issued this credential; may be async. Only `true` counts: any other answer
-   * means that the request has no such key, so that the next resolver of `firstOf`, or
-   * `onMissingKey`, decides whom it counts for. **Without `verify`, anybody gets a full limit for
-   * each credential that they make up**. `false` says that something before the limiter has refused
-   * those, so nothing is verified here.
+   * Says whether you issued this credential; may be async. Only `true` counts. With any other
+   * answer the request has no such key, and the next resolver of `firstOf`, or `onMissingKey`,
+   * decides. **Without `verify`, each made-up credential gets a full limit.** `false` says that
+   * something before the limiter has refused those, so nothing is verified here.
    * @default none: every credential is believed, and a limiter warns once
    */
   verify?: ((credential: string, request: Native) => MaybePromise<boolean>) | false
@@ -113,9 +111,9 @@ export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Nativ
 }
 
 /**
- * The API key of a request. **Anybody can make up API keys**: give `verify`, or refuse unknown ones
- * before the limiter; else each made-up key gets a full limit of its own. Count logins by address
- * and account, never by this alone.
+ * The API key of a request. **Anybody can make up API keys.** Give `verify`, or refuse unknown keys
+ * before the limiter. Otherwise each made-up key gets a full limit of its own. Count logins by
+ * address and account, never by this alone.
  * @example
  * key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
  */
@@ -132,8 +130,8 @@ export function apiKey<Native>(options: ApiKeyOptions<Native> = {}): IdentityRes
 
 /**
  * The token of `Authorization: Bearer <token>`; missing with another scheme. **Anybody can make up
- * tokens**: give `verify`, or refuse unknown ones before the limiter; else each made-up token gets
- * a full limit of its own.
+ * tokens.** Give `verify`, or refuse unknown tokens before the limiter. Otherwise each made-up
+ * token gets a full limit of its own.
  * @example
  * key: firstOf(bearer({ verify: async (token) => (await sessionOf(token)) !== undefined }), ip())
  */

@@ -3,7 +3,7 @@ import { defineIdentity, type IdentityResolver } from './resolver.ts'
 
 /**
  * The id of a client in a database: text, or a whole number, which counts as its digits.
- * `undefined`, null, '' and NaN: nobody.
+ * `undefined`, null, '' and NaN: no identity.
  */
 export type Id = string | number | bigint | null | undefined
 
@@ -47,8 +47,8 @@ function textOf(id: Id, kind: string): string | undefined {
 }
 
 /**
- * The user whom something before has authenticated: `user((req) => req.user?.id)`. Its key is
- * `@user/` and the id, such as `@user/42`.
+ * The user that was authenticated before: `user((req) => req.user?.id)`. Its key is `@user/` and
+ * the id, such as `@user/42`.
  */
 export function user<Native>(
   find: (native: Native) => MaybePromise<Id>,

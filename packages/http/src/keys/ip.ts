@@ -13,7 +13,8 @@ export interface IpOptions {
 }
 
 /**
- * The one key of all that is no address: not a key for each such text, which anybody could make up.
+ * The one key of all invalid addresses. With a key for each such text, a client could make up any
+ * number of keys.
  */
 const invalidIp = '@ip/invalid'
 
@@ -36,9 +37,9 @@ export function ip(options: IpOptions = {}): IdentityResolver<unknown> {
 
 /**
  * The key under which `ip()` with the same options counts an address, for
- * `limiter.reset(ipKey('203.0.113.9'))`. What is no address has the one key of all such texts, and
- * does not throw: the text may be a client's.
- * @throws SluiceError for what is no text
+ * `limiter.reset(ipKey('203.0.113.9'))`. All texts that are no address share one key. The function
+ * does not throw for them, since the text may come from a client.
+ * @throws SluiceError for a value that is no text
  */
 export function ipKey(address: string, options: IpOptions = {}): string {
   return keyOfIp(addressText(address, 'ipKey(address)'), checkPrefixes(options))

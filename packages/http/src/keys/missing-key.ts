@@ -7,7 +7,8 @@ import { resolveKey } from './resolver.ts'
  * The treatment of a request without a key:
  * - `ip`: its address is counted instead
  * - `deny`: it is refused
- * - `skip`: the policy is left out for it; one that no policy is left for passes without headers
+ * - `skip`: the policy is left out for the request; without any policy left, the request passes
+ *   without headers
  * - `error`: `SLUICE_KEY_MISSING` goes to the error handling of the framework
  */
 export type MissingKey = 'ip' | 'deny' | 'skip' | 'error'
@@ -22,7 +23,7 @@ const anyIp = ip()
 /** One bucket for all that have no address, such as clients of a socket file. */
 const addressless = ipKey('')
 
-/** The key that stands in for a missing one, or what is to be done without. */
+/** The key that replaces a missing one, or the treatment of the request without a key. */
 export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromise<KeyOrMode> {
   if (mode === 'error') throw keyMissing(request)
   if (mode !== 'ip') return mode
@@ -33,8 +34,8 @@ export function insteadOfKey(mode: MissingKey, request: HttpRequest): MaybePromi
 }
 
 /**
- * The decision on a request that is refused since nobody can say whose it is: no policy was asked,
- * and no wait helps.
+ * The decision on a request that is refused because it has no key: no policy was asked, and no wait
+ * helps.
  */
 export const deniedWithoutKey: Decision = {
   allowed: false,

@@ -41,8 +41,7 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /**
- * The evidence behind the keys of a resolver: the address of a client, or a credential that nobody
- * verifies.
+ * The evidence behind the keys of a resolver: the address of a client, or an unverified credential.
  */
 type Evidence = 'address' | 'unverified'
 
@@ -51,7 +50,7 @@ const evidence = processWide(
   () => new WeakMap<object, Evidence>(),
 )
 
-/** Marks a resolver by what its keys rest on. */
+/** Marks a resolver by the source of its keys. */
 export function withEvidence<R extends object>(resolver: R, found: Evidence | undefined): R {
   if (found) evidence.set(resolver, found)
   return resolver
@@ -84,10 +83,10 @@ export function defineIdentity<Native, Values extends unknown[]>(
 }
 
 /**
- * The key of a request. What a user's function yields is taken as it is, so that it is the same key
- * in `limiter.reset(key)`; only a leading `@` is doubled, since a client that chooses the text must
- * not reach the keys of another kind.
- * @throws or rejects with what the resolver throws
+ * The key of a request. The text of a user's function is the key itself, so that
+ * `limiter.reset(key)` takes the same text. Only a leading `@` is doubled: a client that chooses
+ * the text must not reach keys of another kind.
+ * @throws or rejects with the error of the resolver
  */
 export function resolveKey<Native>(
   resolver: KeyResolver<Native>,
@@ -115,7 +114,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 
 /**
  * The key that a resolver has for an identity: a list stands for the values of a nested `all(…)`.
- * Without `keyOf` (a user's function, `firstOf(…)`) it is what the resolver yields.
+ * Without `keyOf` (a user's function, `firstOf(…)`) it is the key of the resolver itself.
  * @throws SluiceError when the value is no identity
  */
 export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
@@ -127,8 +126,8 @@ export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unkn
 }
 
 /**
- * A number for a key is what many databases hold; all its users would share one address' quota
- * unseen.
+ * Many databases have numbers as keys. Without the warning, all these users would share the quota
+ * of one address unnoticed.
  */
 function warnAboutType(key: unknown): void {
   warnOnce(

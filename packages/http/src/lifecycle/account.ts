@@ -24,8 +24,8 @@ export interface AccountSetup<Native> {
 }
 
 /**
- * The units that one request took: settled once, when its response is over; what is added later is
- * charged at once.
+ * The units that one request took. They are settled once, when its response is over; units that are
+ * added later are charged at once.
  */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
@@ -80,7 +80,8 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   /**
-   * Charges a client that leaves before the answer. Else one that tries passwords would do that.
+   * Charges a client that leaves before the answer. Else a client that guesses passwords would
+   * leave early and pay nothing.
    */
   abort(): unknown {
     if (this.#isOver) return undefined
@@ -154,7 +155,7 @@ interface Ended<Native> {
 
 /**
  * The policies that give back what was taken, now that the response is over. Never throws or
- * rejects: there is nobody left to tell.
+ * rejects: no caller is left to handle an error.
  */
 function refundedPolicies<Native>(
   policies: readonly BoundPolicy<Native>[],
@@ -200,7 +201,7 @@ function answerOf<Native>(
   }
 }
 
-/** Gives back all that a request took, if nothing went by it: nobody waits for that. */
+/** Gives back all that a request took, if no retry has passed on it. No caller waits for that. */
 export function giveBack<Native extends object>(
   { decision, mayGiveBack = () => true }: Decided<Native>,
   limiter: Limiter,

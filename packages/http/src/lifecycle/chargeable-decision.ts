@@ -13,8 +13,8 @@ import type { Decided } from '../stages/decided.ts'
 import { type AccountSetup, RequestAccount } from './account.ts'
 
 /**
- * A decision that knows its request. Where nothing can be given back the account is opened by the
- * first charge, so that requests without one pay next to nothing for it.
+ * A decision that knows its request. If nothing can be given back, the first charge opens the
+ * account, so that requests without a charge pay almost nothing.
  */
 export class ChargeableDecision<Native extends object> implements RequestDecision {
   readonly allowed: boolean

@@ -1,7 +1,7 @@
 /**
  * Something that a request occupies until its response is over, such as a lease. Only the first
- * call of the two counts. What it returns may be a promise of the store's work, which never
- * rejects: a runtime that stops at the end of a response has to wait for it.
+ * call of the two counts. It may return a promise of the store's work, which never rejects. A
+ * runtime that stops at the end of a response has to wait for it.
  */
 export interface Hold {
   /** The response was sent, with this status. */

@@ -69,7 +69,7 @@ function renewalPeriodMs(policies: readonly Policy[]): number | undefined {
   return Math.min(Math.max(1, periodMs), maxTimerMs)
 }
 
-/** Tells whether a decision has leases. Those of a policy in shadow may be known later. */
+/** Tells whether a decision has leases. Leases of a policy in shadow may be known later. */
 function lends({ outcomes, shadow }: Decision): boolean {
   return shadow !== undefined || outcomes.some(isLent)
 }

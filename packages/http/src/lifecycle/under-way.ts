@@ -35,7 +35,7 @@ export class UnderWay<Entry extends UnderWayEntry> {
     return true
   }
 
-  /** Returns the entries of now: what ends meanwhile changes nothing. */
+  /** Returns the current entries; requests that end meanwhile change nothing. */
   entries(): readonly Entry[] {
     return [...this.#entries]
   }

@@ -17,8 +17,8 @@ export interface AdaptiveOptions extends SignalOptions {
 const steepest = 0.5
 const gentlest = 0.95
 /**
- * A twentieth of the range from `min` to `max` comes back with one change at most, and a tenth of
- * the limit: no leap over the band.
+ * One step grows the limit by at most a tenth of itself and a twentieth of the range from `min` to
+ * `max`, so that it cannot leap over the band.
  */
 const stepsUp = 20
 const growth = 0.1
@@ -68,7 +68,7 @@ export class AdaptiveLimit implements LimitSource {
     this.#signal.restart(nowMs)
   }
 
-  /** Between low and high it stays: what is within the band cannot begin to swing. */
+  /** Between low and high it stays: a limit within the band cannot begin to swing. */
   #next(value: number, idleMs: number): number {
     const { low, high, smoothingMs } = this.#signal
     if (value > high) {
@@ -77,7 +77,7 @@ export class AdaptiveLimit implements LimitSource {
       return Math.max(this.#min, Math.floor(this.#current * share))
     }
     if (value >= low) return this.#current
-    // While nobody asked, nothing was overloaded either.
+    // Without requests, nothing was overloaded either.
     let next = this.#grown(this.#current)
     for (
       let restMs = idleMs - 2 * smoothingMs;
@@ -96,9 +96,9 @@ export class AdaptiveLimit implements LimitSource {
 }
 
 /**
- * A limit that shrinks while a signal is above its high mark, down to `min`, and grows again while
- * it is below its low mark, up to `max`, where it starts. A request that it refuses below `max` is
- * answered 503, since the fault is not the client's.
+ * A limit that follows a signal. It starts at `max`, shrinks down to `min` while the signal is
+ * above its high mark, and grows again while the signal is below its low mark. A request that it
+ * refuses below `max` is answered 503, since the fault is not the client's.
  * @example
  * rateLimit({ window: '1m', limit: adaptive({ signal: eventLoopDelay(), min: 100, max: 1_000 }) })
  * @throws SluiceError when an option is unknown, missing or out of range

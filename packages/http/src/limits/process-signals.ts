@@ -10,7 +10,7 @@ export interface CpuOptions {
   cores?: number
 }
 
-/** Several limits may share a signal: who asks so soon after another is told the same. */
+/** Several limits may share a signal: one that asks shortly after another gets the same value. */
 const shortestMs = 250
 
 /** Period of the samples of the event loop, in ms. */

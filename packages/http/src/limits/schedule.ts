@@ -136,7 +136,7 @@ function timeSlot({ days, from, to }: Omit<ScheduleRule, 'limit'>, where: string
   if (days === undefined && from === undefined && to === undefined) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${where} would always apply: give it days, or from and to; what always applies is schedule.default`,
+      `${where} would always apply: give it days, or from and to; use schedule.default for a limit that always applies`,
     )
   }
   const begin = from === undefined ? 0 : minuteOf(from, `${where}.from`, dayMinutes - 1)

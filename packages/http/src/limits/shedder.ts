@@ -20,8 +20,8 @@ export interface ShedOptions<Native> extends SignalOptions {
    */
   classes: readonly string[]
   /**
-   * The class of a request. What is none of the classes, or nothing, is of the least important one.
-   * Asked under pressure only.
+   * The class of a request. A request without a class, or with an unknown one, belongs to the least
+   * important class. Asked under pressure only.
    */
   priority: (native: Native) => MaybePromise<string | null | undefined>
   /**
@@ -32,9 +32,9 @@ export interface ShedOptions<Native> extends SignalOptions {
 }
 
 /**
- * Refuses classes of requests while a signal says that there is too much to do: one class more when
- * the average has come to the next of even steps from `low` to `high`, and one less when it has
- * fallen below the step before that one.
+ * Refuses classes of requests while a signal shows too much load. The range from `low` to `high`
+ * has even steps. At each step that the average reaches, one more class is refused. When the
+ * average falls below the step before, one class fewer is refused.
  */
 export class LoadShedder<Native> {
   readonly refusal: Decision
@@ -94,7 +94,7 @@ export class LoadShedder<Native> {
     const refused = this.#refused
     if (refused < steps && pressure >= refused + 1) this.#refused += 1
     else if (nowMs < this.#changedMs || nowMs >= this.#changedMs + this.#retryAfterMs) {
-      // After a pause nobody is there to rush back.
+      // After a pause there are no clients that would all come back at once.
       const isIdle = idleMs >= Math.max(smoothingMs, this.#retryAfterMs)
       const fewest = isIdle ? 0 : Math.max(0, refused - 1)
       while (this.#refused > fewest && pressure < this.#refused - 1) this.#refused -= 1

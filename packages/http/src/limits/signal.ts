@@ -47,8 +47,8 @@ export interface SignalOptions {
    */
   interval?: Duration
   /**
-   * Smoothing time. The average of the signal is judged, in which older values fade within about
-   * this time; and for as long nothing changes after a change, so that its effect is seen first.
+   * Smoothing time. Time in which older values fade from the average of the signal. After a change,
+   * nothing changes for the same time, so that the effect shows first.
    * @default three intervals
    */
   smoothing?: Duration
@@ -138,11 +138,12 @@ export class SmoothedSignal {
   #refreshedMs = 0
   #isPending = false
   #isOverdue = false
-  /** Meanwhile readings are taken in, and nobody is told. */
+  /** Meanwhile readings are averaged, and not passed on. */
   #hold: { readonly fromMs: number; readonly untilMs: number } | undefined
 
   /**
-   * @param owner what the user calls what the options are of, and how it is told from others
+   * @param owner the user's name for the owner of the options, and the number that tells it from
+   * others
    * @param onReading told of every reading, once the last change has had time to show
    */
   constructor(

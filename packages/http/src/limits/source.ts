@@ -21,9 +21,8 @@ export type LimitValue = number | typeof unlimited
 export type LimitOption<Native> = PerRequest<Native, LimitValue> | LimitSource<Native>
 
 /**
- * The limit found for a request. `reduced`: it is lower than it would be in quiet times. 'default':
- * nothing was found, which is reported already, so that the declared default of the policy stands
- * in.
+ * The limit found for a request. `reduced`: the limit is lower than in quiet times. 'default': no
+ * limit was found, so the declared default of the policy is used. That is reported already.
  */
 export type FoundLimit = LimitFound | 'default'
 
@@ -108,7 +107,7 @@ export function checkDefault<Native>(
   if (!needsDefault(limit)) {
     if (defaultLimit === undefined) return
     const reason = isLimitSource(limit)
-      ? `beside ${limit.kind}, which says itself what stands in`
+      ? `beside ${limit.kind}, which has a default of its own`
       : 'unless limit is a function'
     throw invalid({ option }, defaultLimit, `left out ${reason}`)
   }
@@ -119,7 +118,7 @@ export function checkDefault<Native>(
   throw invalid({ option, code: 'SLUICE_LIMIT_INVALID' }, defaultLimit, legal)
 }
 
-/** The limit as core takes it: what stands in, where it depends on the request. */
+/** The limit for core: if it depends on the request, the number that stands in. */
 export function declaredLimit<Native>({ limit, defaultLimit = 0 }: Limits<Native>): LimitValue {
   if (isLimitSource(limit)) return limit.declared ?? defaultLimit
   return typeof limit === 'function' ? defaultLimit : limit

@@ -22,7 +22,7 @@ export interface TierTable<Native> {
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
- * `adaptive(…)`. Who changes the tier keeps what is counted.
+ * `adaptive(…)`. A client that changes its tier keeps its counts.
  * @example
  * const limit = tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan)
  * rateLimit({ limit, window: '1m', key: user((req) => req.user?.id) })

@@ -84,7 +84,7 @@ export class PolicyStates {
     return speaks(this.dialects, kind)
   }
 
-  /** A limiter that a request meets twice in one place charges it twice, which nobody wants. */
+  /** If a request meets a limiter twice in one place, it is charged twice, which is a mistake. */
   #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
     const duplicate = outcomes.find(({ policy }, index) =>
       this.#entries.some(
@@ -122,8 +122,8 @@ function haveSameKinds(one: readonly Dialect[], other: readonly Dialect[]): bool
 }
 
 /**
- * A name of its own for each private policy that is shown: in one list each item needs one. What is
- * the same policy has the same name, and is then listed once.
+ * A name of its own for each private policy that is shown: in one list each item needs one. Two
+ * states of one policy have the same name, and are listed once.
  */
 function giveNames(entries: readonly Entry[]): void {
   const [only] = entries

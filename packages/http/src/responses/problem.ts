@@ -45,8 +45,8 @@ export function abnormalUsage(penalties: readonly string[], status: number): Pro
 }
 
 /**
- * The body of a request that would be within its quota in quiet times (draft-11 §5): over the
- * reduced limits of these policies, or refused before any was asked.
+ * The body for a request that would be within its quota in quiet times (draft-11 §5). It is over
+ * the reduced limits of these policies, or was refused before any policy was asked.
  */
 export function reducedCapacity(violated: readonly string[]): Problem {
   const problem = {

@@ -30,8 +30,8 @@ export interface Refusal<Native> {
 }
 
 /**
- * The decision on a request that was allowed, but that there is no room to hold: it is refused as
- * if the store had failed, which is no fault of the client's either.
+ * The decision on an allowed request without room to hold it. It is refused as if the store had
+ * failed, since neither is the client's fault.
  */
 export function turnedAway({ delayMs }: Decision): Decision {
   return { allowed: false, outcomes: [], retryAfterMs: delayMs, delayMs: 0, source: 'closed' }
@@ -57,8 +57,8 @@ export function refusalCause(
 }
 
 /**
- * The status of a refusal: a store that failed, a room that is full or too much to do is our
- * problem and not the client's.
+ * The status of a refusal. A failed store, a full delay queue and shed load are problems of the
+ * server, not of the client.
  */
 export function refusalStatus(cause: RefusalCause, statusCode: number): number {
   return cause === 'quota' ? statusCode : 503
@@ -112,7 +112,7 @@ export const blocked: RequestDecision = {
   source: 'store',
   policy: undefined,
   key: undefined,
-  // Nothing was asked, so there is nobody to charge, and nothing to forget.
+  // No policy was asked, so there is no key to charge, and nothing to forget.
   charge: () => undefined,
   reset: async () => false,
 }

@@ -22,15 +22,15 @@ export interface RenderOptions {
 }
 
 /**
- * The rate-limit fields of one response: what our guards have to tell, joined with what others have
- * put there.
+ * The rate-limit fields of one response: those of our guards, joined with those that others have
+ * set.
  */
 export class ResponseFields {
   readonly policies: PolicyStates = new PolicyStates()
   hideOnRedirect = false
   /**
-   * The lines that we wrote, the newest first, and those of others: between two guards of ours
-   * somebody may add to it.
+   * The lines that we wrote, the newest first, and the lines of others: other code may add lines
+   * between two of our guards.
    */
   #written: readonly ResponseField[] = []
   #theirs: Map<string, readonly string[]> | undefined
@@ -72,7 +72,7 @@ export class ResponseFields {
     return formatFields(uniformStates, dialects, options)
   }
 
-  /** Tells whether anybody but us has written a field of ours, which nearly never happens. */
+  /** Tells whether other code has written a field of ours, which nearly never happens. */
   #hasOthers(response: HttpResponse): boolean {
     if (this.#theirs) return true
     for (const lowerCase of response.getHeaderNames()) {
@@ -134,9 +134,9 @@ interface Carrier {
 
 /**
  * The fields of the response to a request, which its guards have in common. The decision that the
- * application sees carries them, and not the request: each request of Express has a hidden class
- * of its own, so that one more property costs microseconds. Where an adapter shows no decisions,
- * the request carries them.
+ * application sees carries them. The request does not, because each request of Express has a hidden
+ * class of its own, and one more property would cost microseconds. If an adapter shows no
+ * decisions, the request carries them.
  */
 export function responseFields(context: RequestContext<object>): ResponseFields {
   if ('shown' in context) return fieldsOf(context.shown) ?? new ResponseFields()
@@ -161,8 +161,8 @@ export function fieldsOn(
 }
 
 /**
- * The fields to set as the head of a response goes out: none, or, on a redirect, those that take
- * ours off again, where a guard has `hideOnRedirect`.
+ * The fields to set when the head of a response is sent. There are none, except on a redirect with
+ * `hideOnRedirect`: then they remove ours.
  */
 export function fieldsOnHead(shown: object | undefined, status: number): readonly ResponseField[] {
   const fields = fieldsOf(shown)
@@ -170,7 +170,10 @@ export function fieldsOnHead(shown: object | undefined, status: number): readonl
   return isRedirect && fields?.hideOnRedirect ? fields.undo() : []
 }
 
-/** The rate-limit fields that exist. Who writes one of a kind answers for all of that kind. */
+/**
+ * The rate-limit fields that exist. A limiter that writes one field of a kind is responsible for
+ * all fields of that kind.
+ */
 const fieldsOfKind: Readonly<Record<FieldKind, readonly string[]>> = {
   ietf: [
     'RateLimit-Policy',
@@ -207,8 +210,8 @@ const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g
 
 /**
  * Joins a list of ours with one that another limiter, or a proxy, has put on the response: theirs
- * comes first. What is not of the type that drafts have had since -08, or has a name that is in our
- * list, is dropped: a client could read neither.
+ * comes first. Items of another type than in the drafts since -08, and items with a name of our
+ * list, are dropped, since no client could read them.
  */
 function joinLists(
   name: 'RateLimit' | 'RateLimit-Policy',
@@ -228,7 +231,7 @@ function joinLists(
   return members.length === 0 ? undefined : members.join(', ')
 }
 
-/** Jitter only ever adds: whoever waits longer than needed is let in. */
+/** Jitter only adds: a client that waits longer than needed is admitted. */
 export function retryAfter({ retryAfterMs }: Decision, retryJitter: number): string | undefined {
   const jitterMs = retryJitter > 0 ? Math.random() * retryJitter * retryAfterMs : 0
   return formatRetryAfter(retryAfterMs, jitterMs)

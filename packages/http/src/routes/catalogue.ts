@@ -55,7 +55,7 @@ type NamedBy<Native> = Pick<PolicyGuardOptions<Native, unknown>, 'name' | 'polic
 /** The policies of a guard's options that have a name: each is one quota, wherever it stands. */
 export function namedPolicies<Native>(options: NamedBy<Native>): readonly Named<Native>[] {
   const { policies = [shorthandOf(options)] } = options
-  // Whatever else may be wrong with them is found when the guard is made.
+  // All other mistakes are found when the guard is made.
   return Array.isArray(policies) ? policies.filter(isNamed<Native>) : []
 }
 

@@ -26,7 +26,7 @@ export interface WholeOverride<Native, Handler> {
 }
 
 /**
- * Fills an override with the options around it. Where it brings policies, none of those around it
+ * Fills an override with the options around it. If it has policies, none of the policies around it
  * are taken over.
  * @throws SluiceError when it names a policy that is unknown, or adds nothing
  */
@@ -93,7 +93,7 @@ function sharedSettlements<Native>(
   return new Map(policies.map((policy) => [policy.name ?? '', settlementOf(policy) ?? inherited]))
 }
 
-/** Its options but those that are `undefined`, which are left out like those that are not there. */
+/** Its options without those that are `undefined`, which count as missing. */
 function writtenIn<Native, Handler>(
   override: RouteOverride<Native, Handler>,
 ): RouteOverride<Native, Handler> {
@@ -104,9 +104,9 @@ function writtenIn<Native, Handler>(
 const generalFields = ['limit', 'defaultLimit', 'window', 'headroom', 'hidden', 'mode', 'enforce']
 
 /**
- * Takes what a single policy at the top level leaves out from the only policy around it, but its
- * name: `{ limit: 2 }` has the window that is there. One that has limit and window is a policy of
- * its own.
+ * Fills the options that a single policy at the top level leaves out from the only policy around
+ * it, except the name. So `{ limit: 2 }` keeps the window. One that has limit and window is a
+ * policy of its own.
  */
 function completed<Native, Handler>(
   own: RouteOverride<Native, Handler>,
@@ -121,7 +121,7 @@ function completed<Native, Handler>(
   if (others.length > 1) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${limit === undefined ? 'limit' : 'window'} is left out, and cannot be as around it, where there are ${others.length} policies; give limit and window`,
+      `${limit === undefined ? 'limit' : 'window'} is left out, and there are ${others.length} policies around it to take it from; give limit and window`,
     )
   }
   const isOther = algorithm !== undefined && algorithm !== orDefault(other.algorithm, 'sliding-log')
@@ -142,8 +142,7 @@ function hasNoWindow(name: AlgorithmName | undefined): boolean {
 }
 
 /**
- * Of these only one is ever in force: what an override says takes the place of what the other says
- * around it.
+ * Only one of these is ever in force: the option of an override replaces the other one around it.
  */
 const rivals = [
   ['chargeWhen', 'refundWhen'],

@@ -4,8 +4,8 @@ export interface Routing {
   readonly ignoreTrailingSlash: boolean
   readonly ignoreDuplicateSlashes: boolean
   /**
-   * Tells whether it stands for routers whose settings are not known, and that match paths as they
-   * were sent, without decoding them: then a value is found where any of them would find it.
+   * Set for routers with unknown settings that match paths as they were sent, without decoding. A
+   * value is then found if any such router would find it.
    * @default false
    */
   readonly lenient?: boolean

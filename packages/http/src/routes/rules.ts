@@ -62,15 +62,15 @@ export class RouteRules<Native extends object, Handler> {
   }
 
   /**
-   * To match one request too many is a limit on a request that finds nothing, where there are
-   * limits; where there are none, it is a way around those of others. So `false` stands for what is
-   * written, and nothing else.
+   * For a rule with limits, over-matching only limits a request that finds nothing. For a rule
+   * without limits, over-matching would be a bypass of other limits. So `false` matches the written
+   * path, and nothing else.
    */
   #find({ method, path }: HttpRequest): RouteRule<Native, Handler> | undefined {
     const rule = this.#table.find(method, path)
     if (rule?.guard !== false) return rule
     const isWritten = !this.#exactTable || this.#exactTable.find(method, undecoded(path)) === rule
-    // Whatever a path with dot segments is handed on to, such as another server, may resolve them.
+    // Another server that gets a path with dot segments may resolve them.
     return isWritten && !dotSegment.test(path) ? rule : this.#limits.find(method, path)
   }
 }

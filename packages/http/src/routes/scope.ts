@@ -15,8 +15,8 @@ export function routeScope(method: string | undefined, pattern: string): Scope {
 }
 
 /**
- * The route of a request: what the framework has matched, else its rule in `routes`; `undefined`
- * while neither is known.
+ * The route of a request: the match of the framework, else its rule in `routes`; `undefined` while
+ * neither is known.
  */
 export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
   return route === undefined ? rule : routeScope(method, route)

@@ -10,6 +10,6 @@ export interface Decided<Native extends object> {
   readonly checks: readonly PolicyCheck<Native>[]
   /** Asked once, before anything of it is given back. @default true */
   readonly mayGiveBack?: (() => MaybePromise<boolean>) | undefined
-  /** The time that the decision took, if somebody observes it. */
+  /** The time that the decision took, if it is observed. */
   readonly timing?: DecisionTiming | undefined
 }

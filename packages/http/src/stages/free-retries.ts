@@ -32,10 +32,10 @@ export interface RetriedGuard<Native> {
 }
 
 /**
- * Decides requests so that a retry costs nothing. A request that was let pass leaves a mark, which
- * expires with the longest window; with a mark, the quotas are asked for nothing and the mark for
- * one more, in one step. So as many are free as the mark admits, whoever asks at once, and the
- * others are charged like any request.
+ * Decides requests so that a retry costs nothing. A request that has passed leaves a mark, which
+ * expires with the longest window. If there is a mark, one step asks the quotas for 0 units and the
+ * mark for one more. So the mark bounds the free retries, even if many arrive at once. The others
+ * are charged like any request.
  */
 export class FreeRetries<Native extends object> {
   readonly #guard: RetriedGuard<Native>
@@ -105,8 +105,8 @@ export class FreeRetries<Native extends object> {
   }
 
   /**
-   * Takes a mark off, unless retries went by it: what the first attempt took stands for them, or
-   * nobody would have paid for any.
+   * Removes a mark, unless retries have passed on it: the units of the first attempt pay for them
+   * too.
    */
   #takenOff(mark: Check, charged: Decision): MaybePromise<boolean> {
     void this.#marks.refund(charged)
@@ -130,7 +130,7 @@ export class FreeRetries<Native extends object> {
 
   /** The mark was taken off, or has expired, since it was seen: this is a first attempt. */
   #startedAnew(asked: Asked<Native>, mark: Check, taken: Decision): MaybePromise<Decided<Native>> {
-    // The store is told in this order, and nobody waits for the first.
+    // The store gets the calls in this order, and the first one is not awaited.
     void this.#marks.refund(taken)
     return this.#marked(asked, mark)
   }
@@ -156,8 +156,8 @@ function toldOfFailures(observer: Observers<never>): readonly Observers<never>[]
 type Asked<Native extends object> = Pick<Decided<Native>, 'context' | 'checks'>
 
 /**
- * A retry takes nothing again; but it waits in a queue and is in flight like any other request,
- * since those keep the pace, and who is blocked stays blocked.
+ * A retry takes no units again. But it waits in a queue and is in flight like any other request,
+ * since these policies keep the pace. A blocked client stays blocked.
  */
 function free<Native>(check: PolicyCheck<Native>): PolicyCheck<Native> {
   if (algorithmOf(check.policy).counts === 'strikes') return withoutStrike(check)

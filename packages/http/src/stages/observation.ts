@@ -14,7 +14,7 @@ import type { Decided } from './decided.ts'
 type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => Passed
 
 /**
- * Tells the observers of a guard what becomes of its requests. Costs nothing where nobody observes.
+ * Tells the observers of a guard what becomes of its requests. Costs nothing without an observer.
  */
 export class Observation<Native extends object> {
   readonly #observers: JoinedObservers<Native>

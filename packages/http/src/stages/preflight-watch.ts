@@ -35,9 +35,9 @@ interface PreflightOptions<Native extends object> {
 
 /**
  * Tells preflights of browsers from requests of the same shape, which any client can send to a
- * handler of all methods. What a request was is known when it is answered: a preflight gets a CORS
- * answer, or reaches no handler. Any other request is charged then, and its address gets no further
- * request through uncounted.
+ * handler of all methods. The answer shows whether a request was a preflight: a preflight gets a
+ * CORS answer, or reaches no handler. Any other request is charged then, and its address gets no
+ * further request through uncounted.
  */
 export class PreflightWatch<Native extends object> {
   readonly #isAlwaysPassed: boolean

@@ -39,8 +39,8 @@ export type FoundChecks<Native extends object> =
 const requestsWithoutKey = 3
 
 /**
- * Turns a request into checks: its keys first, then its costs, then its limits. What policies share
- * is found once.
+ * Turns a request into checks: its keys first, then its costs, then its limits. Values that
+ * policies share are found once.
  */
 export class RequestChecks<Native extends object> {
   readonly #setup: GuardSetup<Native>

@@ -70,7 +70,7 @@ export class Responder<Native extends object, Handler> {
     return forbidden(this.#options, context.native)
   }
 
-  /** Settles everything that a request holds at the end of its response, whoever answers it. */
+  /** Settles everything that a request holds when its response ends, whatever code answers it. */
   settleAtEnd(charged: Decided<Native>): void {
     const hold = this.#hold(charged.decision, this.#accountOf(charged))
     if (hold) charged.context.settleAtEnd(hold)

@@ -22,7 +22,7 @@ export type Stage<Native extends object, Handler> = (
   context: RequestContext<Native>,
 ) => MaybePromise<Passage<Handler>>
 
-/** Turns a request into checks. `access` is what the lists say of its address. */
+/** Turns a request into checks. `access` is the answer of the lists for its address. */
 export type CheckStage<Native extends object, Handler> = (
   context: RequestContext<Native>,
   access?: Access,
@@ -105,7 +105,7 @@ interface CheckStages<Native extends object, Handler> {
   readonly next: DecideStage<Native, Handler>
 }
 
-/** Finds the checks of a request: who is counted, for how much, up to which limit. */
+/** Finds the checks of a request: identity, cost and limit. */
 export function findChecks<Native extends object, Handler>(
   requestChecks: RequestChecks<Native>,
   { forbid, passUncounted, passKeyless, respond, next }: CheckStages<Native, Handler>,

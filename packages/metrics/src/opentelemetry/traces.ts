@@ -13,8 +13,8 @@ export interface Traces {
 }
 
 /**
- * Adds what was decided to the active span, as attributes and one event; each call to the store
- * is a span. Identities are not in it. Where no SDK of OpenTelemetry runs, nothing happens.
+ * Adds what was decided to the active span, as attributes and one event; each call to the store is
+ * a span. Identities are not in it. Without an SDK of OpenTelemetry, nothing happens.
  * @example
  * import { trace } from '@opentelemetry/api'
  * app.use(rateLimit({ limit: 100, window: '1m', observers: [traces({ trace })] }))

@@ -19,8 +19,8 @@ export function fleetLimiter(policies: readonly PolicyOptions[], store: Store): 
 const onlyTheStore = { failureMode: 'closed', deadlineMs: 1_000 } as const
 
 /**
- * A flag that the whole fleet sees, for a time that the store keeps: it outlives whoever set it. A
- * block by hand, which nobody is blocked by.
+ * A flag that the whole fleet sees, for a time that the store keeps. It outlives the process that
+ * set it. A block by hand, which nobody is blocked by.
  */
 export class FleetFlag {
   readonly #limiter: Limiter

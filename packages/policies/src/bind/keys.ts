@@ -2,7 +2,7 @@ import { SluiceError } from '@sluice/core'
 import { all, firstOf, ip, type KeyResolver, type NamedCode, route } from '@sluice/http'
 import type { KeyEntry } from '../file/policy-file.ts'
 
-/** Finds what a version names in what the code gives: one resolver for each name. */
+/** Finds the names of a version in the code's `keys`: one resolver for each name. */
 export class NamedParts<Native> {
   readonly #code: NamedCode<Native>
   readonly #made = new Map<string, KeyResolver<Native>>()

@@ -60,7 +60,7 @@ function otherTag(
   return { ...tag, schema: { ...Type.Any(), anyOf: tags.map(({ schema }) => schema) } }
 }
 
-/** Another kind of value, or another algorithm: what a form says then is beside the point. */
+/** The value has another kind, or another algorithm: the message of this form would mislead. */
 function isOtherForm(each: ValueError, { path }: ValueError): boolean {
   if (each.path === path)
     return each.type !== ValueErrorType.ObjectMinProperties && !isOfObject(each)
@@ -99,7 +99,7 @@ function unknownField(field: string, path: Path, error: ValueError, root: unknow
   const where = optionOf(path.slice(0, -1)) || 'the file'
   const { properties = {}, patternProperties } = error.schema
   const [pattern] = Object.values<TSchema>(patternProperties ?? {})
-  if (pattern) return `${where} has the name ${quote(field)}, which is none that may stand there`
+  if (pattern) return `${where} has the name ${quote(field)}, which is not allowed there`
   try {
     knownFields({ [field]: valueAt(root, path) }, where, Object.keys(properties))
   } catch (known) {

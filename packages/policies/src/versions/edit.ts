@@ -24,7 +24,7 @@ export interface PolicyEdit {
   readonly rollback?: string
 }
 
-/** A change: who makes it, and why. */
+/** The author of a change, and the reason. */
 export interface ChangeOptions extends ChangeNote {
   /**
    * The number of the changes that this one is based on, as `status()` said it: another change in
@@ -75,6 +75,6 @@ export function checkNote(options: ChangeOptions): void {
 export function conflict(): SluiceError {
   return new SluiceError(
     'SLUICE_POLICY_CHANGED',
-    'somebody else has changed the policies first: look at status() and history(), and change them again',
+    'somebody else has changed the policies first: look at status() and history(), then repeat the change',
   )
 }

@@ -41,10 +41,10 @@ interface OverrideLayerEntry {
 
 export type Entry = ValueEntry | OverrideLayerEntry
 
-/** An entry, and what the file said in its place when it was set. */
+/** An entry, and the value of the file when the entry was set. */
 export type KeptEntry = Entry & { readonly over?: unknown }
 
-/** Changes over the file: the same for every process, whatever file it has. */
+/** Changes over the file: the same for every process, even if their files differ. */
 export interface Layer {
   readonly number: number
   readonly entries: readonly KeptEntry[]
@@ -119,8 +119,8 @@ export function valueInFile({ policy: name, field }: Entry, file: PolicyFile): u
 }
 
 /**
- * The file with the layer over it: what is in force at a time. Entries for policies that the file
- * does not have change nothing.
+ * The file with the layer over it: the policies in force at a time. Entries for policies that the
+ * file does not have change nothing.
  */
 export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): PolicyFile {
   const active = entries.filter((entry) => isActive(entry, nowMs))

@@ -2,7 +2,7 @@ import { type Documents, type MaybePromise, SluiceError, withDeadline } from '@s
 import type { PolicyFile } from '../file/policy-file.ts'
 import { emptyLayer, type Layer } from './layer.ts'
 
-/** Why something was changed, and by whom. */
+/** The reason of a change, and its author. */
 export interface ChangeNote {
   readonly author: string
   readonly reason: string

@@ -11,7 +11,7 @@ export function contentHash(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
 }
 
-/** One set of policies in force, with the registrations of what was made of it. */
+/** One set of policies in force, with the registrations that it has made. */
 export class Version implements PolicyVersion {
   readonly id: string
   readonly kill: Kill

@@ -141,7 +141,7 @@ export function taken({ status, headers, body: text, isOurs = false }: JobAnswer
 
 const bodyProblems = {
   'too-large': [413, 'The body is too large to be queued.'],
-  malformed: [400, 'The body is not what its Content-Type says.'],
+  malformed: [400, 'The body does not match its Content-Type.'],
   nested: [400, 'The body is nested too deeply to be queued.'],
   encoded: [415, 'A body with a Content-Encoding cannot be queued.'],
 } as const

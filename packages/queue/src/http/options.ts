@@ -49,8 +49,8 @@ export interface AdmissionOptions<Native = unknown> {
   /** Makes the payload of the job. @default the envelope */
   toJob?: (envelope: RequestEnvelope, native: Native) => MaybePromise<unknown>
   /**
-   * Makes the answer for a job that is done, after a wait and for a repeated request: a status of
-   * 200 to 299, headers, and a body that is written as JSON.
+   * Makes the answer for a job that is done, after a wait or for a repeated request. It has a
+   * status of 200 to 299, headers, and a body that is written as JSON.
    * @default 200 with { id, status, result }
    */
   toAnswer?: (job: JobStatus) => MaybePromise<JobResponse>

@@ -12,8 +12,9 @@ import { jsonText } from '../json-text.ts'
 
 export interface RunContext {
   /**
-   * Aborted when the run times out, when the job is cancelled, when it runs elsewhere because this
-   * worker was silent for too long, or when the grace of a closing worker is over.
+   * Aborted when the run times out, when the job is cancelled, or when the grace of a closing
+   * worker is over. Also aborted when the job runs elsewhere, because this worker was silent for
+   * too long.
    */
   readonly signal: AbortSignal
 }

@@ -27,16 +27,16 @@ interface Call {
 }
 
 /**
- * Lets requests travel together, first come, first served. Whenever something can be sent, a call
- * takes what waits divided by the calls that may still go, so that Node and Redis work at the same
- * time, and batching never adds latency.
+ * Lets requests travel together, first come, first served. A call takes the waiting requests
+ * divided by the calls that may still leave. So Node and Redis work at the same time, and batching
+ * never adds latency.
  */
 export class CallQueue {
   readonly #options: CallQueueOptions
   /**
    * Calls without an answer, in the order of their departure. No Map or Set: each time such a table
-   * is made anew, the old one refers to the new one. One of them that has grown old keeps the
-   * garbage of all later ones from being collected young, which took half of the CPU of a check.
+   * is made anew, the old one refers to the new one. An old one keeps V8 from collecting the
+   * garbage of all later ones early, which took half of the CPU of a check.
    */
   readonly #underWay: Call[] = []
   #waiting: Ask[] = []
@@ -151,7 +151,7 @@ export class CallQueue {
       return from === 0 ? waiting : waiting.slice(from)
     }
     const batch = waiting.slice(from, to)
-    // What has left is forgotten now and then, and not at every call.
+    // Sent requests are forgotten now and then, and not at every call.
     if (to > 1_024 && to > waiting.length / 2) {
       this.#waiting = waiting.slice(to)
       this.#gone = 0

@@ -25,7 +25,10 @@ export interface CallHeader {
 /** A call as it travels: a script, and the arguments that it is run with. */
 export interface EncodedCall {
   readonly script: Script
-  /** Behind the script: the number of keys, the keys, and what the script reads. */
+  /**
+   * The arguments behind the script: the number of keys, the keys, and the values that the script
+   * reads.
+   */
   readonly args: string[]
   readonly keyCount: number
   /**
@@ -135,8 +138,8 @@ function costsOne({ op, checks }: Ask): boolean {
 }
 
 /**
- * The call in which a place of the table was last taken, by the hash of a key: so mostly no key has
- * to be compared.
+ * The call that last used a place of the table, by the hash of a key. So in most cases no keys are
+ * compared.
  */
 const takenIn = new Uint32Array(2 ** 14)
 let comparisons = 0

@@ -16,8 +16,8 @@ interface OpenPart extends CallPart {
 
 /**
  * Parts the requests of one moment into calls of one plan each. Requests that consume were asked at
- * the same time, so nobody can tell their order; whatever settles something keeps its place among
- * all others of its policies.
+ * the same time, so their order cannot be observed. An operation that settles something keeps its
+ * place among all others of its policies.
  */
 export function splitByPlan(asks: readonly Ask[], plans: Plans): readonly CallPart[] {
   const parts: OpenPart[] = []

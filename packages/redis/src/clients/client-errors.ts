@@ -17,7 +17,7 @@ export function clientErrors(client: UserClient): ClientErrors {
 }
 
 /**
- * Listens to what a client says of its connection. That is often the only reason to be had for a
+ * Listens to the errors of a client's connection. That is often the only reason to be had for a
  * command that is not answered. Without a listener, the event would end the process (node-redis) or
  * fill the log (ioredis).
  */

@@ -21,10 +21,10 @@ export function isIoredisCluster(client: IoredisLike): client is IoredisClusterL
 }
 
 /**
- * Sends calls to their node itself. Left to itself a `Cluster` sends a script whose connection was
- * lost once more, which may then count twice, and holds one back for 100 ms at every TRYAGAIN. What
- * it is left with is what certainly did not run: finding a node that is not known, or no longer
- * right.
+ * Sends calls to their node itself. After a lost connection, a `Cluster` would send its script
+ * again, which may then count twice. It would also hold a script back for 100 ms at every TRYAGAIN.
+ * The `Cluster` only routes scripts that certainly did not run: if their node is not known, or no
+ * longer right.
  */
 export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
   return {

@@ -7,8 +7,8 @@ export interface IoredisLike {
 }
 
 /**
- * An ioredis client by what it can do: `call` takes any command, and `defineCommand` is a method of
- * no other client.
+ * An ioredis client, known by its methods: `call` takes any command, and no other client has
+ * `defineCommand`.
  */
 export function isIoredis(client: object): client is IoredisLike {
   return has(client, 'call') && has(client, 'defineCommand')

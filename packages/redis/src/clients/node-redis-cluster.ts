@@ -31,7 +31,7 @@ interface NodeClient {
   sendCommand(args: string[]): Promise<unknown>
 }
 
-/** A node-redis cluster by what it can do: it sends commands, and lists its `masters`. */
+/** A node-redis cluster, known by its methods: it sends commands, and lists its `masters`. */
 export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
   return (
     typeof Reflect.get(client, 'sendCommand') === 'function' &&
@@ -56,8 +56,8 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
 
   /**
    * Lets the client find the new master of a key. By itself it does so only when a node redirects
-   * it, and lets commands wait for the old one meanwhile, in versions 4 and 5 for ever. So a live
-   * node is asked for the key, which it does not have.
+   * it. Meanwhile commands wait for the old master, in versions 4 and 5 for ever. So a live node is
+   * asked for the key, which it does not have.
    */
   async function findMaster(key: string): Promise<void> {
     const elsewhere = hashTags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
@@ -128,8 +128,8 @@ function isReady({ slots }: NodeRedisClusterLike, key: string): boolean | undefi
 }
 
 /**
- * Version 4 lets other commands come between its ASKING and the command that it is for, until it
- * gives up, and hands on the redirection: what was redirected did not run.
+ * Version 4 sends other commands between ASKING and its command. When it gives up, it hands on the
+ * redirection: the redirected command did not run.
  */
 async function askAt(node: NodeClient, command: string[]): Promise<unknown> {
   const [, reply] = await Promise.all([node.sendCommand(['ASKING']), node.sendCommand(command)])

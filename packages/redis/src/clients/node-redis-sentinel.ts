@@ -8,7 +8,7 @@ export interface NodeRedisSentinelLike {
   readonly isOpen: boolean
 }
 
-/** A node-redis sentinel by what it can do: it sends commands, and knows its master. */
+/** A node-redis sentinel, known by its methods: it sends commands, and knows its master. */
 export function isNodeRedisSentinel(client: object): client is NodeRedisSentinelLike {
   return (
     typeof Reflect.get(client, 'sendCommand') === 'function' &&

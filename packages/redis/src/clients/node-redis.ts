@@ -7,8 +7,8 @@ export interface NodeRedisLike {
 }
 
 /**
- * A node-redis client by what it can do: it sends a command as one array, and knows whether it is
- * open.
+ * A node-redis client, known by its methods: it sends a command as one array, and knows whether it
+ * is open.
  */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return (

@@ -32,7 +32,7 @@ export type UserClient =
   | CommandClient
 
 /**
- * Tells by what it can do which client this is.
+ * Recognises a client by its methods.
  * @throws SluiceError when it is none that Sluice knows
  */
 export function recogniseClient(client: unknown): RedisClient {

@@ -4,8 +4,8 @@ export function isMoved(error: unknown): boolean {
 }
 
 /**
- * The address of the node that a slot is moving to, when a node did not run a command because it
- * has no such key any more.
+ * The address of the node that a slot is moving to, if a node did not run a command because the key
+ * has left it.
  */
 export function askedNode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.startsWith('ASK ')) return undefined

@@ -24,9 +24,8 @@ export function oneQueue(open: () => CallQueue): AskQueues {
 }
 
 /**
- * For a Cluster: the keys of a call have to live in one slot, so there is a queue for each tag,
- * opened by the first ask that needs it. An ask whose keys carry several hash tags is decided tag
- * by tag.
+ * On a Cluster the keys of a call have to live in one slot. So each tag has a queue, opened by the
+ * first ask that needs it. An ask whose keys carry several hash tags is decided tag by tag.
  */
 export function queueByHashTag(open: () => CallQueue): AskQueues {
   const queues = new Map<string, CallQueue>()

@@ -1,6 +1,6 @@
 /**
- * The 64 hash tags of keys. The Cluster slot of tag number i is 256 · i + 128, so that they spread
- * evenly over any number of masters, and a batch has at most as many parts as there are hash tags.
+ * The 64 hash tags of keys. The Cluster slot of tag number i is 256 · i + 128. So the tags spread
+ * evenly over any number of masters, and a batch has at most one part for each tag.
  */
 export const hashTags: readonly string[] = [
   '53t',

@@ -21,12 +21,12 @@ type ReadHeldUnits = (key: string) => Promise<string>
 const migratingMs = 5_000
 
 /**
- * A Cluster moves a slot key by key. Meanwhile it refuses calls of which it has some keys here and
- * some there, or some new ones, with TRYAGAIN: such a call certainly did not run, so it is asked
- * again, which nothing else is; and the wait would last as long as the move. A single key is always
- * in one place, where the client follows the redirection, so for some seconds each key of the slot
- * is asked by itself. A request with several keys is then decided key by key, with give-back.
- * CLUSTERDOWN did not run either; it fails its requests, since it lasts longer than they can wait.
+ * A Cluster moves a slot key by key. Meanwhile it answers TRYAGAIN to a call if its keys are on
+ * both nodes, or if some of them are new. Such a call certainly did not run, so it alone is
+ * repeated. A wait would last as long as the move. A single key is always on one node, and the
+ * client follows the redirection to it. So for some seconds each key of the slot is asked by
+ * itself. A request with several keys is then decided key by key, with give-back. CLUSTERDOWN did
+ * not run either; it fails its requests, since it lasts longer than they can wait.
  */
 export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadHeldUnits): AskRedis {
   const askOneKey = askApart(askRedis, readHeldUnits)
@@ -49,9 +49,9 @@ type AskOneKey = (asks: readonly Ask[]) => Promise<readonly AskResult[]>
 
 /**
  * Asks about one key. Its grants have a key of their own, so TRYAGAIN may come here too, until both
- * have moved. It says that they were on two nodes, or that one of them does not exist; so from then
- * on no call finds both before they meet on the new node. Until then nobody can change the grants,
- * and what is read now stays true. A script that finds them beside its key goes by that instead.
+ * have moved. TRYAGAIN means that the keys were on two nodes, or that one of them does not exist.
+ * So no call finds both until they meet on the new node. Until then no process can change the
+ * grants, so the answer stays true. A script that finds them beside its key goes by that instead.
  */
 function askApart(askRedis: AskRedis, readHeldUnits: ReadHeldUnits): AskOneKey {
   return async (asks) => {

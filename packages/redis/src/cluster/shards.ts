@@ -15,7 +15,7 @@ type Part = readonly Item[]
 /**
  * Applies a request whose keys live in several shards, which no script can see together. `consume`
  * asks one shard after the other, the one with the smallest limit first, since it is the likeliest
- * to deny; when one denies, or fails, what was taken before is given back. So no limit is ever
+ * to deny. If a shard denies or fails, the units taken before are given back. So no limit is ever
  * exceeded; but others see those units as taken meanwhile, and may be denied for them. Every other
  * operation goes to all shards at once.
  */
@@ -29,7 +29,7 @@ export async function applyByShard(
 
   async function ask(op: StoreOp, part: Part): Promise<readonly Outcome[]> {
     const checks = part.map(({ check }) => check)
-    // What settles the request has to be done, whoever waits for it.
+    // Operations that settle the request have to be done, even if no caller waits for them.
     const cancellation = op === whole.op ? whole : undefined
     const keys = part.map(({ key }) => key)
     const promised = new PromisedAsk({ op, checks, keys, cancellation })
@@ -47,15 +47,15 @@ export async function applyByShard(
   }
 
   /**
-   * For a request that is decided already: when it fails, units stay taken until they leave the
-   * window by themselves, or a denial is not counted.
+   * For a request that is decided already. If it fails, units stay taken until they leave the
+   * window, or a denial is not counted.
    */
   async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
     if (part.length === 0) return
     await ask(op, part).catch(() => record(part, []))
   }
 
-  /** With the receipts of what was taken. */
+  /** With the receipts of the taken units. */
   function taken(part: Part): Part {
     return part.flatMap((item) => {
       const receipt = outcomes[item.place]?.receipt
@@ -124,8 +124,8 @@ function countsDenials({ check }: Item): boolean {
 }
 
 /**
- * A penalty takes nothing of what it allows, so that it has not counted yet what another shard has
- * denied.
+ * A penalty takes nothing from a request that it allows. So it has not counted the denial of
+ * another shard yet.
  */
 function takesStrikes(item: Item): boolean {
   return algorithmOf(item.check.policy).counts === 'strikes' && countsDenials(item)

@@ -34,7 +34,7 @@ type Reader = (check: Check, report: KeyReport, decided: DecidedAsk) => Outcome
 const readLog: Reader = (check, { amount, detail, incarnation, explicitMs }, decided) => {
   const { policy, cost, limit } = check
   const used = amount
-  // Where the script leaves the wait out, the oldest unit is the only one that has to leave.
+  // If the script leaves the wait out, the oldest unit is the only one that has to leave.
   const oldestMs = cost > 0 && used + cost > limit ? detail : 0
   const deniedMs = limit === 0 || cost > limit ? Number.POSITIVE_INFINITY : (explicitMs ?? oldestMs)
   const retryAfterMs = decided.isAllowed ? 0 : deniedMs
@@ -157,7 +157,7 @@ function fromState(
   })
 }
 
-/** @param at what a refund has to name: a time, or the number of a lease */
+/** @param at the value that a refund has to name: a time, or the number of a lease */
 function receiptOf(
   check: Check,
   { isTaken }: DecidedAsk,

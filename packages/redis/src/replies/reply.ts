@@ -35,7 +35,7 @@ const detailSpan = 2 ** 27
  */
 export function decodeReply(reply: unknown, callId: string, asks: readonly Ask[]): CallReply {
   if (!Array.isArray(reply)) throw unanswered(callId)
-  // A request alone is answered by its report, the time and what could not be read.
+  // A lone request is answered by its report, the time and the unreadable values.
   const isLone = callId === ''
   if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
   const reader = new ReportReader(reply, isLone ? 0 : 2, callId)
@@ -111,7 +111,7 @@ class ReportReader {
     const takes = op === 'consume' || op === 'charge'
     if (op === 'grant' && Array.isArray(value)) return this.#readGrant(value, check)
     const isChange = !takes && op !== 'peek'
-    // Whether the request is allowed, or had anything to change.
+    // True if the request is allowed, or had anything to change.
     const isFound = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     const isAllowed = isFound || isChange
     const decided: DecidedAsk = { now: this.#now, isAllowed, isTaken: takes && isAllowed }

@@ -49,7 +49,7 @@ const knownFailures: readonly KnownFailure[] = [
 ]
 
 /**
- * The error of a client as one that says what to do.
+ * Turns the error of a client into one that names the fix.
  * @param last what the client last said of its connection: where that is lost, it says why
  */
 export function storeFailure(error: unknown, last?: Error): SluiceError {
@@ -63,7 +63,7 @@ export function storeFailure(error: unknown, last?: Error): SluiceError {
   })
 }
 
-/** Why a client may not answer: what it last said of its connection. */
+/** The likely reason why a client does not answer: the last error of its connection. */
 export function lastFailure(last: Error): SluiceError {
   return describe('its client reports', last)
 }

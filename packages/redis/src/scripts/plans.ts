@@ -10,8 +10,8 @@ import {
 } from './usual-states.ts'
 
 /**
- * The script and the arguments for all requests that consume by one list of policies, and for those
- * that give back or renew a lease of the only one.
+ * The script and the arguments for all requests that consume by one list of policies. If the list
+ * has one policy, also for requests that give back or renew its leases.
  */
 export interface Plan {
   readonly policies: readonly Policy[]

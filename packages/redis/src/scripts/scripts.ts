@@ -80,8 +80,8 @@ export class Scripts {
   }
 
   /**
-   * Decides calls whose requests consume by lists of these several modules; `undefined` if the list
-   * is too long, a policy of it may have grants, or the store has too many of them.
+   * Decides calls whose requests consume by lists of these modules. `undefined` if the list is too
+   * long, if one of its policies may have grants, or if the store has too many such scripts.
    */
   usualList(list: readonly UsualModule[]): Script | undefined {
     if (list.some(({ hasGrants }) => hasGrants)) return undefined

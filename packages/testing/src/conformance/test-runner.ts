@@ -11,11 +11,11 @@ export interface TestRunner {
   readonly it?: It
 }
 
-/** The test runner of a kit whose tests wait, in real time, for what comes later. */
+/** The test runner of a kit whose tests wait, in real time, for later events. */
 export interface WaitingRunner extends TestRunner {
   /**
    * The longest wait (ms), 1 to 600,000. Choose less than the timeout of a test, so that a failure
-   * says what did not come.
+   * names the missing event.
    * @default 4_000
    */
   readonly waitMs?: number

@@ -18,13 +18,13 @@ export interface Ask {
   readonly body?: unknown
   /** The version that a change is based on. */
   readonly ifMatch?: string | undefined
-  /** The tag of what is known already. */
+  /** The tag of the known state. */
   readonly etag?: string | undefined
   readonly signal?: AbortSignal
 }
 
 export interface Answer<T> {
-  /** `undefined`: what is known already has not changed. */
+  /** `undefined`: the known state has not changed. */
   readonly body: T | undefined
   readonly etag: string | undefined
 }

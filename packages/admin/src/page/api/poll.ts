@@ -119,7 +119,7 @@ function pollOf(path: string, everyMs: number): Poll {
   return made
 }
 
-/** The door of what the API answers: its shape is proven against the OpenAPI file by tests. */
+/** Decodes the answers of the API: tests prove their shape against the OpenAPI file. */
 function decoded<T>(data: unknown): T | undefined {
   return data as T | undefined
 }

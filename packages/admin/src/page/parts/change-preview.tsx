@@ -14,7 +14,7 @@ interface PreviewState {
 const pauseMs = 250
 
 /**
- * Asks, after each pause, what a change would do.
+ * Asks for the effect of a change after each pause in typing.
  * @param body the request without its reason; `undefined`: there is nothing to ask
  */
 export function usePreview(path: string, body: object | undefined, ifMatch: string | undefined) {
@@ -49,7 +49,7 @@ export function usePreview(path: string, body: object | undefined, ifMatch: stri
   return state
 }
 
-/** Shows what a change would do, and whom it would touch. */
+/** Shows the effect of a change, and the clients that it would touch. */
 export function ChangePreview({ state }: { state: PreviewState }) {
   const { change, error, isAsking } = state
   if (error !== undefined) {
@@ -71,7 +71,7 @@ export function ChangePreview({ state }: { state: PreviewState }) {
   )
 }
 
-/** Lists differences: what was, and what will be. */
+/** Lists differences: old and new values. */
 export function Differences({ differences }: { differences: readonly Difference[] }) {
   if (differences.length === 0) return <p class="muted">Nothing changes.</p>
   return (

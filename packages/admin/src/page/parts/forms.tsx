@@ -14,7 +14,7 @@ interface FieldProps {
   readonly focus?: boolean
 }
 
-/** One line of text, with its label, what is wrong with it, or what it is for. */
+/** One line of text, with its label, and its mistake or its purpose. */
 export function Field(props: FieldProps) {
   const { label, value, onValue, fault, hint, type = 'text', placeholder, required, focus } = props
   const id = useId()

@@ -8,7 +8,7 @@ export async function connection(link: RedisLink): Promise<Finding> {
   const startedAt = performance.now()
   try {
     await link.inTime('a connection', link.client.connect())
-    // Whatever it answers, it answers: rights are looked at later.
+    // Any answer shows a connection: rights are looked at later.
     await link.ask('PING').catch((error: unknown) => {
       if (error instanceof TimedOut || /NOAUTH|WRONGPASS/.test(reasonOf(error))) throw error
       if (link.client.status !== 'ready') throw error

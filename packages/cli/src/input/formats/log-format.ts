@@ -21,7 +21,7 @@ export function isMethod(text: string): boolean {
   return text === 'GET' || text === 'POST' || method.test(text)
 }
 
-/** The status of a text; 0 for what is none. */
+/** The status in a text; 0 if there is none. */
 export function statusOf(text: string | undefined): number {
   const status = Number(text)
   return status >= 100 && status <= 999 ? status : 0
@@ -38,7 +38,7 @@ export function withoutPort(text: string): string {
   return colon === -1 || text.includes(':', colon + 1) ? text : text.slice(0, colon)
 }
 
-/** The value of a log that writes `-` for what it does not have. */
+/** The value of a log that writes `-` for a missing value. */
 export function present(text: string | undefined): string | undefined {
   return text === undefined || text === '-' || text === '' ? undefined : text
 }

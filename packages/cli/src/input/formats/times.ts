@@ -5,7 +5,7 @@ export class TimeReader {
   #text = ''
   #ms = Number.NaN
 
-  /** Milliseconds since 1970; NaN for what is no time. */
+  /** Milliseconds since 1970; NaN for an invalid time. */
   read(text: string): number {
     if (text !== this.#text) {
       this.#text = text

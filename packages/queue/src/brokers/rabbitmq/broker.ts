@@ -133,7 +133,7 @@ class RabbitmqBroker implements Broker {
       const delivery = await this.#jobs.retry(id)
       if (!delivery) return false
       this.#sweep.start()
-      // The job waits again by now. What is not published is swept.
+      // The job waits again by now. Jobs that are not published are swept.
       await this.#publish(delivery).catch(this.#report)
       return true
     })

@@ -84,7 +84,7 @@ async function loadAmqplib(): Promise<Amqplib> {
   }
 }
 
-/** Known answers of the server and of sockets, and what to do about them. */
+/** Known answers of the server and of sockets, each with its fix. */
 const hints: readonly (readonly [RegExp, string])[] = [
   [
     /inequivalent arg/,
@@ -114,7 +114,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** Makes an error of a connection, with what to do about it. */
+/** Makes an error of a connection, with the fix in its message. */
 export function connectionFailure(error: unknown, where: string): SluiceError {
   if (error instanceof SluiceError) return error
   const text = errorText(error)

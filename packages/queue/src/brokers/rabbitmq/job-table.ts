@@ -138,8 +138,8 @@ export class JobTable {
   }
 
   /**
-   * Puts a job back that a run has. Resolves to the delivery to publish, or to how the run stands:
-   * `same` if its message is to be delivered again, `lost` if the run does not have the job.
+   * Puts a job back that a run has. Resolves to the delivery to publish, or to the state of the
+   * run: `same` if its message must be delivered again, `lost` if the run does not have the job.
    * @param uncounts true if the run began, and does not count
    */
   async putBack(

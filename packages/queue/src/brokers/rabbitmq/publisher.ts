@@ -26,7 +26,7 @@ const unusedMs = 600_000
 /** Time (ms) after which a queue of a delay is declared again, so that it is not unused. */
 const declaredMs = 60_000
 
-/** Runs of a message that RabbitMQ allows: so many that we decide, who count them. */
+/** Runs of a message that RabbitMQ allows: so many that our own count decides. */
 const deliveryLimit = 1_000_000
 
 /** Publishes messages with confirms to queues that survive a restart. */

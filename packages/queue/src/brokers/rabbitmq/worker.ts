@@ -34,7 +34,7 @@ export interface RabbitmqWork {
 /** A run under way. */
 interface Run {
   readonly job: StoredJob
-  /** Marks the job in Redis: what a run without the mark settles is dropped. */
+  /** Marks the job in Redis: the settlement of a run without the mark is dropped. */
   readonly token: string
   readonly channel: Channel
   readonly message: ConsumeMessage
@@ -197,7 +197,7 @@ export class RabbitmqWorker implements BrokerWorker {
     give(() => channel.ack(message))
   }
 
-  /** Publishes a message of a job that is put back. What fails here is swept later. */
+  /** Publishes a message of a job that is put back. A job that fails here is swept later. */
   async #publish(delivery: Delivery, delayMs: number): Promise<void> {
     try {
       await this.#work.publisher.publish(delivery, { delayMs })
@@ -257,7 +257,7 @@ function give(answer: () => void): void {
   try {
     answer()
   } catch {
-    // The job's record tells what the message stands for then.
+    // The job's record then tells the meaning of the message.
   }
 }
 

@@ -228,7 +228,7 @@ export class QueueRecords {
     return this.key(`idempotency:${record?.key ?? ''}`)
   }
 
-  /** Ids of what is kept, and its bytes. */
+  /** Ids of the kept outcomes, and their bytes. */
   keptKeys(set: KeptSet): [kept: string, bytes: string] {
     return [this.key(`kept:${set}`), this.key(`kept:${set}:bytes`)]
   }

@@ -14,7 +14,7 @@ export interface AdapterSetup {
   readonly limits: readonly AdapterLimits[]
   /**
    * Called when a request reaches the handler. The handler answers with this status, and the text
-   * `hello`. What it throws is an error of the handler.
+   * `hello`. An exception here is an error of the handler.
    */
   handle(): MaybePromise<number>
   /**

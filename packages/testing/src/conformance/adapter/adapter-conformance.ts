@@ -24,8 +24,9 @@ const parts = {
 }
 
 /**
- * Describes the tests that every adapter must pass, over real sockets: statuses, header fields and
- * bodies byte for byte, keys, skips, failures of the store, leases and refunds.
+ * Describes the tests that every adapter must pass, over real sockets. They compare statuses,
+ * header fields and bodies byte for byte, and try keys, skips, failures of the store, leases and
+ * refunds.
  * @example
  * adapterConformance({ describe, it, serve: async ({ limits, handle, onError }) => {
  *   const server = await listen(app(limits, handle, onError))

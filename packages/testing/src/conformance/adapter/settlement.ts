@@ -23,7 +23,7 @@ class HeldHandler {
   }
 }
 
-/** A store, and the wait for what it holds of one key. */
+/** A store, and a function that waits for its count of one key. */
 class CountedStore {
   readonly store: Store = memoryStore()
   readonly #limiter: Limiter

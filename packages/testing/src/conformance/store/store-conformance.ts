@@ -31,8 +31,9 @@ export interface StoreConformanceOptions extends TestRunner {
 const startMs = 1_795_195_800_000
 
 /**
- * Describes the tests that every store must pass, for each algorithm: exact limits, all or nothing,
- * refunds, resets, leases, clocks that step, and the same answers as `memoryStore`.
+ * Describes the tests that every store must pass, for each algorithm. They try exact limits, all or
+ * nothing, refunds, resets, leases and clocks that step, and compare the answers with
+ * `memoryStore`.
  * @example
  * storeConformance({ describe, it, open: (clock) => ({ store: mapStore({ clock }) }) })
  */

@@ -22,7 +22,7 @@ export interface KeyDialogProps {
   readonly onClose: () => void
 }
 
-/** Asks before something is done to a key, and tells what came of it. */
+/** Asks before an action on a key, and tells the result. */
 export function KeyDialog({ action, ...props }: KeyDialogProps & { action: KeyActionName }) {
   switch (action) {
     case 'block':

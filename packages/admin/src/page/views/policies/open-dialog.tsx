@@ -8,7 +8,7 @@ import {
 } from './dialogs.tsx'
 import { PolicyEditor } from './policy-editor.tsx'
 
-/** A dialog about policies, and what it is about. */
+/** A dialog about policies, and its subject. */
 export type Open =
   | { readonly what: 'edit'; readonly policy: Policy }
   | { readonly what: 'remove'; readonly entry: EntryToRemove }

@@ -18,7 +18,9 @@ interface PolicyEditorProps {
   readonly onClose: () => void
 }
 
-/** The form for what can change at run time: it shows what a change would do as one types. */
+/**
+ * The form for fields that can change at run time. It shows the effect of a change during typing.
+ */
 export function PolicyEditor({ policy, entries, ifMatch, onClose }: PolicyEditorProps) {
   const [form, setForm] = useState(() => formOf(policy))
   const [base] = useState({ policy, ifMatch })

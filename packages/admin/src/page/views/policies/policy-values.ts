@@ -48,7 +48,7 @@ export function faultsOf(form: PolicyForm): FormFaults {
   }
 }
 
-/** Returns the entries for the fields that differ from what is in force. */
+/** Returns the entries for the fields that differ from the values in force. */
 export function entriesOf(policy: Policy, form: PolicyForm): readonly EntryToSet[] {
   const before = formOf(policy)
   const until = form.until === '' ? {} : { until: new Date(form.until).toISOString() }
