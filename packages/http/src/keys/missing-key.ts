@@ -19,7 +19,7 @@ export type KeyOrMode = { readonly key: string } | 'deny' | 'skip'
 
 const anyIp = ip()
 
-/** One bucket for all that have no address, such as clients of a socket file. */
+/** One key for all that have no address, such as clients of a socket file. */
 const addressless = ipKey('')
 
 /** The key that stands in for a missing one, or what is to be done without. */
