@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../support/redis-server.ts'
+import { filesUnder } from '../support/workspace.ts'
 import { contenders } from './concurrency/concurrency-contenders.ts'
-import { layerOf } from './concurrency/layers.ts'
+import { layerOf, layers } from './concurrency/layers.ts'
 import { recordCalls } from './concurrency/recorded-calls.ts'
 import { SteadyLogs } from './concurrency/steady-logs.ts'
 import { clientKeys } from './harness/client-keys.ts'
@@ -61,13 +62,39 @@ describe('recordCalls', () => {
 })
 
 describe('layerOf', () => {
+  const sources = ['core', 'redis']
+    .flatMap((name) => filesUnder(`packages/${name}/src`, '.ts'))
+    .map((file) => file.replace('packages/', ''))
+  const frameIn = (file: string) => ({ functionName: 'f', url: `file:///x/packages/${file}` })
+  /** No check through Redis runs them. */
+  const offTheWay = [
+    'core/src/backend.ts',
+    'core/src/documents.ts',
+    'core/src/hot-keys.ts',
+    'core/src/index.ts',
+    'redis/src/documents.ts',
+    'redis/src/forget-policy.ts',
+    'redis/src/index.ts',
+  ]
+
   it('finds the layer by file', () => {
     const redis = 'file:///x/packages/redis/src'
-    expect(layerOf({ functionName: 'decodeReply', url: `${redis}/reply.ts` })).toBe('decoding')
-    expect(layerOf({ functionName: 'encode', url: `${redis}/call.ts` })).toBe('encoding')
+    expect(layerOf({ functionName: 'decodeReply', url: `${redis}/replies/reply.ts` })).toBe(
+      'decoding',
+    )
+    expect(layerOf({ functionName: 'encode', url: `${redis}/calls/call.ts` })).toBe('encoding')
     const ioredis = 'file:///x/node_modules/ioredis/built/DataHandler.js'
     expect(layerOf({ functionName: 'returnReply', url: ioredis })).toBe('client')
     expect(layerOf({ functionName: '(garbage collector)', url: '' })).toBe('garbage')
+  })
+
+  it.each(layers.flatMap(({ ours = [] }) => ours))('begins a path in the tree: %s', (start) => {
+    expect(sources.filter((file) => file.startsWith(start))).not.toEqual([])
+  })
+
+  it('finds a layer for each file that a check goes through', () => {
+    const isNamed = (file: string): boolean => layerOf(frameIn(file)) !== file
+    expect(sources.filter((file) => !isNamed(file))).toEqual(offTheWay)
   })
 
   it('names a file that is in no layer, and leaves out waiting', () => {

@@ -1,6 +1,6 @@
 export { effectiveWindowMs, remainingUnits } from './algorithms/effective-window.ts'
 export { recordedAt } from './algorithms/sliding-log.ts'
-export { algorithmOf, algorithms } from './algorithms/table.ts'
+export { type AlgorithmSettings, algorithmOf, algorithms } from './algorithms/table.ts'
 export type { Check } from './check.ts'
 export { digestIdentity, firstByteOf } from './digest.ts'
 export { engine } from './engine/engine.ts'

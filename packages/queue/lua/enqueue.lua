@@ -1,4 +1,5 @@
--- Finds a place for a job in the bounds of its queue, and the job that an idempotency key stands for.
+-- Takes a place for a job in the bounds of its queue, and finds the job that an idempotency key stands for. It adds no job, unless it is given
+-- the text of one: else the broker adds it.
 --
 -- KEYS[1]  places: sorted set of `<identity digest>:<job id>` by the time of enqueueing
 -- KEYS[2]  hash of identity digest → places it has

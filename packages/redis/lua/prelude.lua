@@ -19,8 +19,9 @@
 --     clear(cell, policy)         forgets everything
 --     block(cell, policy, ms)     denies all for so many ms; left out if keys cannot be blocked
 --     counts_only_denials         true if requests that are allowed take nothing
---     report(cell, policy)        returns two integers, from which outcomes.ts works out the
---                                 outcome with the functions of core
+--     report(cell, policy)        returns two whole numbers >= 0, from which outcomes.ts works out
+--                                 the outcome with the functions of core. The first falls when
+--                                 units are given back
 --
 -- Cells are used again for the next request, since tables cost more than commands, so load sets
 -- every field. Each cell has key, incarnation, exists (whether the key held anything), and

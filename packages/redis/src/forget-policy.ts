@@ -1,7 +1,7 @@
 import type { ForgetOptions, Forgotten } from '@sluice/core'
-import { isNoGrantsKey } from './calls/call.ts'
 import type { RedisClient } from './clients/redis-client.ts'
 import { hashTagOf, hashTags } from './cluster/hash-tags.ts'
+import { isGrantsKey } from './key-encoder.ts'
 import { listOf, textOf } from './replies/texts.ts'
 
 /** Keys that one SCAN looks at, about, and the most SCANs of one call. */
@@ -31,7 +31,9 @@ export async function forgetKeys(
     const args = [scan, 'MATCH', pattern, 'COUNT', String(keysOfScan)]
     const [next, found] = listOf(await redis.send('scan', args, node))
     // Units that processes hold stay held, since those processes still spend them.
-    const names = listOf(found).map(textOf).filter(isNoGrantsKey)
+    const names = listOf(found)
+      .map(textOf)
+      .filter((key) => !isGrantsKey(key))
     keys += dryRun ? names.length : await unlink(redis, names)
     scan = textOf(next)
     if (scan !== '0') continue

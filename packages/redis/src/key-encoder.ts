@@ -25,6 +25,7 @@ interface Identity {
   readonly text: string
   /** The policy that was asked for last, and its key alone: mostly there is one policy. */
   policy: Policy | undefined
+  /** A list of one, so that `keysOf` can hand it out unchanged. */
   key: readonly [string]
   /**
    * Its keys so far, where it has several: whole texts, whose hash is known, cost less than new
@@ -37,7 +38,8 @@ interface Identity {
  * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first
  * brace, which it cannot contain, and no other part contains a colon, so that keys are never
  * ambiguous. The identity is digested (128 bits, base64url), so a key has a bounded length, tells
- * no secret, and meets no other.
+ * no secret, and meets no other. The key of its grants is the key and a tilde, which ends no other
+ * key.
  */
 export class KeyEncoder {
   readonly #options: KeyOptions
@@ -140,6 +142,18 @@ export class KeyEncoder {
     this.#policies.set(policy, part)
     return part
   }
+}
+
+/** Last character of a key of grants; `lua/algorithms/held-log.lua` has it too. */
+export const grantsMark = '~'
+
+/** Returns the key of the grants of a key. */
+export function grantsKey(key: string): string {
+  return `${key}${grantsMark}`
+}
+
+export function isGrantsKey(key: string): boolean {
+  return key.endsWith(grantsMark)
 }
 
 /** Copies a text that was put together from others: V8 would go through its parts at every use. */

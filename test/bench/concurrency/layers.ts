@@ -6,34 +6,70 @@ export interface Frame {
 
 interface Layer {
   readonly name: string
-  /** Part of the file's path, after `packages/`, `node_modules/` or `node:`. */
-  readonly files: RegExp
+  /** Beginnings of paths after `packages/`. */
+  readonly ours?: readonly string[]
+  /** Part of the path of another file, after `node_modules/` or `node:`. */
+  readonly others?: RegExp
 }
 
 /**
  * The first that fits counts. What is in no layer stands under the name of its file, so that what is written later is seen, and can be
  * given a layer here.
  */
-const layers: readonly Layer[] = [
-  { name: 'key and digest', files: /redis\/src\/(key-|keys|tags|shards)|lru-cache|node:.*crypto/ },
-  { name: 'queue', files: /redis\/src\/(call-queue|split-calls|promised-ask|lanes|moving-slots)/ },
-  { name: 'decoding', files: /redis\/src\/reply/ },
-  { name: 'encoding', files: /redis\/src\/(call|general-call|plans|usual-states|row|script)/ },
-  { name: 'outcome', files: /redis\/src\/outcomes|core\/src\/(algorithms\/|check|decision)/ },
-  { name: 'denials', files: /redis\/src\/(denials|strikes)|core\/src\/(denials|strikes)/ },
-  { name: 'store', files: /redis\/src\/(redis-store|fleet)/ },
-  { name: 'deadline', files: /core\/src\/resilience\/deadlines/ },
-  { name: 'pending ask', files: /core\/src\/resilience\/pending-ask/ },
-  { name: 'breaker and store access', files: /core\/src\/resilience\// },
-  { name: 'limiter', files: /core\/src\/(limiter|enforcement|unlimited|maybe-promise|policy)/ },
+export const layers: readonly Layer[] = [
+  {
+    name: 'key and digest',
+    ours: ['redis/src/key-encoder.ts', 'redis/src/cluster/hash-tags.ts', 'core/src/digest.ts'],
+    others: /^node:.*crypto/,
+  },
+  {
+    name: 'queue',
+    ours: [
+      'redis/src/calls/call-queue.ts',
+      'redis/src/calls/split-calls.ts',
+      'redis/src/calls/promised-ask.ts',
+      'redis/src/cluster/',
+    ],
+  },
+  {
+    name: 'outcome',
+    ours: [
+      'redis/src/replies/outcomes.ts',
+      'core/src/algorithms/',
+      'core/src/engine/',
+      'core/src/check.ts',
+      'core/src/decision.ts',
+    ],
+  },
+  { name: 'decoding', ours: ['redis/src/replies/'] },
+  { name: 'encoding', ours: ['redis/src/calls/', 'redis/src/scripts/', 'redis/src/read-lua.ts'] },
+  { name: 'denials', ours: ['core/src/denials/'] },
+  { name: 'store', ours: ['redis/src/redis-store', 'redis/src/fleet', 'core/src/store.ts'] },
+  { name: 'deadline', ours: ['core/src/resilience/deadlines.ts'] },
+  { name: 'pending ask', ours: ['core/src/resilience/pending-ask.ts'] },
+  { name: 'breaker and store access', ours: ['core/src/resilience/'] },
+  { name: 'outage', ours: ['core/src/outage/', 'core/src/memory-store/'] },
+  { name: 'prefetch', ours: ['core/src/prefetch/'] },
+  { name: 'observers', ours: ['core/src/observers/'] },
+  {
+    name: 'limiter',
+    ours: [
+      'core/src/limiter/',
+      'core/src/policy/',
+      'core/src/options/',
+      'core/src/runtime/',
+      'core/src/waiting/',
+    ],
+  },
   {
     name: 'client',
-    files:
-      /redis\/src\/clients\/|ioredis|redis-parser|redis-errors|standard-as-callback|denque|debug\/|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
+    ours: ['redis/src/clients/'],
+    others:
+      /ioredis|redis-parser|redis-errors|standard-as-callback|denque|debug\/|cluster-key-slot|@redis\/|node:(internal\/)?(net|stream|streams|buffer|events|util|errors|stream_base_commons|timers|async_hooks|fixed_queue|string_decoder)/,
   },
-  { name: 'microtasks, ticks', files: /node:internal\/process\/(task_queues|promises)/ },
-  { name: 'the benchmark itself', files: /bench\/|node:(internal\/)?(perf|perf_hooks)/ },
-  { name: 'Node itself', files: /^node:/ },
+  { name: 'microtasks, ticks', others: /^node:internal\/process\/(task_queues|promises)/ },
+  { name: 'the benchmark itself', others: /^test\/bench\/|^node:(internal\/)?(perf|perf_hooks)/ },
+  { name: 'Node itself', others: /^node:/ },
 ]
 
 /** What V8 counts under no file. */
@@ -50,6 +86,8 @@ export function layerOf({ functionName, url }: Frame): string | undefined {
   if (url === '') return 'native code: sockets, V8'
   const file = /(?:packages\/|node_modules\/(?!.*node_modules\/)|(?=test\/bench\/))(.*)$/.exec(url)
   const name = file?.[1] ?? url
-  const layer = layers.find(({ files }) => files.test(name))
+  const layer = layers.find(
+    ({ ours, others }) => ours?.some((start) => name.startsWith(start)) || others?.test(name),
+  )
   return layer?.name ?? name
 }

@@ -199,7 +199,7 @@ export class Replay {
       for await (const piece of pieces) {
         for (const request of piece) {
           if (!clock) {
-            // A timer of the process that is set before the log begins must not tick since 1970.
+            // A timer that the process sets again before the log begins must not tick since 1970.
             clock = new LogClock(request.startMs)
             uninstall = clock.install()
           }

@@ -7,11 +7,11 @@ export interface KeyState {
 }
 
 /** The fields of a policy that algorithms read. */
-type Counting<Settings> = Settings & { readonly windowMs: number }
+type CountedPolicy<Settings> = Settings & { readonly windowMs: number }
 
 /** The fields of a check that algorithms read. */
 export interface CountingCheck<Settings> {
-  readonly policy: Counting<Settings>
+  readonly policy: CountedPolicy<Settings>
   readonly cost: number
   readonly limit: number
   /** For a refund: units of the receipt that were given back before. @default 0 */
@@ -64,16 +64,16 @@ interface Traits<State, Options, Settings extends object> {
    * The settings that a stored state depends on, as text for keys: `60000`. Two policies that
    * cannot read each other's states must differ.
    */
-  keyShape(policy: Counting<Settings>): string
+  keyShape(policy: CountedPolicy<Settings>): string
   /** The same in words, for messages: all that must agree wherever a name is used. */
-  describe(policy: Counting<Settings>): string
+  describe(policy: CountedPolicy<Settings>): string
   /**
    * Tells whether two policies of one name can share their states.
    * @default when they are described alike
    */
-  agrees?(one: Counting<Settings>, other: Counting<Settings>): boolean
+  agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
   /** The longest that a unit counts, in ms. */
-  lifeMs(policy: Counting<Settings>): number
+  lifeMs(policy: CountedPolicy<Settings>): number
   /**
    * The settings that one of `instances` processes applies when it decides alone; undefined when
    * they stay. The limit is divided elsewhere, except of strikes.

@@ -84,8 +84,8 @@ export function algorithmSettings(
 ): AlgorithmSettings {
   for (const field of algorithmFields) {
     if (options[field] === undefined || knows(algorithm, field)) continue
-    const owner = algorithmNames.find((name) => knows(name, field))
-    const legal = `left out with algorithm '${algorithm}': only '${owner}' has it`
+    const owners = algorithmNames.filter((name) => knows(name, field)).map((name) => `'${name}'`)
+    const legal = `left out with algorithm '${algorithm}': only ${owners.join(' or ')} has it`
     throw invalid({ option: at(field) }, options[field], legal)
   }
   return { ...neutralSettings, ...algorithms[algorithm].options.read(options, windowMs, at) }

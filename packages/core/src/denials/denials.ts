@@ -7,8 +7,8 @@ import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CheckMap } from './check-map.ts'
 import { Strikes } from './strikes.ts'
 
-/** A request whose denial may be remembered. */
-export interface AskedRequest {
+/** An ask whose denial may be remembered. */
+export interface RememberedAsk {
   readonly op: StoreOp
   readonly checks: readonly Check[]
   /** Number of changes to keys at the time when the store was asked; `Denials` sets it. */
@@ -67,16 +67,16 @@ export class Denials {
    * Notes that the store is asked now. First the strikes of the keys are sent to the store. A
    * charge makes the denials of its keys doubtful.
    */
-  begin(request: AskedRequest): void {
-    if (request.op === 'charge') this.forget('charge', request.checks)
-    else this.#strikes.tell(request.checks)
-    request.changes = this.#changes
-    if (this.#simulated) request.simulatedMs = this.#simulated()
+  begin(ask: RememberedAsk): void {
+    if (ask.op === 'charge') this.forget('charge', ask.checks)
+    else this.#strikes.tell(ask.checks)
+    ask.changes = this.#changes
+    if (this.#simulated) ask.simulatedMs = this.#simulated()
   }
 
-  /** Remembers the outcomes of a request that was denied. */
-  learn(request: AskedRequest, outcomes: readonly Outcome[]): void {
-    const { op, checks, changes } = request
+  /** Remembers the outcomes of an ask that was denied. */
+  learn(ask: RememberedAsk, outcomes: readonly Outcome[]): void {
+    const { op, checks, changes } = ask
     if (op !== 'consume') return
     const index = longestDenial(outcomes)
     const denied = checks[index]
@@ -93,7 +93,7 @@ export class Denials {
     this.#denials.set(denied, {
       checks,
       outcomes,
-      askedAt: this.#simulated ? request.simulatedMs : request.askedAt,
+      askedAt: this.#simulated ? ask.simulatedMs : ask.askedAt,
       answeredAt: this.#now(),
       changes,
     })
@@ -112,14 +112,18 @@ export class Denials {
 
   /** Tells the store of the strikes that it has not counted, and forgets all denials. */
   close(): void {
-    this.#strikes.tellAll()
-    this.#denials.clear()
+    this.#tellAndForget()
   }
 
   /** For a key of which the digest alone is known: the store is asked about each key again. */
   #forgetAll(): void {
-    this.close()
+    this.#tellAndForget()
     this.#allChanged = this.#changes
+  }
+
+  #tellAndForget(): void {
+    this.#strikes.tellAll()
+    this.#denials.clear()
   }
 
   /** Has the store count strikes. If the store fails, they are lost, and a block comes later. */

@@ -27,7 +27,7 @@ export class DecisionTiming {
 }
 
 /** A decision to notify observers of. */
-export interface Decided<Request> extends EventSource<Request> {
+export interface ToldDecision<Request> extends EventSource<Request> {
   readonly decision: Decision
   /** All that was asked, policies in shadow too. */
   readonly checks: readonly Check[]
@@ -44,7 +44,7 @@ export interface Decided<Request> extends EventSource<Request> {
  */
 export function notifyDecided<Request>(
   { onDecision, onShadow }: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>,
-  decided: Decided<Request>,
+  decided: ToldDecision<Request>,
 ): void {
   if (onDecision) notify(onDecision, new DecidedEvent(decided))
   if (onShadow) notifyShadow(onShadow, decided)
@@ -65,7 +65,7 @@ class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly isQueued: boolean
   readonly #store: Store
 
-  constructor(decided: Decided<Request>) {
+  constructor(decided: ToldDecision<Request>) {
     const { decision, timing, checks } = decided
     this.decision = decision
     this.checks = areEnforced(checks) ? checks : divideChecks(checks).enforced
@@ -92,7 +92,7 @@ function bindingCheck({ checks, decision }: Pick<DecisionEvent, 'checks' | 'deci
   return checks[bindingIndex(decision.outcomes)]
 }
 
-function answeredBy<Request>({ decision, store, timing }: Decided<Request>): string {
+function answeredBy<Request>({ decision, store, timing }: ToldDecision<Request>): string {
   if (decision.source !== 'store') return decision.source
   if (timing === undefined) return 'guard'
   const isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
@@ -109,7 +109,7 @@ function isLimited({ limit }: Outcome): boolean {
 
 function notifyShadow<Request>(
   onShadow: NonNullable<JoinedObservers<Request>['onShadow']>,
-  { decision, checks: asked, request, route, method }: Decided<Request>,
+  { decision, checks: asked, request, route, method }: ToldDecision<Request>,
 ): void {
   const run = decision.shadow
   if (!run) return

@@ -9,19 +9,19 @@ const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object
 /**
  * Returns the access to a store. All limiters of a store share it, and all stores that count in the
  * same place.
- * @param memory the fallback; the first limiter that names one decides for all
+ * @param fallback local memory; the first limiter that names one decides for all
  * @throws SluiceError when another fallback is in use already
  */
-export function accessTo(store: Store, memory?: MemoryStore): StoreAccess {
+export function accessTo(store: Store, fallback?: MemoryStore): StoreAccess {
   const space = store.space ?? store
   const known = accesses.get(space)
-  if (known && memory && known.memory !== memory) {
+  if (known && fallback && known.memory !== fallback) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
     )
   }
-  const access = known ?? new StoreAccess(memory ?? memoryStore())
+  const access = known ?? new StoreAccess(fallback ?? memoryStore())
   accesses.set(space, access)
   access.listenTo(store)
   return access

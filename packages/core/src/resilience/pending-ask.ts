@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts'
 import type { Decision } from '../decision.ts'
-import type { AskedRequest, Denials } from '../denials/denials.ts'
+import type { Denials, RememberedAsk } from '../denials/denials.ts'
 import type { FailureMode } from '../policy/failure-mode.ts'
 import type { Ask, DecidingOp, Outcome, Store, StoreOp } from '../store.ts'
 import { DeadlineEntry } from './deadlines.ts'
@@ -34,7 +34,7 @@ export interface AnswerHandler {
  * only object that a request costs here: it is the item of the store's queue and of the list of
  * deadlines, too.
  */
-export class PendingAsk extends DeadlineEntry implements Ask, AskedRequest {
+export class PendingAsk extends DeadlineEntry implements Ask, RememberedAsk {
   readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: Caller

@@ -91,16 +91,17 @@ function firstStage<Native extends object, Handler>(
   let ask: DecideStage<Native, Handler>
   if (observation.isObserved) ask = decideTimed(setup, respond)
   else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
-  const checks = findChecks(requestChecks, {
+  const checkStage = findChecks(requestChecks, {
     forbid,
     passUncounted: passAllowed,
     passKeyless: observation.skipping('no-key', passUncounted),
     respond: respondHere,
     next: ask,
   })
-  let stage: Stage<Native, Handler> = checks
+  let stage: Stage<Native, Handler> = checkStage
   if (shedder) stage = shedSome(shedder, { report, respond: respondHere }, stage)
-  if (lists) stage = askLists(lists, { forbid, passUncounted: passAllowed, checks, next: stage })
+  if (lists)
+    stage = askLists(lists, { forbid, passUncounted: passAllowed, checkStage, next: stage })
   if (skip) stage = skipSome(skip, observation.skipping('skip', passUncounted), stage)
   if (preflights === 'count') return stage
   const watch = new PreflightWatch<Native>({

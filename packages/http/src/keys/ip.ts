@@ -55,6 +55,7 @@ function keyOfIp(address: string, prefixes: IpPrefixes): string {
   return canonical === undefined ? invalidIp : `@ip/${canonical}`
 }
 
+/** Checks the options. `canonicalIp` cuts an address to these prefixes. */
 function checkPrefixes(options: IpOptions): IpPrefixes {
   knownFields(options, 'ip', ['prefix6', 'prefix4'])
   return {

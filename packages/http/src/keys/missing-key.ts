@@ -20,7 +20,7 @@ export type KeyOrMode = { readonly key: string } | 'deny' | 'skip'
 
 const anyIp = ip()
 
-/** One bucket for all that have no address, such as clients of a socket file. */
+/** One key for all that have no address, such as clients of a socket file. */
 const addressless = ipKey('')
 
 /** The key that replaces a missing one, or the treatment of the request without a key. */

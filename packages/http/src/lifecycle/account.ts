@@ -29,16 +29,16 @@ export interface AccountSetup<Native> {
  */
 export class RequestAccount<Native extends object> implements Hold {
   readonly #setup: AccountSetup<Native>
-  readonly #request: Decided<Native>
+  readonly #decided: Decided<Native>
   readonly #late = new Map<PolicyCheck<Native>, number>()
   #refunded: readonly BoundPolicy<Native>[] = []
   #isHeld = false
   #isOver = false
   #isSettled = false
 
-  constructor(setup: AccountSetup<Native>, request: Decided<Native>) {
+  constructor(setup: AccountSetup<Native>, decided: Decided<Native>) {
     this.#setup = setup
-    this.#request = request
+    this.#decided = decided
   }
 
   /**
@@ -50,14 +50,14 @@ export class RequestAccount<Native extends object> implements Hold {
     wholeNumber(units, place, { min: 0 })
     if (policyName !== undefined) this.#checkName(policyName)
     if (units === 0) return
-    for (const check of this.#request.checks) {
+    for (const check of this.#decided.checks) {
       if (policyName === undefined ? !hasUnits(check.policy) : check.policy.name !== policyName)
         continue
       const sum = (this.#late.get(check) ?? 0) + units
       this.#late.set(check, Math.min(sum, Number.MAX_SAFE_INTEGER))
     }
     if (this.#isSettled) this.#chargeLate()
-    else if (!this.#isHeld) this.#request.context.settleAtEnd(this.held())
+    else if (!this.#isHeld) this.#decided.context.settleAtEnd(this.held())
   }
 
   /** Returns the hold to settle when the response is over; its caller sees to that. */
@@ -69,7 +69,7 @@ export class RequestAccount<Native extends object> implements Hold {
   finish(status: number): unknown {
     if (this.#isOver) return undefined
     this.#isOver = true
-    const { context, decision, checks } = this.#request
+    const { context, decision, checks } = this.#decided
     const policies = decision.allowed ? checks.map(({ bound }) => bound) : []
     const refunded = refundedPolicies(policies, {
       native: context.native,
@@ -90,7 +90,7 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   #settle(due: readonly BoundPolicy<Native>[]): unknown {
-    const { mayGiveBack } = this.#request
+    const { mayGiveBack } = this.#decided
     if (due.length === 0 || !mayGiveBack) return this.#close(due)
     return andThen(mayGiveBack(), (may) => this.#close(may ? due : []))
   }
@@ -98,7 +98,7 @@ export class RequestAccount<Native extends object> implements Hold {
   #close(refunded: readonly BoundPolicy<Native>[]): Promise<unknown> {
     this.#isSettled = true
     this.#refunded = refunded
-    const { decision } = this.#request
+    const { decision } = this.#decided
     const policies = refunded.map(({ policy }) => policy)
     const work = policies.length > 0 && this.#setup.limiter.refund(decision, { policies })
     return Promise.all([work, this.#chargeLate()])
@@ -109,7 +109,7 @@ export class RequestAccount<Native extends object> implements Hold {
    * have denied would have had no cost.
    */
   #chargeLate(): unknown {
-    const { shadow } = this.#request.decision
+    const { shadow } = this.#decided.decision
     const denied = shadow?.outcomes.filter(({ allowed }) => !allowed) ?? []
     const checks = [...this.#late]
       .filter(([{ bound }]) => !this.#refunded.includes(bound))

@@ -24,16 +24,16 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   readonly source: DecisionSource
   readonly shadow: Decision['shadow']
   readonly #setup: AccountSetup<Native>
-  readonly #request: Decided<Native>
+  readonly #decided: Decided<Native>
   #account: RequestAccount<Native> | undefined
   readonly #fields: ResponseFields
 
   constructor(
     setup: AccountSetup<Native>,
-    request: Decided<Native>,
+    decided: Decided<Native>,
     account: RequestAccount<Native> | undefined,
   ) {
-    const { context, decision } = request
+    const { context, decision } = decided
     this.allowed = decision.allowed
     this.outcomes = decision.outcomes
     this.retryAfterMs = decision.retryAfterMs
@@ -41,18 +41,18 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     this.source = decision.source
     this.shadow = decision.shadow
     this.#setup = setup
-    this.#request = request
+    this.#decided = decided
     this.#account = account
     this.#fields = responseFields(context)
   }
 
-  /** The fields of its response: not a property of its own, which loggers would show. */
+  /** The fields of its response. An accessor, since loggers print own properties. */
   get responseFields(): ResponseFields {
     return this.#fields
   }
 
   static {
-    // For copies of this file too, whatever they call it.
+    // Under the symbol, so that another loaded copy of @sluice/http finds it.
     Object.defineProperty(ChargeableDecision.prototype, fieldsKey, {
       get(this: ChargeableDecision<object>) {
         return this.#fields
@@ -69,16 +69,16 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   }
 
   get #binding(): PolicyCheck<Native> | undefined {
-    return divideChecks(this.#request.checks).enforced[bindingIndex(this.outcomes)]
+    return divideChecks(this.#decided.checks).enforced[bindingIndex(this.outcomes)]
   }
 
   charge(units: number, policy?: string): void {
-    this.#account ??= new RequestAccount(this.#setup, this.#request)
+    this.#account ??= new RequestAccount(this.#setup, this.#decided)
     this.#account.charge(units, policy)
   }
 
   async reset(): Promise<boolean> {
-    const { checks } = this.#request
+    const { checks } = this.#decided
     // A penalty may have been asked in a form that counts no strikes.
     return this.#setup.limiter.resetChecks(
       checks.map((check) => ({ ...check, policy: check.bound.policy })),

@@ -1,10 +1,6 @@
 import { METHODS } from 'node:http'
 import { quote, SluiceError } from '@sluice/core'
 import findMyWay from 'find-my-way'
-import type { Guard, GuardPlace } from '../guard/guard.ts'
-import { createGuard as createGuardOf } from '../guard/live-guard.ts'
-import type { LiveGuardFields } from '../guard/live-options.ts'
-import type { GuardFields } from '../guard/options.ts'
 import {
   type RoutePattern,
   type Router,
@@ -39,17 +35,6 @@ interface Entry<Value> {
 export const nodeRouter: Router = {
   patternOf: routePattern,
   createTable: (entries, routing) => new MatchingTable(entries, routing),
-}
-
-/**
- * Makes a guard, with the router of Node for `routes`.
- * @throws SluiceError when an option is unknown, missing or out of range
- */
-export function createGuard<Native extends object, Handler = never>(
-  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
-  place: Omit<GuardPlace, 'router'>,
-): Guard<Native, Handler> {
-  return createGuardOf(options, { ...place, router: nodeRouter })
 }
 
 /** A table over find-my-way. */

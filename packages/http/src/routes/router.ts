@@ -1,3 +1,5 @@
+// The port of routers. Matching: node-router.ts.
+
 /** A framework's way to match paths, in the words of find-my-way. */
 export interface Routing {
   readonly caseSensitive: boolean

@@ -90,8 +90,8 @@ export class RequestChecks<Native extends object> {
     }
     const keys = inOrder(this.#keys, (resolver) => this.#key(resolver, asking))
     return andThen(keys, (found) => {
-      const access = this.#accessOf(found, asking)
-      if (access !== 'unlisted') return access
+      const listed = this.#accessOf(found, asking)
+      if (listed !== 'unlisted') return listed
       if (found.includes('deny')) return 'deny'
       const policies = this.#setup.policies.filter(
         (bound) => this.#keyOf(bound, found) !== undefined,

@@ -25,7 +25,6 @@ import {
   retryAfter,
 } from '../responses/response-fields.ts'
 import type { Decided } from './decided.ts'
-import type { Observation } from './observation.ts'
 
 /** The last stage of a guard: tells observers of a decision, and makes the passage of it. */
 export class Responder<Native extends object, Handler> {
@@ -35,7 +34,6 @@ export class Responder<Native extends object, Handler> {
   readonly #leases: LeaseRenewer | undefined
   readonly #mayHaveShadows: boolean
   readonly #hasRefunds: boolean
-  readonly #observation: Observation<Native>
 
   constructor(
     setup: GuardSetup<Native>,
@@ -49,7 +47,6 @@ export class Responder<Native extends object, Handler> {
     this.#leases = LeaseRenewer.of(setup.limiter, policies)
     this.#mayHaveShadows = setup.policies.some(mayBeInShadow)
     this.#hasRefunds = setup.policies.some(({ settlement }) => settlement !== undefined)
-    this.#observation = setup.observation
   }
 
   /** Tells observers of a decision, and answers it. */
@@ -61,7 +58,7 @@ export class Responder<Native extends object, Handler> {
 
   /** Tells observers of a decision: once for each request. */
   observe(decided: Decided<Native>, isQueued = false): void {
-    this.#observation.notifyDecision(decided, isQueued)
+    this.#setup.observation.notifyDecision(decided, isQueued)
   }
 
   /** Refuses a request that a list blocks. */
@@ -165,7 +162,7 @@ export class Responder<Native extends object, Handler> {
   #turnAway(decided: Decided<Native>): MaybePromise<Passage<Handler>> {
     giveBack(decided, this.#setup.limiter)
     const decision = turnedAway(decided.decision)
-    // To observers it is a lack of room, and no store that failed.
+    // The client is told 'closed', observers 'shed': it is a lack of room, and no store failed.
     this.observe({ ...decided, decision: { ...decision, source: 'shed' } })
     return this.#passageOf({ ...decided, decision, checks: [] })
   }

@@ -67,20 +67,20 @@ export function skipSome<Native extends object, Handler>(
 interface AccessStages<Native extends object, Handler> {
   readonly forbid: Stage<Native, Handler>
   readonly passUncounted: Stage<Native, Handler>
-  readonly checks: CheckStage<Native, Handler>
+  readonly checkStage: CheckStage<Native, Handler>
   readonly next: Stage<Native, Handler>
 }
 
 /** Asks the lists about the address, which costs no key. An allowed request is not shed either. */
 export function askLists<Native extends object, Handler>(
   lists: AccessLists,
-  { forbid, passUncounted, checks, next }: AccessStages<Native, Handler>,
+  { forbid, passUncounted, checkStage, next }: AccessStages<Native, Handler>,
 ): Stage<Native, Handler> {
   return (context) => {
     const access = lists.ofAddress(context.request)
     if (access === 'unlisted') return next(context)
     if (access === 'block') return forbid(context)
-    return lists.blockKeys ? checks(context, access) : passUncounted(context)
+    return lists.blockKeys ? checkStage(context, access) : passUncounted(context)
   }
 }
 

@@ -3,6 +3,7 @@
 -- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES. A lease is '<number>:<units>',
 --        scored with the ms of its end. '#' is scored with the units of all leases, below 0, so
 --        that it comes first.
+-- Usual states: usual/concurrency.lua, which reads and writes the same format.
 do
   define['concurrency'] = function()
     local TOTAL = '#'

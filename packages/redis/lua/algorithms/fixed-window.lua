@@ -1,6 +1,7 @@
 -- fixed-window: a count since the window's first charge, or since a multiple of the window if it is
 -- aligned to the clock.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
+-- Usual states: usual/fixed-window.lua, which reads and writes the same format.
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7', 18
 

@@ -4,6 +4,7 @@
 --        [u48 ms until which the key is blocked] [u48 duration of the block when it was set]
 --        [u48 duration of the last block that strikes led to]
 -- Requests that are allowed only read it, and nothing is given back, so it needs no incarnation.
+-- Usual states: usual/penalty.lua, which reads the same format.
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 

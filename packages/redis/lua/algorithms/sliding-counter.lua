@@ -2,6 +2,7 @@
 -- window still covers.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms of the current window]
 --        [u56 current] [u56 previous]
+-- Usual states: usual/sliding-counter.lua, which reads and writes the same format.
 do
   local VERSION, FORMAT, LENGTH = 1, '<BI4I6I7I7', 25
 

@@ -6,6 +6,7 @@
 -- Totals wrap around: only differences count, of up to twice the limit. Version 1 holds totals in
 -- 24 bits, for limits below 2^23, and version 2 in 48. Times are modulo 2^40 ms: stored times lie
 -- within 17 years of now.
+-- Usual states: usual/sliding-log-blocks.lua, which reads and writes the same format.
 do
   define['block-form'] = function()
     local block_form = {}

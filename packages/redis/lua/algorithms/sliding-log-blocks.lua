@@ -1,6 +1,7 @@
 -- The packed log of sliding-log where the limit is high: a list of blocks
 -- (sliding-log-block-form.lua), oldest first. Only the blocks at both ends are read, and those that
 -- a search goes through; a long log is never read whole.
+-- Usual states: usual/sliding-log-blocks.lua, which reads and writes the same format.
 do
   define['block-log'] = function()
     local block_form, block_log = require_part('block-form'), {}

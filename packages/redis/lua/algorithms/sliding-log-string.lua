@@ -5,6 +5,7 @@
 -- The string is read whole, and mostly only appended to. Dead units are cut off when there are a
 -- quarter as many as live ones. The hint of the last unit says how many units before it were known
 -- to be dead when it was taken. A hint is checked before it is used.
+-- Usual states: usual/sliding-log-string.lua, which reads and writes the same format.
 do
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255

@@ -4,6 +4,7 @@
 --        [u56 ms when it is empty] [u56 ms until which the key lives]
 -- Version 2 says that the bucket will be empty sooner than its receipts name, since units were
 -- given back, or the clock was set back. Then what comes after has to be another incarnation.
+-- Usual states: usual/token-bucket.lua, which reads and writes the same format.
 do
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 

@@ -1,8 +1,6 @@
 -- Decides the usual states of a bucket on the server's clock: absent, draining, full, and empty
--- again.
--- Formats: algorithms/token-bucket.lua. With another clock the time to live is set every time,
--- which
--- only the whole algorithm does.
+-- again. Formats: algorithms/token-bucket.lua. With another clock the time to live is set every
+-- time, which only the whole algorithm does.
 -- setting: the highest level, in units · ms; the limit · the window if it is left out.
 local raised, capacity = units * window, setting or limit * window
 if value then

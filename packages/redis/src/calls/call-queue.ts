@@ -19,7 +19,7 @@ export interface CallQueueOptions {
  */
 const longestUnderWayMs = 1_000
 
-interface Call {
+interface CallUnderWay {
   readonly asks: readonly Ask[]
   readonly sentAt: number
   /** Resolves when it was answered. */
@@ -38,7 +38,7 @@ export class CallQueue {
    * is made anew, the old one refers to the new one. An old one keeps V8 from collecting the
    * garbage of all later ones early, which took half of the CPU of a check.
    */
-  readonly #underWay: Call[] = []
+  readonly #underWay: CallUnderWay[] = []
   #waiting: Ask[] = []
   /** Number of asks at the start of `#waiting` that have left already. */
   #gone = 0
@@ -96,7 +96,7 @@ export class CallQueue {
   }
 
   #send(part: CallPart): void {
-    const call: Call = { asks: part.asks, sentAt: performance.now(), done: undefined }
+    const call: CallUnderWay = { asks: part.asks, sentAt: performance.now(), done: undefined }
     this.#underWay.push(call)
     call.done = this.#options.send(part).then(() => {
       this.#underWay.splice(this.#underWay.indexOf(call), 1)

@@ -1,4 +1,5 @@
 import type { Ask } from '@sluice/core'
+import { grantsKey } from '../key-encoder.ts'
 import type { Plan } from '../scripts/plans.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
 import { leaseSetting, mayHaveGrants } from '../scripts/usual-states.ts'
@@ -71,7 +72,7 @@ export class CallEncoder {
       plan?.width === 1 && asks.length === 1 && (lease !== undefined || asks.every(costsOne))
     if (!plan) args.push(callId, clock, new GeneralCall(asks, apart).json)
     else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
-    else if (isLone) pushLone(args, plan, { lease, call: [callId, clock] })
+    else if (isLone) pushLone(args, plan, { lease, stamp: [callId, clock] })
     else pushOne(args, plan, asks, [callId, clock])
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
@@ -83,16 +84,7 @@ export class CallEncoder {
   }
 }
 
-/** The key of the grants of a key: no other key has its last character. */
-function grantsKey(key: string): string {
-  return `${key}~`
-}
-
-export function isNoGrantsKey(key: string): boolean {
-  return !key.endsWith('~')
-}
-
-type Call = readonly [callId: string, clock: string]
+type CallStamp = readonly [callId: string, clock: string]
 
 /**
  * Appends the arguments of `lua/usual-one.lua` for a request alone. By the server's clock the
@@ -101,24 +93,24 @@ type Call = readonly [callId: string, clock: string]
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,
-  { lease, call }: { lease: string | undefined; call: Call },
+  { lease, stamp }: { lease: string | undefined; stamp: CallStamp },
 ): void {
-  if (call[1] !== '' || lease !== undefined) {
+  if (stamp[1] !== '' || lease !== undefined) {
     const [limit = '', windowMs = '', setting = ''] = fields
     args.push(limit, windowMs, lease ?? setting)
-    if (call[1] !== '') args.push(...call)
+    if (stamp[1] !== '') args.push(...stamp)
   } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
 /** Appends the arguments of `lua/usual-one.lua`. */
-function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
-  args.push(...fields, ...call, repeatsKeys(asks) ? '1' : '0')
+function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
+  args.push(...fields, ...stamp, repeatsKeys(asks) ? '1' : '0')
   pushCosts(args, asks)
 }
 
 /** Appends the arguments of `lua/usual-list.lua`. */
-function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], call: Call): void {
-  args.push(...call, repeatsKeys(asks) ? '1' : '0', ...fields)
+function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
+  args.push(...stamp, repeatsKeys(asks) ? '1' : '0', ...fields)
   pushCosts(args, asks)
 }
 
@@ -142,18 +134,18 @@ function costsOne({ op, checks }: Ask): boolean {
  * compared.
  */
 const takenIn = new Uint32Array(2 ** 14)
-let comparisons = 0
+let round = 0
 
 /** Tells whether a key occurs more than once in the asks. */
 function repeatsKeys(asks: readonly Ask[]): boolean {
   if (asks.length === 1 && asks[0]?.keys.length === 1) return false
-  comparisons = (comparisons + 1) >>> 0
+  round = (round + 1) >>> 0
   for (let i = 0; i < asks.length; i += 1) {
     const keys = asks[i]?.keys ?? []
     for (let k = 0; k < keys.length; k += 1) {
       const place = hashOfEnd(keys[k] ?? '')
-      if (takenIn[place] === comparisons) return hasRepeats(asks.flatMap((ask) => ask.keys))
-      takenIn[place] = comparisons
+      if (takenIn[place] === round) return hasRepeats(asks.flatMap((ask) => ask.keys))
+      takenIn[place] = round
     }
   }
   return false

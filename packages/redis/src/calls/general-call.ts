@@ -1,4 +1,5 @@
 import type { Ask, Check, Policy, StoreOp } from '@sluice/core'
+import type { AlgorithmSettings } from '@sluice/core/backend'
 import { capacityOf, isShortLog, mayHaveGrants } from '../scripts/usual-states.ts'
 
 /**
@@ -52,21 +53,42 @@ function encodePolicy(check: Check): string {
   const known = encodedPolicies.get(policy)
   if (known?.limit === limit) return known.json
   const json = JSON.stringify({
+    // Lua knows held-log as an algorithm too.
     algorithm: policy.counting,
     limit,
     window: policy.windowMs,
     capacity: capacityOf(check),
-    resolution: policy.resolutionMs,
-    aligned: policy.clockAligned,
     is_short: isShortLog(check),
     count_denied: policy.countDenied,
-    block_for: policy.penalty?.forMs,
-    block_factor: policy.penalty?.factor,
-    block_most: policy.penalty?.maxMs,
+    ...Object.assign({}, ...settingReaders.map((fieldsOf) => fieldsOf(policy))),
   })
   encodedPolicies.set(policy, { limit, json })
   return json
 }
+
+/** Returns the fields that Lua reads of a setting, by the names that `lua/decide.lua` lists. */
+type SettingReader = (policy: Policy) => {
+  readonly [field: string]: number | boolean | undefined
+}
+
+/** Readers of all settings of algorithms: for a new one the compiler asks for its own. */
+const luaFields: { readonly [setting in keyof AlgorithmSettings]: SettingReader } = {
+  resolutionMs: ({ resolutionMs }) => ({ resolution: resolutionMs }),
+  clockAligned: ({ clockAligned }) => ({ aligned: clockAligned }),
+  penalty: ({ penalty }) => ({
+    block_for: penalty?.forMs,
+    block_factor: penalty?.factor,
+    block_most: penalty?.maxMs,
+  }),
+  // The capacity contains these three.
+  burst: () => ({}),
+  queue: () => ({}),
+  maxDelayMs: () => ({}),
+  // The outcome alone has it.
+  retryMs: () => ({}),
+}
+
+const settingReaders = Object.values(luaFields)
 
 interface EncodedPolicy {
   readonly limit: number
@@ -84,6 +106,7 @@ function isSame(a: readonly number[], b: readonly number[]): boolean {
 function encodeGroup({ op, policies, asks }: Group): string {
   const allCostOne = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'
+  // Terms of grants stand under the name of receipts: no group has both.
   const hasTerms = op === 'grant' || (op === 'reset' && asks.some(mayHaveGrants))
   const lists = [
     allCostOne ? '' : list('costs', asks, ({ cost }) => [cost]),

@@ -16,7 +16,8 @@ export interface KeyReport {
   readonly incarnation: number
   /**
    * Milliseconds to wait, or to be held, where only the script can tell; `undefined` where `amount`
-   * and `detail` tell.
+   * and `detail` tell. It is 0, too, where nothing has to wait, and the report has a place for it
+   * since the key is in a later incarnation.
    */
   readonly explicitMs: number | undefined
 }

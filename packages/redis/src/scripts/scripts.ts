@@ -1,4 +1,5 @@
 import type { CountingName } from '@sluice/core'
+import { grantsMark } from '../key-encoder.ts'
 import { readLua } from '../read-lua.ts'
 import { sha1Of } from './sha1.ts'
 import { algorithmFiles, type Encoding, type UsualModule, type UsualName } from './usual-states.ts'
@@ -155,7 +156,9 @@ function forEach(frame: string, parts: readonly Part[]): string {
 function moduleText({ file, readsString, hasGrants }: Part): string {
   const reading = readsString ? readLua('usual/read-string') : ''
   // Its key is among those that are declared. Held units are no usual state.
-  const looking = hasGrants ? "if redis_call('EXISTS', key .. '~') == 1 then break end\n" : ''
+  const looking = hasGrants
+    ? `if redis_call('EXISTS', key .. '${grantsMark}') == 1 then break end\n`
+    : ''
   return `repeat\n${looking}${reading}\n${readLua(`usual/${file}`)}\nuntil true`
 }
 

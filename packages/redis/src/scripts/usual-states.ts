@@ -7,7 +7,10 @@ import { algorithmOf } from '@sluice/core/backend'
  */
 export type Encoding = 'packed' | 'sorted-set'
 
-/** The modules in `lua/usual/`: what decides a key that is in a usual state. */
+/**
+ * The modules in `lua/usual/`: what decides a key that is in a usual state. In such a state it is
+ * absent, live, full or expired, in the first incarnation, in today's format.
+ */
 export type UsualName =
   | 'sliding-log-string'
   | 'sliding-log-blocks'

@@ -1,0 +1,25 @@
+import type { Guard, GuardPlace } from '../guard/guard.ts'
+import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
+import type { LiveGuardFields } from '../guard/live-options.ts'
+import type { GuardFields } from '../guard/options.ts'
+import { nodeRouter } from '../routes/node-router.ts'
+
+/**
+ * Makes the guard of an adapter on Node: as `createGuard` of the main entry makes it, with the
+ * router of Node for `routes`. The main entry has no import of Node, so a guard of that entry gets
+ * its router from its caller.
+ *
+ * ```ts
+ * const guard = createGuard<Context, RateLimitHandler>(options, { where: 'rateLimit', routing })
+ * ```
+ *
+ * @param place the guard's name for messages, the framework's way to match paths, and the names of
+ * options that are the adapter's own
+ * @throws SluiceError when an option is unknown, missing or out of range
+ */
+export function createGuard<Native extends object, Handler = never>(
+  options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
+  place: Omit<GuardPlace, 'router'>,
+): Guard<Native, Handler> {
+  return createGuardAnywhere(options, { ...place, router: nodeRouter })
+}
