@@ -63,7 +63,7 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
       breaker: this.#breaker.state,
       isAway: this.isAway,
       keysOwed: this.#fallback.debts.size,
-      uncountedUnits: this.uncounted.units,
+      ...this.uncounted.reading(store.instances),
       grants: { ...this.prefetcher.counters },
     }
   }

@@ -20,6 +20,11 @@ export interface StoreHealth {
    * confirmed.
    */
   readonly uncountedUnits: number
+  /**
+   * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0
+   * while no key is decided so.
+   */
+  readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
   /** Units of grants, for policies with `prefetch`. */
   readonly grants: Readonly<GrantCounters>

@@ -61,6 +61,8 @@ interface LastAnswer {
 export class KnownKey {
   /** Units that were admitted here, and of which the store has not said that it counts them. */
   uncounted = 0
+  /** The most of them, by the last request that the store was asked about. */
+  maxUncounted = 0
   /** The number of charges that are not answered. */
   awaited = 0
   /** Units that the store was not told of. */
@@ -141,12 +143,12 @@ export class KnownKey {
   }
 
   /** Lets go of debts that were paid, or of which nothing counts any more. */
-  settleDebts(policy: Check['policy'], isPaid: (receipt: Receipt) => boolean): void {
+  settleDebts(isPaid: (receipt: Receipt) => boolean): void {
     if (this.#owed.length === 0) return
-    const oldestMs = monotonicMs() - algorithmOf(policy).lifeMs(policy)
-    const left = this.#owed.filter(({ charged, toldAtMs }) => {
+    const nowMs = monotonicMs()
+    const left = this.#owed.filter(({ charged, toldAtMs, check: { policy } }) => {
       const isOver = charged !== undefined && isPaid(charged.receipt)
-      return !isOver && toldAtMs > oldestMs
+      return !isOver && nowMs - toldAtMs < algorithmOf(policy).lifeMs(policy)
     })
     if (left.length === this.#owed.length) return
     for (const { units } of this.#owed) this.uncounted -= units

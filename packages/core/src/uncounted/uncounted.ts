@@ -2,6 +2,7 @@ import { type Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import { keyId } from '../outage/debts.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { DecidingOp, Outcome, StoreOp } from '../store.ts'
 import { KnownKey } from './known-key.ts'
@@ -18,7 +19,7 @@ export interface CountingAccess {
     caller: Caller,
   ): Promise<unknown>
   /** Tells whether the store counts units by now that were charged while it was away. */
-  isPaid(receipt: Receipt): boolean
+  readonly isPaid: (receipt: Receipt) => boolean
 }
 
 type Ask = (op: DecidingOp, checks: readonly Check[], request?: object) => MaybePromise<Decision>
@@ -41,11 +42,16 @@ export class Uncounted {
     this.#access = access
   }
 
-  /** Units that were admitted here, and of which the store has not said that it counts them. */
-  get units(): number {
-    let units = 0
-    for (const { uncounted } of this.#keys()) units += uncounted
-    return units
+  /** Returns the units that the store has not confirmed, and the bound that is in force. */
+  reading(instances = 1): Pick<StoreHealth, 'uncountedUnits' | 'uncountedBound'> {
+    let uncountedUnits = 0
+    let most = 0
+    for (const key of this.#keys()) {
+      key.settleDebts(this.#access.isPaid)
+      uncountedUnits += key.uncounted
+      most = Math.max(most, key.maxUncounted)
+    }
+    return { uncountedUnits, uncountedBound: most * instances }
   }
 
   /** Returns a function that decides here, and asks the store about what is not known here. */
@@ -115,7 +121,8 @@ export class Uncounted {
     if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
     const key = this.#keyOf(check)
     this.#tell(key, caller)
-    key.settleDebts(check.policy, (receipt) => this.#access.isPaid(receipt))
+    key.settleDebts(this.#access.isPaid)
+    key.maxUncounted = check.policy.maxUncounted
     return { key, number: key.ask() }
   }
 
