@@ -139,7 +139,7 @@ async function run(
   return fleet.admissions
 }
 
-const runs = { numRuns: scaled(25, 150) }
+const runs = { numRuns: scaled(15, 150) }
 const steps = fc.array(step, { minLength: 20, maxLength: 80 })
 const most = limit + processes * maxUncounted
 
