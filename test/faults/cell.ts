@@ -13,10 +13,8 @@ import { monotonicMs } from './timing.ts'
 export const limit = 80
 export const windowMs = 2_000
 const totalLimit = 1_000_000
-const policies: readonly PolicyOptions[] = [
-  { name: 'burst', limit, window: windowMs },
-  { name: 'total', limit: totalLimit, window: '5m' },
-]
+const total: PolicyOptions = { name: 'total', limit: totalLimit, window: '5m' }
+const burst = { name: 'burst', limit, window: windowMs }
 
 /** The longest back-off, the longest ramp, and some patience. */
 const RECOVERY_TIMEOUT_MS = 10_000 + 2_500 + 7_500
@@ -35,6 +33,8 @@ export interface CellOptions {
   readonly deadlineMs: number
   readonly beforeMs: number
   readonly lastsMs: number
+  /** Whether processes take grants of the window that fills. @default false */
+  readonly prefetch?: boolean
 }
 
 /** When the phases of a cell began, by `monotonicMs`. */
@@ -81,7 +81,10 @@ export async function runCell(options: CellOptions): Promise<CellRun> {
   }
 }
 
-function startFleets(rig: RunningRig, { deadlineMs, fault, frameworks, rates, size }: CellOptions) {
+function startFleets(
+  rig: RunningRig,
+  { deadlineMs, fault, frameworks, rates, size, prefetch = false }: CellOptions,
+) {
   return Promise.all(
     frameworks.map((framework) =>
       startFleet(
@@ -89,7 +92,7 @@ function startFleets(rig: RunningRig, { deadlineMs, fault, frameworks, rates, si
           framework,
           connections: rig.connections,
           prefix: framework,
-          policies,
+          policies: [prefetch ? { ...burst, prefetch: windowMs / 10 } : burst, total],
           modes: routesOf(rates),
           deadlineMs,
           // Without the store nobody can count the fleet.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { scaled } from '../support/scale.ts'
 import { runCell } from './cell.ts'
-import { faults } from './faults.ts'
+import { faults, faultsUnderGrants } from './faults.ts'
 import { judge } from './judge.ts'
 
 /** A fleet of one tells most; where the fleet is the point, it takes one. */
@@ -11,22 +11,31 @@ const cells = faults
     fault,
     name: fault.name,
     size: fault.splitsFleet || fault.name.startsWith('unreachable') ? 4 : 1,
+    prefetch: false,
   }))
+
+const underGrants = scaled([], faultsUnderGrants).map((fault) => ({
+  fault,
+  name: `${fault.name}, with prefetch`,
+  size: 1,
+  prefetch: true,
+}))
 
 /**
  * `npm test` has a short cell of one fault, and `npm run test:proofs` one of each. `npm run test:faults` runs all of them, longer, and with
  * strict bounds.
  */
 describe.concurrent('an API whose limits are counted in Redis', () => {
-  it.for(cells)(
+  it.for([...cells, ...underGrants])(
     'answers, limits and recovers: $name, fleet of $size',
     {
       timeout: 60_000,
     },
-    async ({ fault, size }) => {
+    async ({ fault, size, prefetch }) => {
       const cell = await runCell({
         fault,
         size,
+        prefetch,
         frameworks: ['express'],
         rates: { fallback: 100 },
         // Longer than the default: on a busy machine Redis is late without a fault.

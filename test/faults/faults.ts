@@ -13,3 +13,18 @@ export const faults: readonly Fault[] = [
   ...clockFaults,
   ...topologyFaults,
 ]
+
+const underGrants = [
+  'refused while running',
+  'replies cut mid-way',
+  'connection reset storm',
+  'killed, back empty',
+]
+
+/**
+ * The faults that are also run with `prefetch`, by fleets of one: the processes of a larger fleet get too few requests of
+ * the busy key for a grant.
+ */
+export const faultsUnderGrants: readonly Fault[] = faults.filter(({ name }) =>
+  underGrants.includes(name),
+)

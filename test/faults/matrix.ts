@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { runCell } from './cell.ts'
 import type { Fault } from './fault.ts'
-import { faults } from './faults.ts'
+import { faults, faultsUnderGrants } from './faults.ts'
 import { judge } from './judge.ts'
 import { type JudgedCell, markdownTable, setting } from './table.ts'
 
@@ -31,10 +31,11 @@ const judged: JudgedCell[] = []
 for (const fault of chosen) {
   for (const size of fleets) {
     if (size === 1 && fault.splitsFleet) continue
-    const run = await judgedCell(fault, size)
-    if (run) judged.push(run)
-    else process.exitCode = 1
+    keep(await judgedCell({ fault, size }))
   }
+}
+for (const fault of faultsUnderGrants.filter((each) => chosen.includes(each))) {
+  if (fleets.includes(1)) keep(await judgedCell({ fault, size: 1, prefetch: true }))
 }
 const table = `${setting()}\n${markdownTable(judged)}`
 process.stdout.write(`\n${table}`)
@@ -42,13 +43,27 @@ if (values.markdown !== undefined) await writeFile(values.markdown, table)
 const broken = judged.flatMap(({ verdicts }) => verdicts.flatMap(({ problems }) => problems))
 if (broken.length > 0) process.exitCode = 1
 
+function keep(run: JudgedCell | undefined): void {
+  if (run) judged.push(run)
+  else process.exitCode = 1
+}
+
 /** Both frameworks at once, each with a fleet of its own; `undefined` when the cell did not get to its end. */
-async function judgedCell(fault: Fault, size: number): Promise<JudgedCell | undefined> {
-  process.stderr.write(`${fault.name}, fleet of ${size}: `)
+async function judgedCell({
+  fault,
+  size,
+  prefetch = false,
+}: {
+  fault: Fault
+  size: number
+  prefetch?: boolean
+}): Promise<JudgedCell | undefined> {
+  process.stderr.write(`${fault.name}${prefetch ? ' with prefetch' : ''}, fleet of ${size}: `)
   try {
     const cell = await runCell({
       fault,
       size,
+      prefetch,
       frameworks: ['express', 'fastify'],
       rates: { fallback: 100, open: 20, closed: 20 },
       deadlineMs: 100,

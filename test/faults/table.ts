@@ -41,10 +41,10 @@ export function markdownTable(cells: readonly JudgedCell[]): string {
   return `${lines.map((fields) => `| ${fields.join(' | ')} |`).join('\n')}\n`
 }
 
-function row({ fault, size }: CellRun, verdict: Verdict): readonly string[] {
+function row({ fault, size, prefetch }: CellRun, verdict: Verdict): readonly string[] {
   const { admitted, answered, requests, framework, openWaits } = verdict
   return [
-    fault.name,
+    `${fault.name}${prefetch ? ', with prefetch' : ''}`,
     `${size} × ${framework === 'express' ? 'Express' : 'Fastify'}`,
     answered === requests ? `all ${requests}` : `**${answered} of ${requests}**`,
     waits(verdict.waits),

@@ -100,7 +100,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Limits',
-        unit: 'short',
         queries: [[`max by (policy) (sluice_policy_limit{${policy}})`, '{{policy}}']],
       },
       {
@@ -110,7 +109,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Modes and algorithms',
-        unit: 'short',
         queries: [
           [
             `max by (policy, mode, algorithm, version) (sluice_policy_info{${policy}})`,
@@ -131,7 +129,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Checks in one call',
-        unit: 'short',
         queries: [
           [
             `sum(${rate('sluice_store_call_checks_sum', job)}) / sum(${rate('sluice_store_call_checks_count', job)})`,
@@ -149,7 +146,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Breaker (2: open) and fallback (1: in use)',
-        unit: 'short',
         queries: [
           [`max by (instance) (sluice_breaker_state{${job}})`, 'breaker {{instance}}'],
           [`max by (instance) (sluice_fallback_active{${job}})`, 'fallback {{instance}}'],
@@ -157,7 +153,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Keys owed to the store, and units that it was told of',
-        unit: 'short',
         queries: [
           [`sum(sluice_keys_owed{${job}})`, 'keys owed'],
           [`sum(increase(sluice_reconciled_units_total{${job}}[$__rate_interval]))`, 'units told'],
@@ -169,8 +164,14 @@ export const dashboards: readonly Dashboard[] = [
         queries: [[`sum by (event) (${rate('sluice_prefetch_units_total', job)})`, '{{event}}']],
       },
       {
+        title: 'Units that the store has not confirmed (policies with async)',
+        queries: [
+          [`sum(sluice_uncounted_units{${job}})`, 'units, all keys'],
+          [`max(sluice_uncounted_bound_units{${job}})`, 'bound for one key'],
+        ],
+      },
+      {
         title: 'Processes and clock skew',
-        unit: 'short',
         queries: [
           [`max(sluice_fleet_instances{${job}})`, 'processes'],
           [`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew in s'],
@@ -191,7 +192,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Jobs that wait or run, and dead letters',
-        unit: 'short',
         queries: [
           [`max by (queue) (sluice_queue_depth{${job}})`, '{{queue}} depth'],
           [`max by (queue) (sluice_queue_dead_letters{${job}})`, '{{queue}} dead'],
@@ -239,7 +239,6 @@ export const dashboards: readonly Dashboard[] = [
       },
       {
         title: 'Clients: waits (99 %) and calls given up',
-        unit: 'short',
         queries: [
           [quantile('sluice_client_wait_seconds', 'reason, '), 'wait {{reason}}'],
           [`sum by (reason) (${rate('sluice_client_give_ups_total', job)})`, 'given up {{reason}}'],

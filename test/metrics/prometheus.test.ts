@@ -81,7 +81,11 @@ describe('prometheus() with prom-client 15', () => {
     const summed = page.filter(
       ({ type, aggregator }) => String(type) === 'gauge' && aggregator === 'sum',
     )
-    expect(summed.map(({ name }) => name)).toEqual(['sluice_keys_owed', 'sluice_outbound_waiting'])
+    expect(summed.map(({ name }) => name)).toEqual([
+      'sluice_keys_owed',
+      'sluice_uncounted_units',
+      'sluice_outbound_waiting',
+    ])
   })
 
   it('refuses a registry that has one of the names', () => {

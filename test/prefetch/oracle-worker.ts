@@ -7,9 +7,16 @@ import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 
-const [url = '', file = '', seedText = '1', limitText = '100', windowText = '2000'] =
-  process.argv.slice(2)
-const [limit, window] = [Number(limitText), Number(windowText)]
+const [
+  url = '',
+  file = '',
+  seedText = '1',
+  limitText = '100',
+  windowText = '2000',
+  uncounted = '0',
+] = process.argv.slice(2)
+const [limit, window, maxUncounted] = [Number(limitText), Number(windowText), Number(uncounted)]
+const isAsync = maxUncounted > 0
 const output = openSync(file, 'a')
 let seed = Number(seedText)
 
@@ -32,8 +39,13 @@ const redis = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => 20 
 redis.on('error', () => undefined)
 const limiter = createLimiter({
   policies: [
-    { name: 'oracle', limit, window, prefetch: window / 10 },
-    { name: 'wide', limit: 1_000_000, window: '1m', prefetch: '1s' },
+    {
+      name: 'oracle',
+      limit,
+      window,
+      ...(isAsync ? { async: { maxUncounted } } : { prefetch: window / 10 }),
+    },
+    { name: 'wide', limit: 1_000_000, window: '1m', ...(isAsync ? {} : { prefetch: '1s' }) },
   ],
   store: redisStore(redis),
   // Large grants, so that a fault in them shows.
@@ -56,6 +68,7 @@ async function consume(key: string): Promise<void> {
   const isLow = key === 'changing' && Math.floor(machineNow() / (3 * window)) % 2 === 1
   const asked = { policy, key, cost, limit: isLow ? limit / 2 : limit }
   const beside = { policy: wide, key, cost: 1, limit: wide.limit }
+  decidedAt = machineNow()
   const answer = limiter.decide(random() < 0.1 ? [beside, asked] : [asked])
   const here = decidedAt
   const decision = await answer

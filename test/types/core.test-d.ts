@@ -57,6 +57,11 @@ redisStore('redis://localhost')
 declare const text: string
 declare const seconds: number
 createLimiter({ limit: unlimited, window: 60_000 })
+createLimiter({ limit: 100, window: '1m', async: { maxUncounted: 50 } })
+// @ts-expect-error
+createLimiter({ limit: 100, window: '1m', async: { maxUncounted: '50' } })
+// @ts-expect-error
+createLimiter({ limit: 100, window: '1m', async: {} })
 createLimiter({ limit: 5, window: '500ms', headroom: 0.1, name: 'burst' })
 for (const window of ['10s', '15m', '1h', '1d', '2w'] as const) createLimiter({ limit: 5, window })
 createLimiter({ limit: 5, window: `${seconds}s` })

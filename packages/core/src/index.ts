@@ -65,6 +65,7 @@ export {
 } from './options/options.ts'
 export { noteRelease } from './options/release.ts'
 export { warnOnce } from './options/warn.ts'
+export type { AsyncOptions } from './policy/async.ts'
 export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
 export type { FailureMode } from './policy/failure-mode.ts'

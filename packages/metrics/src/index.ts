@@ -20,9 +20,9 @@ export {
   type InstrumentName,
   instrumentNames,
   instruments,
-  otelName,
 } from './instruments.ts'
 export { metricsPage } from './metrics-page.ts'
+export { otelName } from './otel-name.ts'
 export type { Family, Sample, Tap } from './series.ts'
 export { type TopKeysBy, type TopKeysWindow, topKeysWindows } from './top-keys.ts'
 export type { WatchedOutbound, WatchedQueue, WorkEvent } from './work-counts.ts'

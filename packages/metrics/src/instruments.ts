@@ -40,6 +40,8 @@ export type InstrumentName =
   | 'sluice_fallback_active'
   | 'sluice_keys_owed'
   | 'sluice_prefetch_units_total'
+  | 'sluice_uncounted_units'
+  | 'sluice_uncounted_bound_units'
   | 'sluice_clock_skew_seconds'
   | 'sluice_fleet_instances'
   | 'sluice_jobs_total'
@@ -176,6 +178,19 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     labels: ['event'],
     help: 'Units of grants: taken from the store, spent without asking it, returned, or lapsed',
   },
+  sluice_uncounted_units: {
+    kind: 'gauge',
+    unit: '{unit}',
+    labels: [],
+    aggregator: 'sum',
+    help: 'Units that policies with async have admitted, and that the store has not confirmed',
+  },
+  sluice_uncounted_bound_units: {
+    kind: 'gauge',
+    unit: '{unit}',
+    labels: [],
+    help: 'The most that a key of a policy with async may be over its limit, by all processes',
+  },
   sluice_clock_skew_seconds: {
     kind: 'gauge',
     labels: [],
@@ -276,14 +291,6 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     labels: ['metric'],
     help: 'Times that a label found no room and became other',
   },
-}
-
-/** The name of a metric for OpenTelemetry: `sluice.policy_window.duration`. */
-export function otelName(name: InstrumentName): string {
-  return name
-    .replace(/_total$/, '')
-    .replace(/_seconds$/, '.duration')
-    .replace(/^sluice_/, 'sluice.')
 }
 
 export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(isName)

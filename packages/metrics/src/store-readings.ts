@@ -45,6 +45,14 @@ export class StoreReadings {
       'sluice_keys_owed',
       all.reduce((sum, { keysOwed }) => sum + keysOwed, 0),
     )
+    this.#set(
+      'sluice_uncounted_units',
+      all.reduce((sum, { uncountedUnits }) => sum + uncountedUnits, 0),
+    )
+    this.#set(
+      'sluice_uncounted_bound_units',
+      Math.max(0, ...all.map(({ uncountedBound }) => uncountedBound)),
+    )
     this.#set('sluice_fleet_instances', Math.max(1, ...all.map(({ instances }) => instances)))
     const skews = all
       .map(({ clockSkewMs }) => clockSkewMs)

@@ -8,7 +8,7 @@ import { answerParent } from '../harness/child.ts'
 import { quantile } from '../harness/figures.ts'
 import { sendBy } from '../subjects/rate-limit-redis.ts'
 
-export type Subject = 'with' | 'without' | 'rate-limit-redis'
+export type Subject = 'with' | 'async' | 'without' | 'rate-limit-redis'
 
 export interface OpenInput {
   readonly subject: Subject
@@ -45,9 +45,14 @@ answerParent<PrefetchProtocol>({
       check = async (key) => (await store.increment(key)).totalHits <= limit
       return undefined
     }
-    const prefetch = subject === 'with' ? { prefetch: prefetchMs } : {}
+    const own =
+      subject === 'with'
+        ? { prefetch: prefetchMs }
+        : subject === 'async'
+          ? { async: { maxUncounted: limit / 100 } }
+          : {}
     const limiter = createLimiter({
-      policies: [{ name: 'hot', limit, window: windowMs, ...prefetch }],
+      policies: [{ name: 'hot', limit, window: windowMs, ...own }],
       store: redisStore(redis, { prefix: subject }),
       deadlineMs: 10_000,
     })

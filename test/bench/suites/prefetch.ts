@@ -12,6 +12,7 @@ const minuteMs = 60_000
 
 const contenders: readonly (Contender & { readonly subject: Subject })[] = [
   { name: 'Sluice with prefetch', role: 'ours', subject: 'with' },
+  { name: 'Sluice with async', role: 'reference', subject: 'async' },
   { name: 'Sluice without', role: 'reference', subject: 'without' },
   { name: 'rate-limit-redis', role: 'peer', subject: 'rate-limit-redis' },
 ]

@@ -527,6 +527,8 @@ describe('the health of a store', () => {
       instances: 3,
       clockSkewMs: 0,
       keysOwed: 0,
+      uncountedUnits: 0,
+      uncountedBound: 0,
       counters: {
         deadlinesMissed: 0,
         breakerOpened: 0,
@@ -552,6 +554,8 @@ describe('the health of a store', () => {
       breaker: 'closed',
       isAway: false,
       keysOwed: 0,
+      uncountedUnits: 0,
+      uncountedBound: 0,
       counters: {
         deadlinesMissed: 3,
         breakerOpened: 1,

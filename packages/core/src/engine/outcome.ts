@@ -76,3 +76,31 @@ export function unknownOutcome({ policy, limit }: Check): Outcome {
     receipt: undefined,
   }
 }
+
+/**
+ * Returns the outcome of a check that this process allows by what it knows of the key: so many
+ * units are left, and `resetMs` was the effective window of the key.
+ */
+export function admittedOutcome(
+  { policy, limit }: Check,
+  { remaining: known, resetMs, receipt }: AdmittedParts,
+): Outcome {
+  const remaining = Math.min(limit, known)
+  const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
+  return {
+    policy,
+    allowed: true,
+    limit,
+    remaining,
+    resetMs: Math.max(1, pacedMs, Math.ceil(resetMs)),
+    retryAfterMs: 0,
+    delayMs: 0,
+    receipt,
+  }
+}
+
+interface AdmittedParts {
+  readonly remaining: number
+  readonly resetMs: number
+  readonly receipt?: Receipt | undefined
+}

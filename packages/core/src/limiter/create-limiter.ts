@@ -58,7 +58,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     onFailure: reportFailure,
   }
   const prefetcher = memory || !policies.some(hasGrants) ? undefined : access.prefetcher
-  const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askStore) : askStore
+  const uncounted = memory || !policies.some(isAsync) ? undefined : access.uncounted
+  const askUngranted = uncounted?.deciderOf(caller, askStore) ?? askStore
+  const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askUngranted) : askUngranted
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
   const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
@@ -172,6 +174,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   async function overwrite(op: 'reset' | 'block', checks: readonly Check[]): Promise<boolean> {
     if (checks.length === 0) return false
     try {
+      uncounted?.forget(checks, caller)
       const asked = op === 'reset' && prefetcher ? prefetcher.forget(checks) : checks
       const outcomes = await access.overwrite(op, asked, caller)
       return outcomes.some(({ allowed }) => allowed)
@@ -249,6 +252,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async close() {
       denials?.close()
       prefetcher?.close(store)
+      uncounted?.close(caller)
       await store.close?.()
     },
   }
@@ -267,6 +271,10 @@ function withoutShare(check: Check): Check {
 
 function hasGrants({ prefetchMs }: Policy): boolean {
   return prefetchMs > 0
+}
+
+function isAsync({ maxUncounted }: Policy): boolean {
+  return maxUncounted > 0
 }
 
 function isQuota({ policy }: Check): boolean {

@@ -8,6 +8,7 @@ import type { Caller } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { UncountedBatch } from '../uncounted/known-key.ts'
 
 export interface RefundOptions {
   /**
@@ -29,10 +30,12 @@ const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Rec
 
 /** The refunds of one decision, by who holds the units. */
 interface GivenBack {
-  /** True if a grant has taken units back. */
+  /** True if units are back that the store had not recorded. */
   readonly isBack: boolean
-  /** Units of grants that the store has recorded. */
+  /** Units taken here that the store has recorded. */
   readonly recorded: readonly Held[]
+  /** Units taken here that the store was not told of in time. */
+  readonly inFallback: readonly Held[]
   readonly others: readonly Held[]
 }
 
@@ -100,18 +103,21 @@ export class FollowUps {
     const checks = heldBy(decision).flatMap((held) => share(held) ?? [])
     if (checks.length === 0) return false
     for (const { receipt, cost } of checks) spent.set(receipt, refundedOf(receipt) + cost)
-    const { isBack, recorded, others } = this.#backToGrants(checks)
-    // The store has recorded units of grants, whoever has decided about the other policies.
-    const atStore = this.#change(op, { ...decision, source: 'store' }, recorded)
-    const elsewhere = this.#change(op, decision, others)
-    if (!atStore && !elsewhere) return isBack
-    return Promise.all([isBack, atStore, elsewhere]).then((changed) => changed.includes(true))
+    const { isBack, recorded, inFallback, others } = this.#giveBackHere(checks)
+    // Units that were taken here are recorded elsewhere than those of the other policies.
+    const changes = [
+      this.#change(op, { source: 'store' }, recorded),
+      this.#change(op, { source: 'fallback' }, inFallback),
+      this.#change(op, decision, others),
+    ]
+    if (changes.every((change) => change === undefined)) return isBack
+    return Promise.all([isBack, ...changes]).then((changed) => changed.includes(true))
   }
 
   /** Returns whether anything was given back; `undefined` without any checks. */
   #change(
     op: 'refund' | 'release',
-    decision: Decision,
+    decision: Pick<Decision, 'source'>,
     checks: readonly Held[],
   ): Promise<boolean> | undefined {
     if (checks.length === 0) return undefined
@@ -119,21 +125,28 @@ export class FollowUps {
     return changed.then((outcomes) => outcomes?.some(({ allowed }) => allowed) ?? false)
   }
 
-  /** Gives units back to grants. Returns the checks that the store has recorded, and all others. */
-  #backToGrants(checks: readonly Held[]): GivenBack {
+  /** Gives back what was taken here. Returns the checks by who has recorded the others. */
+  #giveBackHere(checks: readonly Held[]): GivenBack {
     let isBack = false
     const recorded: Held[] = []
+    const inFallback: Held[] = []
     const others: Held[] = []
     for (const check of checks) {
-      if (!isOfGrant(check.receipt)) {
-        others.push(check)
-        continue
-      }
-      const found = this.#access.prefetcher.giveBack(check.receipt, check.cost)
-      if (found === true) isBack = true
-      else if (found !== false) recorded.push({ ...check, receipt: found })
+      const { incarnation } = check.receipt
+      if (incarnation instanceof UncountedBatch) {
+        const found = incarnation.giveBack(check.cost)
+        if (found === true) isBack = true
+        if (typeof found === 'boolean') continue
+        const charged = { ...check, receipt: found.receipt }
+        if (found.source === 'store') recorded.push(charged)
+        else inFallback.push(charged)
+      } else if (isOfGrant(check.receipt)) {
+        const found = this.#access.prefetcher.giveBack(check.receipt, check.cost)
+        if (found === true) isBack = true
+        else if (found !== false) recorded.push({ ...check, receipt: found })
+      } else others.push(check)
     }
-    return { isBack, recorded, others }
+    return { isBack, recorded, inFallback, others }
   }
 
   async #renewOne(decision: Decision): Promise<boolean> {

@@ -98,6 +98,7 @@ function answeredBy<Request>({ decision, store, timing }: ToldDecision<Request>)
   const isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
   if (isRemote && timing.isImmediate) {
     if (!decision.allowed) return 'denial-cache'
+    if (decision.outcomes.some(({ policy }) => policy.maxUncounted > 0)) return 'async'
     return decision.outcomes.some(isLimited) ? 'prefetch' : 'guard'
   }
   return store.name ?? 'store'

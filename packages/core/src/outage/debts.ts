@@ -194,6 +194,6 @@ export class Debts {
 }
 
 /** A key of a policy. */
-export function keyId({ policy, key }: Check): string {
+export function keyId({ policy, key }: Pick<Check, 'policy' | 'key'>): string {
   return `${policy.id}\0${key}`
 }

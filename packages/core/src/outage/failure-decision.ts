@@ -36,7 +36,9 @@ export function decideWithout(
   isDoubtful: boolean,
 ): Decision {
   const mode = strictest(checks, caller.failureMode)
-  if (mode === 'open') return passAll
+  // Units that were admitted on the last known state are bounded in every mode.
+  const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
+  if (mode === 'open' && !isUncounted) return passAll
   // A charge has to be counted in the mode 'closed' too: its units are used already.
   if (mode === 'closed' && op !== 'charge') return refuseAll
   const instances = caller.instances ?? caller.store.instances ?? 1

@@ -130,6 +130,11 @@ export class Fallback {
     }
   }
 
+  /** Tells whether the store has taken the units of a receipt of this process. */
+  isPaid(receipt: Receipt): boolean {
+    return this.#storeReceipts.has(receipt)
+  }
+
   /** Notes that the store has taken the units of one request that this process took too. */
   pair(local: Receipt | undefined, atStore: Receipt): void {
     if (local) this.#storeReceipts.set(local, { receipt: atStore, isItsOwn: true })

@@ -21,6 +21,7 @@ import {
   quote,
   wholeNumber,
 } from '../options/options.ts'
+import { type AsyncOptions, maxUncountedOf } from './async.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
@@ -70,6 +71,13 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default none: the store is asked for every request
    */
   prefetch?: Duration
+  /**
+   * Decides by the last known state of a key, and tells the store afterwards. A key may go beyond
+   * its limit by `maxUncounted` units for each process. Not for buckets and `concurrency`. See
+   * docs/prefetch.md.
+   * @default none: the store decides every request
+   */
+  async?: AsyncOptions
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
   /**
@@ -130,6 +138,8 @@ export interface Policy extends AlgorithmSettings {
   readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number
+  /** Units of a key that a process may admit before the store has counted them; 0 for none. */
+  readonly maxUncounted: number
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -152,6 +162,7 @@ export const policyFields: readonly (keyof PolicyFields)[] = [
   ...algorithmFields,
   'countDenied',
   'prefetch',
+  'async',
   'hidden',
   'mode',
   'enforce',
@@ -188,6 +199,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     windowMs,
     algorithm,
     ...prefetchOf(options, { algorithm, windowMs }, at('prefetch')),
+    maxUncounted: maxUncountedOf(options, { algorithm, limit }, at('async')),
     ...settings,
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),

@@ -1,4 +1,5 @@
 import type { Check, Receipt } from '../check.ts'
+import { admittedOutcome } from '../engine/outcome.ts'
 import type { Outcome } from '../store.ts'
 import { Holding } from './holding.ts'
 
@@ -63,20 +64,9 @@ export class HotKey {
    * unknown.
    */
   outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
-    const { policy, limit } = check
-    const beside = this.answered?.remaining ?? 0
-    const remaining = Math.min(limit, beside + this.holding.left)
-    const pacedMs = Math.ceil((remaining * policy.windowMs) / limit)
-    return {
-      policy,
-      allowed: true,
-      limit,
-      remaining,
-      resetMs: Math.max(1, remaining === 0 ? (this.answered?.resetMs ?? 0) : pacedMs),
-      retryAfterMs: 0,
-      delayMs: 0,
-      receipt,
-    }
+    const remaining = (this.answered?.remaining ?? 0) + this.holding.left
+    const resetMs = remaining === 0 ? (this.answered?.resetMs ?? 0) : 0
+    return admittedOutcome(check, { remaining, resetMs, receipt })
   }
 
   #rate(nowMs: number): Rate {

@@ -1,4 +1,4 @@
-import type { Check } from '../check.ts'
+import type { Check, Receipt } from '../check.ts'
 import { type Decision, decisionOf } from '../decision.ts'
 import { applyChange } from '../denials/denials-of-store.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
@@ -11,6 +11,7 @@ import { Prefetcher } from '../prefetch/prefetcher.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Outcome, Store, StoreOp } from '../store.ts'
+import { type CountingAccess, Uncounted } from '../uncounted/uncounted.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import type { AnswerHandler, Caller, PendingAsk } from './pending-ask.ts'
@@ -18,7 +19,7 @@ import type { ResilienceEvent } from './resilience-event.ts'
 import { type StoreHealth, StoreMonitor } from './store-health.ts'
 
 /** Asks a store for all its limiters: with a deadline, a circuit breaker and a local fallback. */
-export class StoreAccess implements AnswerHandler {
+export class StoreAccess implements AnswerHandler, CountingAccess {
   readonly memory: MemoryStore
   readonly #heard = new WeakSet<Store>()
   /** Any of its stores: they share a connection. */
@@ -31,7 +32,9 @@ export class StoreAccess implements AnswerHandler {
   /** True as soon as the store has answered with a promise. */
   #isRemote = false
   readonly #outage = new Outage()
-  readonly prefetcher: Prefetcher = new Prefetcher(() => this.#outage.isUnderWay)
+  readonly prefetcher: Prefetcher = new Prefetcher(() => this.isAway)
+  readonly uncounted: Uncounted = new Uncounted(this)
+  readonly isPaid = (receipt: Receipt): boolean => this.#fallback.isPaid(receipt)
   /** Requests that have waited their time out; `undefined` until there is one. */
   #timedOut: WeakSet<object> | undefined
 
@@ -39,6 +42,10 @@ export class StoreAccess implements AnswerHandler {
     this.memory = memory
     this.#fallback = new Fallback(memory)
     this.#reconciliation = new Reconciliation(this.#fallback, (event) => this.#monitor.tell(event))
+  }
+
+  get isAway(): boolean {
+    return this.#outage.isUnderWay
   }
 
   /** Listens to a store of this access, once. */
@@ -52,12 +59,11 @@ export class StoreAccess implements AnswerHandler {
   /** Returns the health of a store, and its counters. */
   health(store: Store): StoreHealth {
     return {
+      ...this.#monitor.healthOf(store),
       breaker: this.#breaker.state,
-      isAway: this.#outage.isUnderWay,
-      instances: store.instances ?? 1,
-      clockSkewMs: store.clockSkewMs ?? 0,
+      isAway: this.isAway,
       keysOwed: this.#fallback.debts.size,
-      counters: { ...this.#monitor.counters },
+      ...this.uncounted.reading(store.instances),
       grants: { ...this.prefetcher.counters },
     }
   }
@@ -80,7 +86,7 @@ export class StoreAccess implements AnswerHandler {
   /** Changes what a decision took. `undefined` when that failed, or waits for the store. */
   async followUp(
     op: StoreOp,
-    { source }: Decision,
+    { source }: Pick<Decision, 'source'>,
     checks: readonly Check[],
     caller: Caller,
   ): Promise<readonly Outcome[] | undefined> {
@@ -232,7 +238,7 @@ export class StoreAccess implements AnswerHandler {
     if (!this.#breaker.succeed(nowMs)) return
     this.#outage.beginReturn(monotonicMs())
     this.#monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    this.#payAll(caller)
+    void this.#reconciliation.payAll(caller.store, () => this.#breaker.state === 'closed')
   }
 
   /** @param isDoubtful whether the store may still do what was asked */
@@ -259,11 +265,7 @@ export class StoreAccess implements AnswerHandler {
   #endOutage(caller: Caller, nowMs: number): void {
     this.#breaker.recover()
     this.#monitor.tell({ type: 'fallback-left', ...this.#outage.end(nowMs) })
-    this.#payAll(caller)
-  }
-
-  #payAll({ store }: Caller): void {
-    void this.#reconciliation.payAll(store, () => this.#breaker.state === 'closed')
+    void this.#reconciliation.payAll(caller.store, () => this.#breaker.state === 'closed')
   }
 
   #decideWithout(ask: PendingAsk, isDoubtful = false): Decision {

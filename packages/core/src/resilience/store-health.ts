@@ -1,5 +1,6 @@
 import { notify } from '../observers/notify.ts'
 import type { GrantCounters } from '../prefetch/prefetcher.ts'
+import type { Store } from '../store.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
 
@@ -14,6 +15,16 @@ export interface StoreHealth {
   readonly clockSkewMs: number
   /** Keys with units that were admitted without the store, and that it has not counted. */
   readonly keysOwed: number
+  /**
+   * Units that this process admitted for policies with `async`, and that the store has not
+   * confirmed.
+   */
+  readonly uncountedUnits: number
+  /**
+   * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0
+   * while no key is decided so.
+   */
+  readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
   /** Units of grants, for policies with `prefetch`. */
   readonly grants: Readonly<GrantCounters>
@@ -47,6 +58,14 @@ export class StoreMonitor {
   /** @param identity by which it is known: limiters that share an observer have it told once */
   observe(observer: (event: ResilienceEvent) => void, identity: unknown = observer): void {
     this.#observers.set(identity, observer)
+  }
+
+  /** The part of the health that the store tells, and the counters. */
+  healthOf({
+    instances = 1,
+    clockSkewMs = 0,
+  }: Store): Pick<StoreHealth, 'instances' | 'clockSkewMs' | 'counters'> {
+    return { instances, clockSkewMs, counters: { ...this.counters } }
   }
 
   tell(event: ResilienceEvent): void {

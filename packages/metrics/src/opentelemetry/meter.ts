@@ -6,8 +6,8 @@ import {
   type InstrumentName,
   instrumentNames,
   instruments,
-  otelName,
 } from '../instruments.ts'
+import { otelName } from '../otel-name.ts'
 
 export interface OpenTelemetryOptions {
   /**

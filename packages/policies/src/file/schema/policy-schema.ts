@@ -58,6 +58,12 @@ const policyFields: TProperties = {
 const countDenied = Type.Optional(
   Type.Boolean({ description: 'Charges this policy for every denied request too.' }),
 )
+const async = Type.Optional(
+  closed(
+    { maxUncounted: whole('Units of a key that one process may admit before they count.', 1) },
+    { description: 'Decides by the last known state of a key, and tells the store afterwards.' },
+  ),
+)
 const window = duration(`Length of the window: milliseconds, or a text such as '10s'.`)
 const windowed = { window, countDenied }
 
@@ -67,9 +73,10 @@ const algorithmFields = {
     ...windowed,
     resolution: Type.Optional(duration('Rounds times up, to bound the bytes of a key.')),
     prefetch: Type.Optional(duration('Life of the grants that a process takes for hot keys.')),
+    async,
   },
-  'sliding-counter': windowed,
-  'fixed-window': { ...windowed, align: Type.Optional(Type.Literal('clock')) },
+  'sliding-counter': { ...windowed, async },
+  'fixed-window': { ...windowed, async, align: Type.Optional(Type.Literal('clock')) },
   'token-bucket': {
     ...windowed,
     burst: Type.Optional(whole('Units that may be taken at once after a pause.', 1)),

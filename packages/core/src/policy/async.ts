@@ -1,0 +1,60 @@
+import type { AlgorithmName } from '../algorithms/table.ts'
+import type { Duration } from '../options/duration.ts'
+import { invalid, knownFields, wholeNumber } from '../options/options.ts'
+
+/** Decisions by the last known state of a key. */
+export interface AsyncOptions {
+  /**
+   * Units of one key that one process may admit before the store has confirmed that it counts them:
+   * a whole number from 1 to the limit.
+   */
+  maxUncounted: number
+}
+
+/**
+ * The algorithms that count every unit that is charged beyond the limit. A bucket does not: it is
+ * full, and what is charged then would be admitted on top, again and again.
+ */
+const countingBeyond: readonly AlgorithmName[] = ['sliding-log', 'sliding-counter', 'fixed-window']
+
+interface OptionsBeside {
+  async?: AsyncOptions
+  countDenied?: boolean
+  prefetch?: Duration
+}
+
+/**
+ * Checks the option `async`. Returns `maxUncounted`, or 0 without the option.
+ * @throws SluiceError when it is out of range, or the policy cannot have it
+ */
+export function maxUncountedOf(
+  { async, countDenied, prefetch }: OptionsBeside,
+  { algorithm, limit }: { algorithm: AlgorithmName; limit: number },
+  option: string,
+): number {
+  if (async === undefined) return 0
+  knownFields(async, option, ['maxUncounted'])
+  if (!countingBeyond.includes(algorithm)) {
+    const names = countingBeyond.map((name) => `'${name}'`).join(', ')
+    throw invalid(
+      { option },
+      async,
+      `left out with algorithm '${algorithm}': only ${names} have it`,
+    )
+  }
+  if (countDenied) {
+    const legal = 'left out beside countDenied, which charges every denial at once'
+    throw invalid({ option }, async, legal)
+  }
+  if (prefetch !== undefined) {
+    const legal = 'left out beside prefetch, which is exact: choose one of them'
+    throw invalid({ option }, async, legal)
+  }
+  // A limit of 0 blocks everything, and may be raised while running.
+  const max = limit === 0 ? Number.POSITIVE_INFINITY : limit
+  const place = { option: `${option}.maxUncounted` }
+  return wholeNumber(async.maxUncounted, place, {
+    min: 1,
+    max: Math.min(max, Number.MAX_SAFE_INTEGER),
+  })
+}

@@ -1,0 +1,189 @@
+import { type Check, Receipt } from '../check.ts'
+import { type Decision, decisionOf } from '../decision.ts'
+import { keyId } from '../outage/debts.ts'
+import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { StoreHealth } from '../resilience/store-health.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { DecidingOp, Outcome, StoreOp } from '../store.ts'
+import { KnownKey } from './known-key.ts'
+
+/** The way to the store, and what is known of it. */
+export interface CountingAccess {
+  /** True while failure modes decide some requests at least. */
+  readonly isAway: boolean
+  ask(ask: PendingAsk): MaybePromise<Decision>
+  followUp(
+    op: StoreOp,
+    decision: Pick<Decision, 'source'>,
+    checks: readonly Check[],
+    caller: Caller,
+  ): Promise<unknown>
+  /** Tells whether the store counts units by now that were charged while it was away. */
+  readonly isPaid: (receipt: Receipt) => boolean
+}
+
+type Ask = (op: DecidingOp, checks: readonly Check[], request?: object) => MaybePromise<Decision>
+
+/** Number of keys whose last known state is kept. Keys with uncounted units are kept besides. */
+const maxKeys = 10_000
+
+/**
+ * Decides requests by the last known state of their keys, and tells the store afterwards. Of each
+ * key at most `maxUncounted` units are admitted that the store has not confirmed.
+ */
+export class Uncounted {
+  readonly #access: CountingAccess
+  /** Keys that were used of late. */
+  #young = new Map<string, KnownKey>()
+  #old = new Map<string, KnownKey>()
+  #room = maxKeys
+
+  constructor(access: CountingAccess) {
+    this.#access = access
+  }
+
+  /** Returns the units that the store has not confirmed, and the bound that is in force. */
+  reading(instances = 1): Pick<StoreHealth, 'uncountedUnits' | 'uncountedBound'> {
+    let uncountedUnits = 0
+    let most = 0
+    for (const key of this.#keys()) {
+      key.settleDebts(this.#access.isPaid)
+      uncountedUnits += key.uncounted
+      most = Math.max(most, key.maxUncounted)
+    }
+    return { uncountedUnits, uncountedBound: most * instances }
+  }
+
+  /** Returns a function that decides here, and asks the store about what is not known here. */
+  deciderOf(caller: Caller, askStore: Ask): Ask {
+    return (op, checks, request) => {
+      const outcomes = this.#answer(op, checks, caller)
+      if (outcomes) return decisionOf(outcomes, 'store')
+      const questions = checks.map((check) => this.#begin(check, caller))
+      return andThen(askStore(op, checks, request), (decision) => {
+        // A denial may be a remembered one, with numbers of an older answer.
+        if (decision.source !== 'store' || !decision.allowed) return decision
+        for (const [index, outcome] of decision.outcomes.entries()) {
+          const question = questions[index]
+          question?.key.learn(question.number, outcome)
+        }
+        return decision
+      })
+    }
+  }
+
+  /** Tells the store of all units of keys that are to be changed, and forgets their states. */
+  forget(checks: readonly Check[], caller: Caller): void {
+    for (const { policy, key, digest } of checks) {
+      if (policy.maxUncounted === 0) continue
+      // The store alone knows which key a digest is of.
+      const keys = digest === undefined ? [this.#find(keyId({ policy, key }))] : this.#keys()
+      for (const each of keys) {
+        if (!each) continue
+        this.#tell(each, caller)
+        each.forget()
+      }
+    }
+  }
+
+  /** Tells the store of all units. */
+  close(caller: Caller): void {
+    for (const key of this.#keys()) this.#tell(key, caller)
+  }
+
+  /** Answers a request if nothing of it needs the store. */
+  #answer(op: DecidingOp, checks: readonly Check[], caller: Caller): Outcome[] | undefined {
+    if (op === 'charge' || this.#access.isAway) return undefined
+    const outcomes: Outcome[] = []
+    for (const check of checks) {
+      if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
+      const outcome = this.#find(keyId(check))?.answer(check)
+      if (!outcome) return undefined
+      outcomes.push(outcome)
+    }
+    if (op === 'peek') return outcomes
+    return outcomes.map((outcome, index) => {
+      const check = checks[index]
+      return check && check.cost > 0 ? this.#take(check, outcome, caller) : outcome
+    })
+  }
+
+  #take(check: Check, { remaining = 0, ...outcome }: Outcome, caller: Caller): Outcome {
+    const key = this.#keyOf(check)
+    const receipt = new Receipt(check, 0, key.take(check))
+    // While one charge is under way, units are collected for the next one.
+    if (key.awaited === 0) this.#tell(key, caller)
+    return { ...outcome, remaining: remaining - check.cost, receipt }
+  }
+
+  /** Notes that the store is asked about a check. It is told of all units of the key before. */
+  #begin(check: Check, caller: Caller): { key: KnownKey; number: number } | undefined {
+    if (check.policy.maxUncounted === 0 || check.digest !== undefined) return undefined
+    const key = this.#keyOf(check)
+    this.#tell(key, caller)
+    key.settleDebts(this.#access.isPaid)
+    key.maxUncounted = check.policy.maxUncounted
+    return { key, number: key.ask() }
+  }
+
+  /** Has the store count the units of a key that it was not told of. */
+  #tell(key: KnownKey, caller: Caller): void {
+    const batch = key.tell()
+    if (!batch) return
+    const { policy, key: name, limit } = batch.check
+    const check = { policy, key: name, limit, cost: batch.units }
+    const number = key.ask()
+    void andThen(this.#charge(check, caller), (decision) => {
+      const outcome = decision?.outcomes[0]
+      const { receipt } = outcome ?? {}
+      if (decision && receipt) batch.charged = { source: decision.source, receipt }
+      if (decision?.source === 'store' && outcome) key.confirm(batch, number, outcome)
+      else key.owe(batch)
+      if (batch.charged && batch.lateUnits > 0) {
+        const back = { ...check, cost: batch.lateUnits, receipt: batch.charged.receipt }
+        void this.#access.followUp('refund', batch.charged, [back], caller)
+      }
+      this.#tell(key, caller)
+    })
+  }
+
+  /** Answers `undefined` if nobody could count: the memory of this process is full, too. */
+  #charge(check: Check, caller: Caller): MaybePromise<Decision | undefined> {
+    try {
+      const decision = this.#access.ask(new PendingAsk('charge', [check], caller))
+      return isPromise(decision) ? decision.catch(() => undefined) : decision
+    } catch {
+      return undefined
+    }
+  }
+
+  *#keys(): Iterable<KnownKey> {
+    yield* this.#young.values()
+    for (const [id, key] of this.#old) if (!this.#young.has(id)) yield key
+  }
+
+  #find(id: string): KnownKey | undefined {
+    const young = this.#young.get(id)
+    if (young) return young
+    const old = this.#old.get(id)
+    if (old) this.#put(id, old)
+    return old
+  }
+
+  #keyOf(check: Check): KnownKey {
+    const id = keyId(check)
+    const known = this.#find(id) ?? new KnownKey()
+    if (!this.#young.has(id)) this.#put(id, known)
+    return known
+  }
+
+  #put(id: string, key: KnownKey): void {
+    if (this.#young.size >= this.#room) {
+      const busy = [...this.#old].filter(([, { uncounted }]) => uncounted > 0)
+      this.#old = new Map([...busy, ...this.#young])
+      this.#young = new Map()
+      this.#room = maxKeys
+    }
+    this.#young.set(id, key)
+  }
+}
