@@ -71,7 +71,22 @@ const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )
 
+/** The most patterns whose names are kept, should an application make patterns up. */
+const maxPatterns = 1_000
+/** Names of routes by pattern and method: a text that is made anew costs more than all the rest. */
+const namesByPattern = new Map<string, Map<string, string>>()
+
 function routeOf({ method, rule, route }: HttpRequest): string | undefined {
   if (route === undefined) return rule
-  return routeScope(toldMethods.has(method) ? method : 'OTHER', route)
+  const told = toldMethods.has(method) ? method : 'OTHER'
+  return namesByPattern.get(route)?.get(told) ?? newName(route, told)
+}
+
+function newName(pattern: string, method: string): string {
+  if (namesByPattern.size >= maxPatterns) namesByPattern.clear()
+  const names = namesByPattern.get(pattern) ?? new Map<string, string>()
+  namesByPattern.set(pattern, names)
+  const name = routeScope(method, pattern)
+  names.set(method, name)
+  return name
 }
