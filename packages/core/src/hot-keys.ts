@@ -34,7 +34,7 @@ export class SpaceSaving {
   readonly #keys: string[] = []
   readonly #counts: number[] = []
   readonly #errors: number[] = []
-  /** Number of counters in use. The arrays keep their length over an eviction, or would grow anew. */
+  /** Number of counters in use. The arrays keep their length, so that they need not grow anew. */
   #used = 0
   /** The most that a key without a counter may have been counted. */
   #floor = 0
@@ -151,7 +151,7 @@ export class SpaceSaving {
       lowestKeys = count === lowest ? lowestKeys + 1 : 1
       lowest = count
     }
-    // Mostly those that were counted once since the last eviction are enough. Then nothing is sorted.
+    // Mostly the keys counted once since the last eviction are enough. Then nothing is sorted.
     return lowestKeys >= toLeave
       ? lowest
       : (Float64Array.from(this.#counts).sort()[toLeave - 1] ?? 0)

@@ -51,7 +51,7 @@ export class DecisionBatch {
   }
 }
 
-/** What is counted of an event. The event itself would keep its request alive. */
+/** The counted part of an event. The event itself would keep its request alive. */
 class WaitingDecision implements CountedDecision {
   decision: CountedDecision['decision']
   checks: CountedDecision['checks']
