@@ -128,6 +128,26 @@ describe('the event of a decision', () => {
     expect(event?.digest).toBe(digestOf('user:42', {}))
   })
 
+  it('has the timing of at most 15 decisions before it where memory decides, and of at most 50 ms', async () => {
+    vi.useFakeTimers()
+    try {
+      const timesMs: (number | undefined)[] = []
+      const observers = [{ onDecision: ({ atMs }: DecisionEvent) => void timesMs.push(atMs) }]
+      const limiter = createLimiter({ limit: 1, window: '1m', observers })
+      for (let decision = 1; decision <= 20; decision += 1) {
+        await limiter.consume('a')
+        vi.advanceTimersByTime(1)
+      }
+      const passed = timesMs.map((atMs = Number.NaN) => atMs - (timesMs[0] ?? 0))
+      expect(passed).toEqual([...Array(16).fill(0), ...Array(4).fill(16)])
+      vi.advanceTimersByTime(50)
+      await limiter.consume('a')
+      expect((timesMs.at(-1) ?? 0) - (timesMs[0] ?? 0)).toBe(70)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('names the store that the user wrote, or the failure mode that answered in its stead', async () => {
     const names: string[] = []
     const observers = [

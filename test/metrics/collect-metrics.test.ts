@@ -1,5 +1,5 @@
 import { createLimiter, memoryStore } from '@sluice/core'
-import { collectMetrics } from '@sluice/metrics'
+import { collectMetrics, type Family, type Metrics } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
 import { fakeTime, scraped, seriesValue } from './scrape.ts'
@@ -100,6 +100,65 @@ describe('metrics of a limiter', () => {
     expect(await checks('soft', 'shadow_denied')).toBe(0)
     expect(await seriesValue(metrics, 'sluice_penalties_total{policy="ban"}')).toBe(0)
     expect(await seriesValue(metrics, 'sluice_clock_skew_seconds')).toBe(0)
+  })
+
+  it.each([1, 127, 128, 300])(
+    'have counted all of %i decisions whatever is read',
+    async (count) => {
+      const ofPage = 'sluice_checks_total{policy="api",result="allowed"}'
+      const checks = (families: readonly Family[]) =>
+        families
+          .find(({ name }) => name === 'sluice_checks_total')
+          ?.samples.find(({ labels }) => labels.includes('allowed'))?.value
+      const readings: Readonly<Record<string, (metrics: Metrics) => unknown>> = {
+        page: (metrics) => seriesValue(metrics, ofPage),
+        read: async (metrics) => checks(await metrics.read()),
+        snapshot: (metrics) => checks(metrics.snapshot()),
+        fleetSnapshot: (metrics) => checks(metrics.fleetSnapshot().families),
+        topKeys: (metrics) => metrics.topKeys({ policy: 'api' })?.total,
+      }
+      for (const [name, read] of Object.entries(readings)) {
+        const metrics = collectMetrics()
+        const limiter = createLimiter({
+          name: 'api',
+          limit: 1e6,
+          window: '1m',
+          observers: [metrics],
+        })
+        for (let i = 0; i < count; i += 1) await limiter.consume('a')
+        expect([name, await read(metrics)]).toEqual([name, count])
+      }
+    },
+  )
+
+  it('tell a tap of each decision at once', async () => {
+    const metrics = collectMetrics()
+    const limiter = createLimiter({ name: 'api', limit: 4, window: '1m', observers: [metrics] })
+    await limiter.consume('a')
+    const heard: unknown[] = []
+    metrics.tap('sluice_used_ratio', (value, labels) => heard.push([value, ...labels]))
+    await limiter.consume('a')
+    await limiter.consume('a')
+    expect(heard).toEqual([
+      [0.5, 'api'],
+      [0.75, 'api'],
+    ])
+  })
+
+  it('are read although the store fails to make a digest, which is a warning', async () => {
+    const digestOf = (): string => {
+      throw new Error('no digest')
+    }
+    const metrics = collectMetrics({ store: { digestOf } })
+    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [metrics] })
+    await limiter.consume('x'.repeat(65))
+    await limiter.consume('a')
+    expect(
+      await seriesValue(
+        metrics,
+        'sluice_requests_total{route="unmatched",method_class="none",result="allowed"}',
+      ),
+    ).toBe(2)
   })
 
   it('tell the share of the busiest identity without naming it', async () => {

@@ -23,6 +23,7 @@ Names are those of Prometheus. OpenTelemetry has the second name, and its attrib
 - \`result\` of a request is \`allowed\`, \`denied\`, \`shadow_denied\` (allowed, but a policy in shadow would have denied it), \`queued\` (a queue took it), \`skipped\`, \`shed\` (under pressure, or no room to hold it), \`failed_open\` or \`failed_closed\`.
 - \`result\` of a check is \`allowed\`, \`denied\`, \`unreached\`, \`fallback_allowed\`, \`fallback_denied\`, \`shadow_allowed\` or \`shadow_denied\`.
 - Two limiters on one request count it once each.
+- Of the decisions of the memory store, one in 16 is timed. \`sluice_decision_seconds\` counts the next 15 with the same time if they come within 50 ms, so its count is exact.
 
 | metric | kind | unit | labels | what it tells |
 | ------ | ---- | ---- | ------ | ------------- |

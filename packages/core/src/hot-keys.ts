@@ -34,6 +34,8 @@ export class SpaceSaving {
   readonly #keys: string[] = []
   readonly #counts: number[] = []
   readonly #errors: number[] = []
+  /** Number of counters in use. The arrays keep their length, so that they need not grow anew. */
+  #used = 0
   /** The most that a key without a counter may have been counted. */
   #floor = 0
   #total = 0
@@ -58,7 +60,7 @@ export class SpaceSaving {
 
   /** The keys with the highest counts. */
   top(most: number): HotKeys {
-    const all = this.#keys.map((key, counter) => ({
+    const all = this.#keys.slice(0, this.#used).map((key, counter) => ({
       key,
       count: this.#count(counter),
       error: this.#errors[counter] ?? 0,
@@ -77,10 +79,10 @@ export class SpaceSaving {
   /** The key that was counted most for sure; `undefined` where there is none. Nothing is sorted. */
   surest(): string | undefined {
     let best = 0
-    for (let counter = 1; counter < this.#keys.length; counter += 1) {
+    for (let counter = 1; counter < this.#used; counter += 1) {
       if (this.#sureCount(counter) > this.#sureCount(best)) best = counter
     }
-    return this.#keys[best]
+    return this.#used === 0 ? undefined : this.#keys[best]
   }
 
   /** Returns a sketch that has seen the same stream. */
@@ -88,15 +90,18 @@ export class SpaceSaving {
     const copy = new SpaceSaving(this.#size)
     copy.#floor = this.#floor
     copy.#total = this.#total
-    for (const [counter, key] of this.#keys.entries()) {
-      copy.#place(key, this.#count(counter), this.#errors[counter] ?? 0)
+    for (let counter = 0; counter < this.#used; counter += 1) {
+      copy.#place(this.#keys[counter] ?? '', this.#count(counter), this.#errors[counter] ?? 0)
     }
     return copy
   }
 
   clear(): void {
     this.#counters.clear()
-    this.#keep(0)
+    this.#keys.length = 0
+    this.#counts.length = 0
+    this.#errors.length = 0
+    this.#used = 0
     this.#floor = 0
     this.#total = 0
   }
@@ -110,40 +115,46 @@ export class SpaceSaving {
   }
 
   #begin(key: string, by: number): void {
-    if (this.#keys.length === this.#room) this.#evict()
+    if (this.#used === this.#room) this.#evict()
     this.#place(key, this.#floor + by, this.#floor)
   }
 
   #place(key: string, count: number, error: number): void {
-    this.#counters.set(key, this.#keys.length)
-    this.#keys.push(key)
-    this.#counts.push(count)
-    this.#errors.push(error)
+    const counter = this.#used
+    this.#counters.set(key, counter)
+    this.#keys[counter] = key
+    this.#counts[counter] = count
+    this.#errors[counter] = error
+    this.#used = counter + 1
   }
 
   #evict(): void {
-    const sorted = Float64Array.from(this.#counts).sort()
-    const floor = sorted[this.#room - this.#size - 1] ?? 0
+    const floor = this.#countToLeave()
     this.#counters.clear()
-    let kept = 0
-    for (const [counter, key] of this.#keys.entries()) {
+    this.#used = 0
+    for (let counter = 0; counter < this.#room; counter += 1) {
       const count = this.#count(counter)
       if (count <= floor) continue
-      this.#counters.set(key, kept)
-      this.#keys[kept] = key
-      this.#counts[kept] = count
-      this.#errors[kept] = this.#errors[counter] ?? 0
-      kept += 1
+      this.#place(this.#keys[counter] ?? '', count, this.#errors[counter] ?? 0)
     }
-    this.#keep(kept)
     this.#floor = floor
   }
 
-  /** Lets go of the counters from a place on. */
-  #keep(used: number): void {
-    this.#keys.length = used
-    this.#counts.length = used
-    this.#errors.length = used
+  /** The count up to which keys leave: so many that `size` of them are left at most. */
+  #countToLeave(): number {
+    const toLeave = this.#room - this.#size
+    let lowest = Number.POSITIVE_INFINITY
+    let lowestKeys = 0
+    for (let counter = 0; counter < this.#room; counter += 1) {
+      const count = this.#count(counter)
+      if (count > lowest) continue
+      lowestKeys = count === lowest ? lowestKeys + 1 : 1
+      lowest = count
+    }
+    // Mostly the keys counted once since the last eviction are enough. Then nothing is sorted.
+    return lowestKeys >= toLeave
+      ? lowest
+      : (Float64Array.from(this.#counts).sort()[toLeave - 1] ?? 0)
   }
 }
 

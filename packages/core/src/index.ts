@@ -29,9 +29,10 @@ export {
   type MemoryStoreOptions,
   memoryStore,
 } from './memory-store/memory-store.ts'
+export { DecisionTiming } from './observers/decision-timer.ts'
 export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
 export { notify } from './observers/notify.ts'
-export { DecisionTiming, notifyDecided } from './observers/notify-decided.ts'
+export { DecisionNotifier } from './observers/notify-decided.ts'
 export {
   checkObserverList,
   type DecisionEvent,

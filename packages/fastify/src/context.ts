@@ -26,6 +26,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
   readonly response: ReplyView
   scope: Scope
   readonly #reply: FastifyReply
+  #routeOptions: FastifyRequest['routeOptions'] | undefined
 
   constructor(native: FastifyRequest, reply: FastifyReply, scope: Scope) {
     super(native)
@@ -38,8 +39,14 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
     return this.native.url.split('?', 1)[0] ?? ''
   }
 
+  /** Fastify makes these options anew each time somebody reads them. */
+  get routeOptions(): FastifyRequest['routeOptions'] {
+    this.#routeOptions ??= this.native.routeOptions
+    return this.#routeOptions
+  }
+
   get route(): string | undefined {
-    return this.native.routeOptions.url
+    return this.routeOptions.url
   }
 
   get ip(): string | undefined {
@@ -54,7 +61,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
   }
 
   get isForAllMethods(): boolean {
-    const { method } = this.native.routeOptions
+    const { method } = this.routeOptions
     return Array.isArray(method) && method.length > 1
   }
 

@@ -162,8 +162,7 @@ function limitHook(
   scope: string,
   check: (context: FastifyContext, config: RouteConfig) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
-  // Fastify makes these options anew each time somebody reads them.
-  const checkRoute = (context: FastifyContext) => check(context, context.native.routeOptions.config)
+  const checkRoute = (context: FastifyContext) => check(context, context.routeOptions.config)
 
   return function limit(request, reply, ...rest) {
     // Before a body is parsed, hooks are given its stream too.

@@ -12,6 +12,7 @@ import {
   type StoreCall,
   wholeNumber,
 } from '@sluice/core'
+import { type CountedDecision, DecisionBatch } from './decision-batch.ts'
 import { FleetCounts } from './fleet-counts.ts'
 import { FleetExchange, type FleetStore } from './fleet-exchange.ts'
 import { FleetKeys, mergedRanking } from './fleet-keys.ts'
@@ -151,7 +152,8 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   const table = new SeriesTable()
   const requests = new RequestCounts(table)
   const policies = new PolicyCounts(table, store)
-  const fleetKeys = new FleetKeys(policies)
+  const batch = new DecisionBatch(countDecision)
+  const fleetKeys = new FleetKeys(policies, batch)
   const fleetCounts = new FleetCounts(snapshot)
   const fleet = new FleetExchange(store, [fleetKeys, fleetCounts])
   const work = new WorkCounts(table)
@@ -172,7 +174,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     return slot
   }
 
-  function countRequest({ decision, route, method, isQueued }: DecisionEvent): void {
+  function countRequest({ decision, route, method, isQueued }: CountedDecision): void {
     const result = requestResult(decision, isQueued)
     const shadows = decision.shadow?.decisions
     if (result !== 'allowed' || shadows === undefined) {
@@ -182,7 +184,16 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     } else requests.add(route, method, shadowResult(shadows))
   }
 
+  function countDecision(event: CountedDecision): void {
+    countRequest(event)
+    const { decision, policy, durationMs, answeredBy } = event
+    policies.decided(event)
+    decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
+    if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
+  }
+
   function snapshot(): readonly Family[] {
+    batch.countAll()
     stores.read()
     policies.readDescriptions()
     policies.readShares()
@@ -195,13 +206,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   }
 
   return {
-    onDecision(event) {
-      countRequest(event)
-      const { decision, policy, durationMs, answeredBy } = event
-      policies.decided(event)
-      decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
-      if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
-    },
+    onDecision: (event) => batch.add(event),
     onShadow: ({ outcomes, checks }) => policies.shadowed(outcomes, checks),
     onSkip: ({ route, method }) => requests.add(route, method, 'skipped'),
     onResilience: (event) => stores.note(event),
@@ -219,7 +224,10 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onGiveUp: ({ reason }) => work.noteGiveUp(reason),
     close: () => fleet.close(),
 
-    tap: (name, tap) => table.of(name).tap(tap),
+    tap(name, tap) {
+      batch.countOneByOne()
+      table.of(name).tap(tap)
+    },
 
     async read() {
       await work.read()
@@ -236,6 +244,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
       const window = oneOf(asked.window ?? '1m', { option: 'window' }, topKeysWindows)
       const most = wholeNumber(asked.most ?? 10, { option: 'most' }, { min: 1, max: 100 })
       const keys = new Map<string, string>()
+      batch.countAll()
       const own = policies.ranking(
         asked.policy,
         { by, window },

@@ -1,4 +1,5 @@
 import { mergeHotKeys, sleep } from '@sluice/core'
+import type { DecisionBatch } from './decision-batch.ts'
 import { type FleetSubject, type Heard, isNumber, list } from './fleet-exchange.ts'
 import type { PolicyCounts } from './policy-counts.ts'
 import {
@@ -25,10 +26,13 @@ const keysOfRanking = { min: 5, max: 100 } as const
 /** Tells the other processes of a fleet of the busiest keys of this one, and knows theirs. */
 export class FleetKeys implements FleetSubject {
   readonly #policies: PolicyCounts
+  readonly #batch: DecisionBatch
   #others: readonly (readonly Reported[])[] = []
 
-  constructor(policies: PolicyCounts) {
+  /** @param batch the decisions that the policies have not counted yet */
+  constructor(policies: PolicyCounts, batch: DecisionBatch) {
     this.#policies = policies
+    this.#batch = batch
   }
 
   hear(heard: readonly Heard[]): void {
@@ -50,6 +54,7 @@ export class FleetKeys implements FleetSubject {
   /** The rankings of the busiest policies, as far as there is room. */
   async report(instances: number): Promise<readonly unknown[]> {
     const rankings: (readonly Reported[])[] = []
+    this.#batch.countAll()
     for (const label of this.#policies.followed) {
       rankings.push(this.#rankingsOf(label))
       // Sorting the keys of many policies at once would hold up requests.

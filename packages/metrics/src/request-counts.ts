@@ -17,6 +17,7 @@ export type RequestResult = (typeof results)[number]
 
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'])
 const classes = ['read', 'write', 'none'] as const
+const none = classes.indexOf('none')
 
 interface RouteCount {
   readonly label: string
@@ -90,7 +91,7 @@ function routeCount(label: string): RouteCount {
 }
 
 function classOf(method: string | undefined): number {
-  if (method === undefined) return classes.indexOf('none')
+  if (method === undefined) return none
   // Most requests are one of these, which spares the set.
   if (method === 'GET') return 0
   return readingMethods.has(method) ? 0 : 1

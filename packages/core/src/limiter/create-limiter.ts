@@ -3,10 +3,11 @@ import type { Check } from '../check.ts'
 import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials-of-store.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
+import type { DecisionTiming } from '../observers/decision-timer.ts'
 import { joinObservers } from '../observers/join-observers.ts'
 import { listenToStore } from '../observers/listen-to-store.ts'
 import { notify } from '../observers/notify.ts'
-import { DecisionTiming, notifyDecided } from '../observers/notify-decided.ts'
+import { DecisionNotifier } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { noteRelease } from '../options/release.ts'
 import { warnOnce } from '../options/warn.ts'
@@ -63,7 +64,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const askLimited = prefetcher ? decideByGrants(prefetcher, caller, askUngranted) : askUngranted
   const followUps = new FollowUps(access, caller)
   const observers = joinObservers(options)
-  const isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
+  const notifier = new DecisionNotifier(observers, store)
   const all = penalty ? [...policies, penalty] : policies
   listenToStore(options, { policies: all, store, access })
 
@@ -122,11 +123,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
-    return isObserved ? decideObserved(checks) : decide(checks)
+    return notifier.isObserved ? decideObserved(checks) : decide(checks)
   }
 
   function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
-    const timing = new DecisionTiming()
+    const timing = notifier.time()
     const decision = decide(checks)
     if (!isPromise(decision)) return observed(decision, checks, timing)
     timing.isImmediate = false
@@ -139,14 +140,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     timing: DecisionTiming,
   ): Decision {
     timing.end()
-    notifyDecided(observers, {
-      decision,
-      checks,
-      store,
-      timing,
-      request: undefined,
-      route: undefined,
-    })
+    notifier.notify({ decision, checks, timing, request: undefined, route: undefined })
     return decision
   }
 

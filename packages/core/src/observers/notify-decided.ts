@@ -1,53 +1,75 @@
 import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
 import { digestOf } from '../digest.ts'
+import { isMemoryStore } from '../memory-store/memory-store.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
 import type { Policy } from '../policy/policy.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Outcome, Store } from '../store.ts'
+import { DecisionTiming, SharedTimer } from './decision-timer.ts'
 import type { JoinedObservers } from './join-observers.ts'
 import { notify } from './notify.ts'
 import type { DecisionEvent, EventSource } from './observers.ts'
-
-/** The timing of one decision, from the question on. */
-export class DecisionTiming {
-  /** Time of the decision, and of the question before it is decided: ms of `performance.now()`. */
-  atMs: number = monotonicMs()
-  durationMs = 0
-  /** True if the decision came at once, without a wait for the store. */
-  isImmediate = true
-
-  /** Notes that the decision is there. */
-  end(): void {
-    const nowMs = monotonicMs()
-    this.durationMs = nowMs - this.atMs
-    this.atMs = nowMs
-  }
-}
 
 /** A decision to notify observers of. */
 export interface ToldDecision<Request> extends EventSource<Request> {
   readonly decision: Decision
   /** All that was asked, policies in shadow too. */
   readonly checks: readonly Check[]
-  readonly store: Store
   /** `undefined` if no policy was asked. */
   readonly timing: DecisionTiming | undefined
   /** @default false */
   readonly isQueued?: boolean | undefined
 }
 
-/**
- * Notifies observers of a decision, and of its policies in shadow as soon as they are known. Call
- * it only where somebody observes.
- */
-export function notifyDecided<Request>(
-  { onDecision, onShadow }: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>,
-  decided: ToldDecision<Request>,
-): void {
-  if (onDecision) notify(onDecision, new DecidedEvent(decided))
-  if (onShadow) notifyShadow(onShadow, decided)
+/** Notifies observers of the decisions of one limiter. */
+export class DecisionNotifier<Request = unknown> {
+  /** Tells whether somebody observes decisions. */
+  readonly isObserved: boolean
+  readonly #observers: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>
+  readonly #store: AnsweringStore
+  readonly #timer: SharedTimer | undefined
+
+  constructor(observers: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>, store: Store) {
+    this.isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
+    this.#observers = observers
+    this.#store = new AnsweringStore(store)
+    this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
+  }
+
+  /** Begins the timing of a decision that the store alone comes to. */
+  time(): DecisionTiming {
+    return this.#timer ? this.#timer.begin() : new DecisionTiming()
+  }
+
+  /** Notifies of a decision, and of its policies in shadow as soon as they are known. */
+  notify(decided: ToldDecision<Request>): void {
+    const { onDecision, onShadow } = this.#observers
+    if (onDecision) notify(onDecision, new DecidedEvent(decided, this.#store))
+    if (onShadow) notifyShadow(onShadow, decided)
+  }
+}
+
+/** A store, as events of decisions name it. */
+class AnsweringStore {
+  readonly store: Store
+  readonly #name: string
+  readonly #isRemote: boolean
+
+  constructor(store: Store) {
+    this.store = store
+    this.#name = store.name ?? 'store'
+    this.#isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
+  }
+
+  answererOf({ allowed, outcomes, source }: Decision, timing: DecisionTiming | undefined): string {
+    if (source !== 'store') return source
+    if (timing === undefined) return 'guard'
+    if (!this.#isRemote || !timing.isImmediate) return this.#name
+    if (!allowed) return 'denial-cache'
+    if (outcomes.some(({ policy }) => policy.maxUncounted > 0)) return 'async'
+    return outcomes.some(isLimited) ? 'prefetch' : 'guard'
+  }
 }
 
 /** The digest is computed only where somebody reads it. */
@@ -65,43 +87,30 @@ class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly isQueued: boolean
   readonly #store: Store
 
-  constructor(decided: ToldDecision<Request>) {
-    const { decision, timing, checks } = decided
+  constructor(
+    { decision, timing, checks, request, route, method, isQueued = false }: ToldDecision<Request>,
+    answering: AnsweringStore,
+  ) {
+    const enforced = areEnforced(checks) ? checks : divideChecks(checks).enforced
+    const binding = enforced[bindingIndex(decision.outcomes)]
     this.decision = decision
-    this.checks = areEnforced(checks) ? checks : divideChecks(checks).enforced
-    this.request = decided.request
-    this.route = decided.route
-    this.method = decided.method
-    const binding = bindingCheck(this)
+    this.checks = enforced
+    this.request = request
+    this.route = route
+    this.method = method
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
-    this.answeredBy = answeredBy(decided)
+    this.answeredBy = answering.answererOf(decision, timing)
     this.atMs = timing?.atMs
     this.durationMs = timing?.durationMs ?? 0
-    this.isQueued = decided.isQueued ?? false
-    this.#store = decided.store
+    this.isQueued = isQueued
+    this.#store = answering.store
   }
 
   get digest(): string | undefined {
-    const binding = bindingCheck(this)
+    const binding = this.checks[bindingIndex(this.decision.outcomes)]
     return binding && digestOf(binding.key, this.#store)
   }
-}
-
-function bindingCheck({ checks, decision }: Pick<DecisionEvent, 'checks' | 'decision'>) {
-  return checks[bindingIndex(decision.outcomes)]
-}
-
-function answeredBy<Request>({ decision, store, timing }: ToldDecision<Request>): string {
-  if (decision.source !== 'store') return decision.source
-  if (timing === undefined) return 'guard'
-  const isRemote = store.submit !== undefined || store.denialTtlMs !== undefined
-  if (isRemote && timing.isImmediate) {
-    if (!decision.allowed) return 'denial-cache'
-    if (decision.outcomes.some(({ policy }) => policy.maxUncounted > 0)) return 'async'
-    return decision.outcomes.some(isLimited) ? 'prefetch' : 'guard'
-  }
-  return store.name ?? 'store'
 }
 
 function isLimited({ limit }: Outcome): boolean {

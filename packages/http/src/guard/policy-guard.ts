@@ -12,6 +12,7 @@ import {
   type DecideStage,
   decide,
   decideOnce,
+  decideOnceTimed,
   decideTimed,
   findChecks,
   passPreflights,
@@ -88,9 +89,10 @@ function firstStage<Native extends object, Handler>(
     ? (decided) => admitOrRespond(decided, { admission, limiter, responder })
     : respondHere
 
+  const { isObserved } = observation
   let ask: DecideStage<Native, Handler>
-  if (observation.isObserved) ask = decideTimed(setup, respond)
-  else ask = freeRetries ? decideOnce(freeRetries, respond) : decide(limiter, respond)
+  if (freeRetries) ask = (isObserved ? decideOnceTimed : decideOnce)(freeRetries, respond)
+  else ask = isObserved ? decideTimed(setup, respond) : decide(limiter, respond)
   const checkStage = findChecks(requestChecks, {
     forbid,
     passUncounted: passAllowed,

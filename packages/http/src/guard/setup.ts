@@ -120,7 +120,7 @@ export function setUpGuard<Native extends object, Handler>(
   return {
     ...settings,
     limiter,
-    observation: new Observation(observers, limiter),
+    observation: new Observation(observers, limiter.store),
     strikesLater: admission?.overflows === true && penalty !== undefined,
     policies,
     penalty,

@@ -109,7 +109,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
     )
     return undefined
   }
-  return key.startsWith('@') && !readyMade.has(resolver) ? `@${key}` : key
+  return key[0] === '@' && !readyMade.has(resolver) ? `@${key}` : key
 }
 
 /**

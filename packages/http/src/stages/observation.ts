@@ -1,9 +1,10 @@
 import {
+  DecisionNotifier,
+  type DecisionTiming,
   type JoinedObservers,
-  type Limiter,
   notify,
-  notifyDecided,
   type SkipEvent,
+  type Store,
 } from '@sluice/core'
 import type { RequestContext } from '../adapter/context.ts'
 import type { HttpRequest } from '../adapter/request.ts'
@@ -18,27 +19,33 @@ type Pass<Native extends object, Passed> = (context: RequestContext<Native>) => 
  */
 export class Observation<Native extends object> {
   readonly #observers: JoinedObservers<Native>
-  readonly #limiter: Limiter
-  /** Tells whether somebody observes decisions. */
-  readonly isObserved: boolean
+  readonly #notifier: DecisionNotifier<Native>
 
-  constructor(observers: JoinedObservers<Native>, limiter: Limiter) {
+  constructor(observers: JoinedObservers<Native>, store: Store) {
     this.#observers = observers
-    this.#limiter = limiter
-    this.isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
+    this.#notifier = new DecisionNotifier(observers, store)
+  }
+
+  /** Tells whether somebody observes decisions. */
+  get isObserved(): boolean {
+    return this.#notifier.isObserved
+  }
+
+  /** Begins the timing of a decision that the store alone comes to. */
+  time(): DecisionTiming {
+    return this.#notifier.time()
   }
 
   /** Tells of a decision: once for each request. */
   notifyDecision({ context, decision, checks, timing }: Decided<Native>, isQueued = false): void {
     if (!this.isObserved) return
     const { native, request } = context
-    notifyDecided(this.#observers, {
+    this.#notifier.notify({
       request: native,
       route: routeOf(request),
       method: request.method,
       decision,
       checks,
-      store: this.#limiter.store,
       timing,
       isQueued,
     })
@@ -64,7 +71,22 @@ const toldMethods: ReadonlySet<string> = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )
 
+/** The most patterns whose names are kept, should an application make patterns up. */
+const maxPatterns = 1_000
+/** Names of routes by pattern and method: a text that is made anew costs more than all the rest. */
+const namesByPattern = new Map<string, Map<string, string>>()
+
 function routeOf({ method, rule, route }: HttpRequest): string | undefined {
   if (route === undefined) return rule
-  return routeScope(toldMethods.has(method) ? method : 'OTHER', route)
+  const told = toldMethods.has(method) ? method : 'OTHER'
+  return namesByPattern.get(route)?.get(told) ?? newName(route, told)
+}
+
+function newName(pattern: string, method: string): string {
+  if (namesByPattern.size >= maxPatterns) namesByPattern.clear()
+  const names = namesByPattern.get(pattern) ?? new Map<string, string>()
+  namesByPattern.set(pattern, names)
+  const name = routeScope(method, pattern)
+  names.set(method, name)
+  return name
 }

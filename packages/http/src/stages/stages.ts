@@ -1,4 +1,11 @@
-import { andThen, DecisionTiming, isPromise, type Limiter, type MaybePromise } from '@sluice/core'
+import {
+  andThen,
+  type Decision,
+  DecisionTiming,
+  isPromise,
+  type Limiter,
+  type MaybePromise,
+} from '@sluice/core'
 import type { Access, AccessLists } from '../access/lists.ts'
 import type { RequestContext } from '../adapter/context.ts'
 import type { PolicyCheck } from '../guard/bound-policy.ts'
@@ -147,36 +154,42 @@ export function decideOnce<Native extends object, Handler>(
   return (context, checks) => andThen(freeRetries.decide(context, checks), respond)
 }
 
-/** Asks as another stage does, and notes how long that takes: for observers. */
+/** Asks the limiter, and notes how long that takes: for observers. */
 export function decideTimed<Native extends object, Handler>(
-  { limiter, freeRetries }: Pick<GuardSetup<Native>, 'limiter' | 'freeRetries'>,
+  { limiter, observation }: Pick<GuardSetup<Native>, 'limiter' | 'observation'>,
   respond: RespondStage<Native, Handler>,
 ): DecideStage<Native, Handler> {
-  function ask(
+  function respondTimed(
     context: RequestContext<Native>,
     checks: readonly PolicyCheck<Native>[],
-  ): MaybePromise<Decided<Native>> {
-    if (freeRetries) return freeRetries.decide(context, checks)
-    const decision = limiter.decide(checks, context.native)
-    return isPromise(decision)
-      ? decision.then((known) => ({ context, decision: known, checks }))
-      : { context, decision, checks }
-  }
-
-  function respondTimed(
-    { context, decision, checks, mayGiveBack }: Decided<Native>,
-    timing: DecisionTiming,
+    { decision, timing }: { decision: Decision; timing: DecisionTiming },
   ): MaybePromise<Passage<Handler>> {
     timing.end()
-    return respond({ context, decision, checks, mayGiveBack, timing })
+    return respond({ context, decision, checks, timing })
   }
 
   return (context, checks) => {
-    const timing = new DecisionTiming()
-    const decided = ask(context, checks)
-    if (!isPromise(decided)) return respondTimed(decided, timing)
+    const timing = observation.time()
+    const decision = limiter.decide(checks, context.native)
+    if (!isPromise(decision)) return respondTimed(context, checks, { decision, timing })
     timing.isImmediate = false
-    return decided.then((known) => respondTimed(known, timing))
+    return decision.then((known) => respondTimed(context, checks, { decision: known, timing }))
+  }
+}
+
+/** Asks the limiter so that a retry costs nothing, and notes how long that takes: for observers. */
+export function decideOnceTimed<Native extends object, Handler>(
+  freeRetries: FreeRetries<Native>,
+  respond: RespondStage<Native, Handler>,
+): DecideStage<Native, Handler> {
+  return (context, checks) => {
+    const timing = new DecisionTiming()
+    const decided = freeRetries.decide(context, checks)
+    timing.isImmediate = !isPromise(decided)
+    return andThen(decided, (known) => {
+      timing.end()
+      return respond({ ...known, timing })
+    })
   }
 }
 
