@@ -74,6 +74,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     algorithm: 'penalty',
     counting: 'penalty',
     prefetchMs: 0,
+    reach: 'region',
     countDenied: settings !== undefined,
     hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
     unit: 'requests',

@@ -32,6 +32,9 @@ export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 /** The unit that a quota counts, by the names of the registry of the IETF draft. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
+/** The place where a `regionalStore` decides a policy. */
+export type Reach = 'region' | 'global'
+
 /** The fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions {
   /**
@@ -70,6 +73,12 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default none: the store is asked for every request
    */
   prefetch?: Duration
+  /**
+   * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
+   * `'global'` asks the global store for every request. Other stores have one place.
+   * @default 'region'
+   */
+  reach?: Reach
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
   /**
@@ -130,6 +139,7 @@ export interface Policy extends AlgorithmSettings {
   readonly counting: Counting
   /** Life of a grant, in ms; 0 for a policy without grants. */
   readonly prefetchMs: number
+  readonly reach: Reach
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -152,6 +162,7 @@ export const policyFields: readonly (keyof PolicyFields)[] = [
   ...algorithmFields,
   'countDenied',
   'prefetch',
+  'reach',
   'hidden',
   'mode',
   'enforce',
@@ -189,6 +200,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     algorithm,
     ...prefetchOf(options, { algorithm, windowMs }, at('prefetch')),
     ...settings,
+    reach: oneOf(orDefault(options.reach, 'region'), { option: at('reach') }, ['region', 'global']),
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
     unit: oneOf(
