@@ -78,12 +78,12 @@ export class Central {
   }
 
   /** The check as the global store decides it: against the pool, if the limit is divided. */
-  checkOf({ policy, key, digest, cost, limit }: Check): Check {
-    const known = this.#policies.get(policy) ?? centralPolicy(policy)
-    this.#policies.set(policy, known)
-    const own = policy.reach === 'global' ? limit : this.#shares.pool(limit)
-    const check = { policy: known, key, cost, limit: own }
-    return digest === undefined ? check : { ...check, digest }
+  checkOf(check: Check): Check {
+    const policy = this.#policies.get(check.policy) ?? centralPolicy(check.policy)
+    this.#policies.set(check.policy, policy)
+    if (policy.reach === 'global') return { ...check, policy }
+    // The grants of the limiter are those of its share.
+    return { ...check, policy, limit: this.#shares.pool(check.limit), terms: undefined }
   }
 
   /** The outcome of a central check, as that of the check of the limiter. */
@@ -129,8 +129,7 @@ export class Central {
 function centralPolicy(policy: Policy): Policy {
   // Without an answer it is the failure mode of the limiter that decides, not here.
   const own: Policy = { ...policy, failureMode: undefined }
-  // The limiter takes grants for a policy of reach `global` itself.
-  if (policy.reach === 'global') return { ...own, prefetchMs: 0 }
+  if (policy.reach === 'global') return own
   const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
   return { ...own, id: `${policy.id}~pool`, counting: 'held-log', prefetchMs }
 }

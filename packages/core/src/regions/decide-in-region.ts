@@ -55,7 +55,11 @@ export async function decideInRegion(
   const isHereAllowed = await askHere(here)
   const refused = here.filter((check) => found.get(check)?.allowed === false)
   const borrowed = refused.filter(mayBorrow)
-  if (refused.length > borrowed.length) return denied()
+  if (refused.length > borrowed.length) {
+    // The request is denied in any case, so nobody knows whether the pool would have allowed it.
+    for (const check of borrowed) found.set(check, unknownOutcome(check))
+    return denied()
+  }
   const asked = [...borrowed, ...atGlobal]
   if (asked.length > 0 && !(await askCentral(asked))) return denied()
   // The local store takes all or nothing, so it has taken nothing of the others yet.

@@ -17,6 +17,7 @@ import {
 import type { Usage } from './post.ts'
 import { RegionBoard, type RegionReport } from './region-board.ts'
 import { Shares } from './shares.ts'
+import { asChecked, inOrder, partsOf } from './two-stores.ts'
 
 export interface RegionalStoreOptions {
   /** The region of this process: one that `shares` names. */
@@ -115,32 +116,32 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     return asChecked(checks, await local.apply(op, asked, cancellation), fromLocal)
   }
 
-  async function applyCentral(
-    op: 'charge' | 'grant',
-    checks: readonly Check[],
-  ): Promise<readonly Outcome[]> {
+  async function chargeCentral(checks: readonly Check[]): Promise<readonly Outcome[]> {
     if (checks.length === 0) return []
-    const asked = checks.map((check) => central.checkOf(check))
-    if (op === 'grant') return asChecked(checks, await global.apply(op, asked), inCentral)
-    const { outcomes } = await central.decide(op, asked)
-    return asChecked(checks, outcomes, inCentral)
+    const { outcomes } = await central.decide(
+      'charge',
+      checks.map((check) => central.checkOf(check)),
+    )
+    return asChecked(checks, outcomes, (check, outcome) => central.outcomeOf(check, outcome))
   }
 
-  function inCentral(check: Check, outcome: Outcome): Outcome {
-    return central.outcomeOf(check, outcome)
-  }
-
-  /** Takes units where the checks are decided first. */
-  async function take(
-    op: 'charge' | 'grant',
-    checks: readonly Check[],
-  ): Promise<readonly Outcome[]> {
+  async function charge(checks: readonly Check[]): Promise<readonly Outcome[]> {
     const here = checks.filter((check) => !isGlobal(check))
     const there = checks.filter(isGlobal)
-    const [found, others] = await Promise.all([applyHere(op, here), applyCentral(op, there)])
+    const [found, others] = await Promise.all([applyHere('charge', here), chargeCentral(there)])
     return inOrder(checks, [
       [here, found],
       [there, others],
+    ])
+  }
+
+  /** Grants units of the share. The grants of the global store are taken behind this one. */
+  async function grant(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const here = checks.filter((check) => !isGlobal(check))
+    const none = checks.map((check) => ({ ...unknownOutcome(check), allowed: false, granted: 0 }))
+    return inOrder(checks, [
+      [checks, none],
+      [here, await applyHere('grant', here)],
     ])
   }
 
@@ -205,8 +206,9 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       case 'peek':
         return decideInRegion(op, checks, own, cancellation)
       case 'charge':
+        return charge(checks)
       case 'grant':
-        return take(op, checks)
+        return grant(checks)
       case 'refund':
         return refund(checks, cancellation)
       case 'reset':
@@ -245,50 +247,6 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       await Promise.all([local.close?.(), global.close?.()])
     },
   }
-}
-
-/** What a store of a region has of its two stores. */
-function partsOf(local: Store, global: Store): Partial<Store> {
-  return {
-    name: 'regional',
-    grantsUnits: local.grantsUnits ?? false,
-    denialTtlMs: local.denialTtlMs ?? 0,
-    clock: local.clock,
-    ...(local.maxLogLimit === undefined ? {} : { maxLogLimit: local.maxLogLimit }),
-    ...(local.digestOf && { digestOf: local.digestOf.bind(local) }),
-    ...(local.keyFor && { keyFor: local.keyFor.bind(local) }),
-    ...(local.observeCalls && { observeCalls: local.observeCalls.bind(local) }),
-    ...(local.observe && { observe: local.observe.bind(local) }),
-    ...(global.documents && { documents: global.documents }),
-    ...(global.runScript && { runScript: global.runScript.bind(global) }),
-    ...(global.shareReport && { shareReport: global.shareReport.bind(global) }),
-  }
-}
-
-function asChecked(
-  checks: readonly Check[],
-  outcomes: readonly Outcome[],
-  adapt: (check: Check, outcome: Outcome) => Outcome,
-): readonly Outcome[] {
-  return outcomes.map((outcome, index) => {
-    const check = checks[index]
-    return check ? adapt(check, outcome) : outcome
-  })
-}
-
-/** Puts outcomes into the order of the checks. Of two for one check the later one counts. */
-function inOrder(
-  checks: readonly Check[],
-  parts: readonly (readonly [checks: readonly Check[], outcomes: readonly Outcome[]])[],
-): readonly Outcome[] {
-  const found = new Map<Check, Outcome>()
-  for (const [asked, outcomes] of parts) {
-    for (const [index, outcome] of outcomes.entries()) {
-      const check = asked[index]
-      if (check) found.set(check, { ...outcome, policy: check.policy, limit: check.limit })
-    }
-  }
-  return checks.map((check) => found.get(check) ?? unknownOutcome(check))
 }
 
 function storeOf(store: unknown, option: string): Store {
