@@ -1,5 +1,6 @@
 // Measures what a decision costs in a region and in the global store, by the round trip to the latter.
 //   npm run measure:regions
+//   ROUND_TRIPS=200 CHECKS=9 npm run measure:regions
 
 import { createLimiter, type Limiter } from '@sluice/core'
 import { startThreeServers } from './three-servers.ts'
@@ -28,7 +29,8 @@ async function heat(limiter: Limiter): Promise<void> {
 }
 
 console.log('round trip | share | pool, cold key | pool, hot key | global | global, prefetched')
-for (const roundTripMs of [1, 20, 80, 200]) {
+const roundTrips = (process.env.ROUND_TRIPS ?? '1,20,80,200').split(',').map(Number)
+for (const roundTripMs of roundTrips) {
   await using servers = await startThreeServers()
   const open = async (share: number, policy: object = {}) => {
     const { store, toGlobal } = await servers.open('eu', {

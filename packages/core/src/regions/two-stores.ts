@@ -2,7 +2,7 @@ import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import type { Outcome, Store } from '../store.ts'
 
-/** What a store of a region has of its two stores. */
+/** Returns the members that a store of a region has of its two stores. */
 export function partsOf(local: Store, global: Store): Partial<Store> {
   return {
     name: 'regional',
