@@ -63,13 +63,11 @@ export class RegionBoard {
     this.#options = options
   }
 
-  /** Knows the policies that notices of other regions may name. */
-  learn(policies: readonly Policy[]): void {
-    for (const policy of policies) this.#policies.set(policy.id, policy)
-  }
-
-  /** Begins to read the board; does nothing the second time. */
-  open(): void {
+  /** Begins to read the board, for notices that name the policies of the checks. */
+  open(checks: readonly Check[]): void {
+    for (const { policy } of checks) {
+      if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
+    }
     if (this.#timer !== undefined || this.#isClosed || !this.#options.global.shareReport) return
     this.#time()
   }
@@ -180,14 +178,16 @@ export class RegionBoard {
   /** Does in this region what another one has done. */
   async #follow({ id, op, key, digest, cost, ageMs, ...named }: AgedNotice): Promise<void> {
     const policy = this.#policies.get(named.policy)
-    const identity = digest === undefined ? key : digest
+    const identity = digest ?? key
+    // It is read again, until a limiter of this process has used the policy.
+    if (!policy || identity === undefined) return
     const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
-    if (policy && identity !== undefined && left > 0) {
+    if (op === 'reset' || left > 0) {
       const { local } = this.#options
       const [claim] = await local.apply('consume', [{ policy: once, key: id, cost: 1, limit: 1 }])
       const check = { policy, key: identity, cost: left, limit: policy.limit }
-      if (claim?.allowed)
-        await local.apply(op, [digest === undefined ? check : { ...check, digest }])
+      const done = digest === undefined ? check : { ...check, digest }
+      if (claim?.allowed) await local.apply(op, [done])
     }
     this.#seen.add(id)
   }

@@ -200,7 +200,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     checks: readonly Check[],
     cancellation?: Cancellation,
   ): Promise<readonly Outcome[]> {
-    board.open()
+    board.open(checks)
     switch (op) {
       case 'consume':
       case 'peek':
@@ -225,7 +225,6 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     apply,
     accept(policies, deadlineMs) {
       checkPolicies(policies, { deadlineMs, globalDeadlineMs })
-      board.learn(policies)
     },
     regions: () => board.reports(),
     ...partsOf(local, global),
