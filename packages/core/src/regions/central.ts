@@ -4,6 +4,7 @@ import { denialsOf } from '../denials/denials-of-store.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { FollowUps } from '../limiter/follow-ups.ts'
 import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
 import { type AskStore, decideByGrants } from '../prefetch/decide-by-grants.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 import { accessTo } from '../resilience/access-to.ts'
@@ -131,5 +132,6 @@ function centralPolicy(policy: Policy): Policy {
   const own: Policy = { ...policy, failureMode: undefined }
   if (policy.reach === 'global') return own
   const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
-  return { ...own, id: `${policy.id}~pool`, counting: 'held-log', prefetchMs }
+  const counting = besideGrants[policy.algorithm] ?? policy.counting
+  return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
 }

@@ -1,6 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { SluiceError } from '../options/errors.ts'
 import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 
 /** A shorter grant of the pool would end before its answer comes. */
@@ -40,8 +41,9 @@ function problemOf(policy: Policy): string | undefined {
     return 'countDenied charges a policy in one step with the denial, which may be made elsewhere; use the option penalty'
   }
   if (reach === 'global') return undefined
-  if (algorithm !== 'sliding-log') {
-    return `the limit of '${algorithm}' cannot be divided among regions, only that of 'sliding-log'; add reach: 'global', or leave algorithm out`
+  if (!besideGrants[algorithm]) {
+    const names = Object.keys(besideGrants).join("', '")
+    return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or leave algorithm out`
   }
   if (longestGrantMs(windowMs) < shortestGrantMs) {
     return `a window of ${windowMs} ms is too short to borrow in, since a grant lives a tenth of it and ${shortestGrantMs} ms at least; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`

@@ -3,6 +3,7 @@ import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { SluiceError } from '../options/errors.ts'
 import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
 import type { Cancellation, Outcome, Store } from '../store.ts'
 import type { Central } from './central.ts'
 import type { Shares } from './shares.ts'
@@ -21,9 +22,12 @@ export interface Region {
   readonly counters: RegionCounters
 }
 
-/** Tells whether the limit of a policy is divided among the regions. */
-export function isDivided({ counting, reach }: Policy): boolean {
-  return reach === 'region' && algorithmOf({ counting }).counts === 'units'
+/**
+ * Tells whether the limit of a policy is divided among the regions. Other policies of reach
+ * `region` are counted in each region, at their whole limit.
+ */
+export function isDivided({ algorithm, reach }: Policy): boolean {
+  return reach === 'region' && besideGrants[algorithm] !== undefined
 }
 
 /** Returns the check as the local store decides it. */

@@ -31,12 +31,6 @@ const aliveMs = 10_000
 const noticeMs = 3_600_000
 const maxNotices = 200
 
-/** Each notice is done by one process of a region: the one that takes the only unit. */
-const once: Policy = definePolicy(
-  { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
-  'notices',
-)
-
 interface OwnNotice {
   readonly notice: Notice
   readonly atMs: number
@@ -49,6 +43,11 @@ interface OwnNotice {
 export class RegionBoard {
   readonly #options: BoardOptions
   readonly #member = randomText()
+  /** Each notice is done by one process of a region: the one that takes the only unit. */
+  readonly #once: Policy = definePolicy(
+    { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
+    'notices',
+  )
   readonly #policies = new Map<string, Policy>()
   readonly #seen = new Set<string>()
   readonly #others = new Map<string, { post: Post; atMs: number }>()
@@ -184,7 +183,8 @@ export class RegionBoard {
     const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
     if (op === 'reset' || left > 0) {
       const { local } = this.#options
-      const [claim] = await local.apply('consume', [{ policy: once, key: id, cost: 1, limit: 1 }])
+      const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
+      const [claim] = await local.apply('consume', [own])
       const check = { policy, key: identity, cost: left, limit: policy.limit }
       const done = digest === undefined ? check : { ...check, digest }
       if (claim?.allowed) await local.apply(op, [done])
