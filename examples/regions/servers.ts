@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+const redisProgram = 'redis-server'
 const programs: ChildProcess[] = []
 const listeners: Server[] = []
 const sockets = new Set<Socket>()
@@ -11,7 +12,7 @@ const sockets = new Set<Socket>()
 export async function startRedis(): Promise<number> {
   const port = await freePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const program = spawn('redis-server', args, { stdio: 'ignore' })
+  const program = spawn(redisProgram, args, { stdio: 'ignore' })
   programs.push(program)
   let failure: unknown
   program.on('error', (error) => {

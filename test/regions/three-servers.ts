@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from '../support/redis-server.ts'
 
 export type RegionName = 'eu' | 'us'
 
-export interface OpenedStore {
+interface OpenedStore {
   readonly store: RegionalStore
   /** The way from this process to the global Redis. */
   readonly toGlobal: TcpProxy
@@ -21,7 +21,7 @@ export interface ThreeServers extends AsyncDisposable {
   open(region: RegionName, options?: OpenOptions): Promise<OpenedStore>
 }
 
-export interface OpenOptions extends Partial<RegionalStoreOptions> {
+interface OpenOptions extends Partial<RegionalStoreOptions> {
   /** Options of both stores. */
   readonly redis?: RedisStoreOptions
 }

@@ -9,7 +9,7 @@ import type { Central } from './central.ts'
 import type { Shares } from './shares.ts'
 
 /** Units that this process has admitted, since its start. */
-export interface RegionCounters {
+interface RegionCounters {
   fromShare: number
   borrowed: number
 }
