@@ -30,6 +30,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   Credentials: ['http#ApiKeyOptions'],
   'Memory store': ['core#MemoryStoreOptions'],
   'Redis store': ['redis#RedisStoreOptions'],
+  'Regional store': ['core#RegionalStoreOptions'],
   Batches: ['redis#BatchOptions'],
   'Calls of a limiter': ['core#CostOptions', 'core#RefundOptions'],
   Queues: ['queue#QueueOptions'],

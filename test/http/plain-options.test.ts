@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { createFetch, waitFor } from '@sluice/client'
-import { createLimiter, memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore, regionalStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
 import { adaptive, apiKey, bearer, cpu, ip, schedule, tiers } from '@sluice/http'
@@ -49,6 +49,7 @@ const takers: readonly (readonly [option: string, take: (value: object) => unkno
   ['penalty', (value) => createLimiter({ ...good, penalty: any(value) })],
   ['enforce', (value) => createLimiter({ ...good, enforce: any(value) })],
   ['memoryStore', (value) => memoryStore(any(value))],
+  ['regionalStore', (value) => regionalStore(any(value))],
   ['redisStore', (value) => redisStore({ send: () => 0 } as never, any(value))],
   ['rateLimit', (value) => rateLimit(any(value))],
   ['policies[0]', (value) => rateLimit({ policies: [any(value)] })],

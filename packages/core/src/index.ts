@@ -79,10 +79,17 @@ export {
   type PolicyOptions,
   policyFields,
   type QuotaUnit,
+  type Reach,
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
 export { type PolicySetVersion, Registrations, type SetTraits } from './policy/policy-registry.ts'
+export type { RegionReport } from './regions/region-board.ts'
+export {
+  type RegionalStore,
+  type RegionalStoreOptions,
+  regionalStore,
+} from './regions/regional-store.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {
   BreakerEvent,

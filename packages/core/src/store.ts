@@ -150,6 +150,12 @@ export interface Store {
     cancellation?: Cancellation,
   ): MaybePromise<readonly Outcome[]>
   /**
+   * Checks the policies of a limiter that is being made, and its deadline. Left out by a store that
+   * takes all of them.
+   * @throws SluiceError that names the policy and the fix
+   */
+  accept?(policies: readonly Policy[], deadlineMs: number): void
+  /**
    * The same without a promise of its own, for stores that answer later: settles the ask, or fails
    * it.
    */

@@ -117,6 +117,7 @@ export function setUpLimiter(options: LimiterOptions): LimiterSetup {
     options.instances === undefined
       ? undefined
       : wholeNumber(options.instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
+  store.accept?.([...policies, ...penalties], deadlineMs)
   const registered = registerPolicies(store, [...policies, ...penalties])
   return {
     policies: registered.slice(0, policies.length),

@@ -75,6 +75,7 @@ export function definePenalty(options: PenaltyOptions): Policy {
     counting: 'penalty',
     prefetchMs: 0,
     maxUncounted: 0,
+    reach: 'region',
     countDenied: settings !== undefined,
     hidden: flag(options.hidden, { option: 'penalty.hidden' }, false),
     unit: 'requests',

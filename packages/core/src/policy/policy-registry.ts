@@ -174,14 +174,15 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
  */
 function areOne(one: Policy, other: Policy): boolean {
   const { agrees } = algorithmOf(one)
-  if (one.counting !== other.counting) return false
+  if (one.counting !== other.counting || one.reach !== other.reach) return false
   const { describe: kind } = algorithmOf(one)
   return agrees ? agrees(one, other) : kind(one) === kind(other)
 }
 
 function describe(policy: Policy): string {
   const described = algorithmOf(policy).describe(policy)
-  return policy.prefetchMs === 0 ? described : `${described} with prefetch`
+  const reach = policy.reach === 'global' ? " with reach 'global'" : ''
+  return policy.prefetchMs === 0 ? `${described}${reach}` : `${described} with prefetch${reach}`
 }
 
 /**

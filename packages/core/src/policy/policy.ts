@@ -33,6 +33,9 @@ export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
 /** The unit that a quota counts, by the names of the registry of the IETF draft. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
+/** The place where a `regionalStore` decides a policy. */
+export type Reach = 'region' | 'global'
+
 /** The fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions {
   /**
@@ -78,6 +81,11 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default none: the store decides every request
    */
   async?: AsyncOptions
+   * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
+   * `'global'` asks the global store for every request. Other stores have one place.
+   * @default 'region'
+   */
+  reach?: Reach
   /** Enforced, and never listed, named or counted in a response. @default false */
   hidden?: boolean
   /**
@@ -140,6 +148,7 @@ export interface Policy extends AlgorithmSettings {
   readonly prefetchMs: number
   /** Units of a key that a process may admit before the store has counted them; 0 for none. */
   readonly maxUncounted: number
+  readonly reach: Reach
   readonly countDenied: boolean
   readonly hidden: boolean
   readonly unit: QuotaUnit
@@ -163,6 +172,7 @@ export const policyFields: readonly (keyof PolicyFields)[] = [
   'countDenied',
   'prefetch',
   'async',
+  'reach',
   'hidden',
   'mode',
   'enforce',
@@ -201,6 +211,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     ...prefetchOf(options, { algorithm, windowMs }, at('prefetch')),
     maxUncounted: maxUncountedOf(options, { algorithm, limit }, at('async')),
     ...settings,
+    reach: oneOf(orDefault(options.reach, 'region'), { option: at('reach') }, ['region', 'global']),
     countDenied: countsDenied(options, algorithm, at('countDenied')),
     hidden: flag(options.hidden, { option: at('hidden') }, false),
     unit: oneOf(

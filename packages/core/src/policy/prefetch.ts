@@ -1,10 +1,10 @@
-import type { AlgorithmName, Counting } from '../algorithms/table.ts'
+import type { AlgorithmName, Counting, CountingName } from '../algorithms/table.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 import { longestGrantMs } from '../prefetch/grant.ts'
 
 /** The counting beside held units of the algorithms that may have grants. */
-const besideGrants: { readonly [name in AlgorithmName]?: Counting } = {
+export const besideGrants: { readonly [name in CountingName]?: Counting } = {
   'sliding-log': 'held-log',
 }
 

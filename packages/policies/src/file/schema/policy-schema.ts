@@ -64,8 +64,11 @@ const async = Type.Optional(
     { description: 'Decides by the last known state of a key, and tells the store afterwards.' },
   ),
 )
+const reach = Type.Optional(
+  oneOf(['region', 'global'], { description: 'The place where a store with regions decides.' }),
+)
 const window = duration(`Length of the window: milliseconds, or a text such as '10s'.`)
-const windowed = { window, countDenied }
+const windowed = { window, countDenied, reach }
 
 /** The options that each algorithm adds. The first one stands for policies that name none. */
 const algorithmFields = {

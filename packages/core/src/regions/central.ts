@@ -1,0 +1,137 @@
+import { type Check, Receipt } from '../check.ts'
+import type { Decision } from '../decision.ts'
+import { denialsOf } from '../denials/denials-of-store.ts'
+import { unknownOutcome } from '../engine/outcome.ts'
+import { FollowUps } from '../limiter/follow-ups.ts'
+import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
+import { type AskStore, decideByGrants } from '../prefetch/decide-by-grants.ts'
+import { longestGrantMs } from '../prefetch/grant.ts'
+import { accessTo } from '../resilience/access-to.ts'
+import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
+import type { StoreAccess } from '../resilience/store-access.ts'
+import type { Outcome, Store } from '../store.ts'
+import type { Shares } from './shares.ts'
+
+/** The life of a grant from the pool where a policy does not say one. */
+const usualGrantMs = 1_000
+
+/** Marks a receipt of units that the global store has counted. */
+class CentralUnits {
+  readonly receipt: Receipt
+
+  constructor(receipt: Receipt) {
+    this.receipt = receipt
+  }
+}
+
+interface CentralOptions {
+  readonly store: Store
+  readonly shares: Shares
+  readonly deadlineMs: number
+  onFailure(error: unknown): void
+}
+
+/**
+ * Decides at the global store: the pool of the policies whose limit is divided, by grants for hot
+ * keys, and the policies of reach `global`. It has a deadline, and a circuit breaker.
+ */
+export class Central {
+  readonly #access: StoreAccess
+  readonly #caller: Caller
+  readonly #followUps: FollowUps
+  readonly #shares: Shares
+  readonly #policies = new WeakMap<Policy, Policy>()
+  /** Answers without outcomes if the global store does not answer, except to a `charge`. */
+  readonly decide: AskStore
+
+  constructor({ store, shares, deadlineMs, onFailure }: CentralOptions) {
+    const access = accessTo(store)
+    const caller: Caller = {
+      store,
+      failureMode: 'closed',
+      deadlineMs,
+      instances: undefined,
+      denials: denialsOf(store),
+      answerHandler: access,
+      onFailure: (_op, error) => onFailure(error),
+    }
+    this.#access = access
+    this.#caller = caller
+    this.#shares = shares
+    this.#followUps = new FollowUps(access, caller)
+    this.decide = decideByGrants(access.prefetcher, caller, (op, checks, request) => {
+      const ask = new PendingAsk(op, checks, caller)
+      ask.request = request
+      return access.ask(ask)
+    })
+  }
+
+  /** True while the global store does not answer. */
+  get isAway(): boolean {
+    return this.#access.health(this.#caller.store).isAway
+  }
+
+  /** Units of the pool that this process holds and has not spent. */
+  get heldUnits(): number {
+    const { taken, spent, returned, lapsed } = this.#access.prefetcher.counters
+    return Math.max(0, taken - spent - returned - lapsed)
+  }
+
+  /** The check as the global store decides it: against the pool, if the limit is divided. */
+  checkOf(check: Check): Check {
+    const policy = this.#policies.get(check.policy) ?? centralPolicy(check.policy)
+    this.#policies.set(check.policy, policy)
+    if (policy.reach === 'global') return { ...check, policy }
+    // The grants of the limiter are those of its share.
+    return { ...check, policy, limit: this.#shares.pool(check.limit), terms: undefined }
+  }
+
+  /** The outcome of a central check, as that of the check of the limiter. */
+  outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
+    const { policy, limit } = check
+    const own = receipt && new Receipt(check, receipt.at, new CentralUnits(receipt))
+    return { ...outcome, policy, limit, receipt: own }
+  }
+
+  /** Tells whether the global store has counted the units of a check with a receipt. */
+  counted({ receipt }: Check): boolean {
+    return receipt?.incarnation instanceof CentralUnits
+  }
+
+  /** Gives back units that the global store has counted. Never rejects for a store that fails. */
+  async refund(check: Check): Promise<Outcome> {
+    const units = check.receipt?.incarnation
+    const unknown = unknownOutcome(check)
+    if (!(units instanceof CentralUnits)) return { ...unknown, allowed: false }
+    const outcomes = [{ ...unknown, receipt: units.receipt }]
+    const taken: Decision = {
+      allowed: true,
+      outcomes,
+      retryAfterMs: 0,
+      delayMs: 0,
+      source: 'store',
+    }
+    return { ...unknown, allowed: await this.#followUps.refund(taken, { units: check.cost }) }
+  }
+
+  /** @throws or rejects when the global store failed or is away */
+  async reset(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const asked = this.#access.prefetcher.forget(checks.map((check) => this.checkOf(check)))
+    return this.#access.overwrite('reset', asked, this.#caller)
+  }
+
+  close(): void {
+    this.#caller.denials?.close()
+    this.#access.prefetcher.close(this.#caller.store)
+  }
+}
+
+function centralPolicy(policy: Policy): Policy {
+  // Without an answer it is the failure mode of the limiter that decides, not here.
+  const own: Policy = { ...policy, failureMode: undefined }
+  if (policy.reach === 'global') return own
+  const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
+  const counting = besideGrants[policy.algorithm] ?? policy.counting
+  return { ...own, id: `${policy.id}~pool`, counting, prefetchMs }
+}

@@ -1,0 +1,59 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import { SluiceError } from '../options/errors.ts'
+import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
+import { longestGrantMs } from '../prefetch/grant.ts'
+
+/** A shorter grant of the pool would end before its answer comes. */
+const shortestGrantMs = 10
+
+/**
+ * Checks that a store of a region can decide the policies of a limiter.
+ * @throws SluiceError that names the policy and the fix
+ */
+export function checkPolicies(
+  policies: readonly Policy[],
+  { deadlineMs, globalDeadlineMs }: { deadlineMs: number; globalDeadlineMs: number },
+): void {
+  if (globalDeadlineMs >= deadlineMs) {
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      `deadlineMs (${deadlineMs}) must be more than the globalDeadlineMs of regionalStore (${globalDeadlineMs}), so that a request ` +
+        'outlives a global store that does not answer; raise deadlineMs, or lower globalDeadlineMs',
+    )
+  }
+  for (const policy of policies) {
+    const problem = problemOf(policy)
+    if (problem) throw refused(policy, problem)
+  }
+}
+
+function problemOf(policy: Policy): string | undefined {
+  const { algorithm, reach, windowMs, countDenied } = policy
+  const { counts } = algorithmOf(policy)
+  if (counts === 'strikes') return undefined
+  if (counts === 'leases') {
+    return reach === 'region'
+      ? undefined
+      : `'${algorithm}' is counted in each region; leave reach out`
+  }
+  if (countDenied) {
+    return 'countDenied charges a policy in one step with the denial, which may be made elsewhere; use the option penalty'
+  }
+  if (reach === 'global') return undefined
+  if (!besideGrants[algorithm]) {
+    const names = Object.keys(besideGrants).join("', '")
+    return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or leave algorithm out`
+  }
+  if (longestGrantMs(windowMs) < shortestGrantMs) {
+    return `a window of ${windowMs} ms is too short to borrow in, since a grant lives a tenth of it and ${shortestGrantMs} ms at least; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
+  }
+  return undefined
+}
+
+function refused({ name }: Policy, problem: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_POLICY_COMBINATION',
+    `policy '${name}' cannot be used with regionalStore: ${problem}`,
+  )
+}

@@ -1,0 +1,75 @@
+import { SluiceError } from '../options/errors.ts'
+import { processWide } from '../runtime/process-wide.ts'
+import type { Store } from '../store.ts'
+
+interface Place {
+  readonly local: Store
+  readonly global: Store
+  readonly region: string
+  readonly shares: string
+}
+
+/** A region whose store is in use in this process. */
+interface Claim extends Place {
+  /** The space of all stores of this region. */
+  readonly space: object
+  users: number
+}
+
+const claims = processWide('@sluice/core/regions/1', () => new Set<Claim>())
+
+/**
+ * Claims two stores for a region. The claim ends when all that were made are given up.
+ * @throws SluiceError when one of the stores is in use in another way
+ */
+export function claimRegion(place: Place): Pick<Claim, 'space'> & { giveUp(): void } {
+  const { region } = place
+  if (spaceOf(place.local) === spaceOf(place.global)) {
+    throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
+  }
+  for (const other of claims) {
+    const isSameLocal = spaceOf(other.local) === spaceOf(place.local)
+    const isSameGlobal = spaceOf(other.global) === spaceOf(place.global)
+    if (isSameLocal && other.region !== region) {
+      throw taken(
+        `local is the store of region '${other.region}' already; give region '${region}' one of its own`,
+      )
+    }
+    if (isSameGlobal && !isSameLocal && other.region === region) {
+      throw taken(
+        `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
+      )
+    }
+    if (isSameLocal && (!isSameGlobal || other.shares !== place.shares)) {
+      throw taken(
+        `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
+      )
+    }
+    if (isSameLocal) return claimed(other)
+  }
+  const claim: Claim = { ...place, space: {}, users: 0 }
+  claims.add(claim)
+  return claimed(claim)
+}
+
+function claimed(claim: Claim): Pick<Claim, 'space'> & { giveUp(): void } {
+  let isHeld = true
+  claim.users += 1
+  return {
+    space: claim.space,
+    giveUp() {
+      if (isHeld) claim.users -= 1
+      isHeld = false
+      if (claim.users === 0) claims.delete(claim)
+    },
+  }
+}
+
+/** The object that identifies where a store counts. */
+function spaceOf(store: Store): object {
+  return store.space ?? store
+}
+
+function taken(problem: string): SluiceError {
+  return new SluiceError('SLUICE_OPTION_INVALID', `regionalStore: ${problem}`)
+}

@@ -1,0 +1,209 @@
+import { algorithmOf } from '../algorithms/table.ts'
+import type { Check } from '../check.ts'
+import { unknownOutcome } from '../engine/outcome.ts'
+import { SluiceError } from '../options/errors.ts'
+import type { Policy } from '../policy/policy.ts'
+import { besideGrants } from '../policy/prefetch.ts'
+import type { Cancellation, Outcome, Store } from '../store.ts'
+import type { Central } from './central.ts'
+import type { Shares } from './shares.ts'
+
+/** Units that this process has admitted, since its start. */
+interface RegionCounters {
+  fromShare: number
+  borrowed: number
+}
+
+/** A region: its own store, its shares, and the global store. */
+export interface Region {
+  readonly local: Store
+  readonly shares: Shares
+  readonly central: Central
+  readonly counters: RegionCounters
+}
+
+/**
+ * Tells whether the limit of a policy is divided among the regions. Other policies of reach
+ * `region` are counted in each region, at their whole limit.
+ */
+export function isDivided({ algorithm, reach }: Policy): boolean {
+  return reach === 'region' && besideGrants[algorithm] !== undefined
+}
+
+/** Returns the check as the local store decides it. */
+export function localCheck(check: Check, { shares }: Region): Check {
+  return isDivided(check.policy) ? { ...check, limit: shares.guaranteed(check.limit) } : check
+}
+
+/** Returns the outcome of a local check as that of the check of the limiter. */
+export function fromLocal({ policy, limit }: Check, outcome: Outcome): Outcome {
+  return { ...outcome, policy, limit }
+}
+
+/**
+ * Decides the checks of one request, all or nothing: by the shares of this region first, then by
+ * units of the pool for those that their share refuses.
+ */
+export async function decideInRegion(
+  op: 'consume' | 'peek',
+  checks: readonly Check[],
+  region: Region,
+  cancellation?: Cancellation,
+): Promise<readonly Outcome[]> {
+  const { central, shares, counters } = region
+  const found = new Map<Check, Outcome>()
+  const isTaking = op === 'consume'
+  const here = checks.filter(({ policy }) => policy.reach === 'region')
+  const atGlobal = checks.filter(({ policy }) => policy.reach === 'global')
+
+  const isHereAllowed = await askHere(here)
+  const refused = here.filter((check) => found.get(check)?.allowed === false)
+  const borrowed = refused.filter(mayBorrow)
+  if (refused.length > borrowed.length) {
+    // The request is denied in any case, so nobody knows whether the pool would have allowed it.
+    for (const check of borrowed) found.set(check, unknownOutcome(check))
+    return denied()
+  }
+  const asked = [...borrowed, ...atGlobal]
+  if (asked.length > 0 && !(await askCentral(asked))) return denied()
+  // The local store takes all or nothing, so it has taken nothing of the others yet.
+  const rest = here.filter((check) => !borrowed.includes(check))
+  if (!isTaking || isHereAllowed || rest.length === 0) return allowed()
+  return (await askHere(rest)) ? allowed() : denied()
+
+  /** Returns whether all of them are allowed. */
+  async function askHere(some: readonly Check[]): Promise<boolean> {
+    if (some.length === 0) return true
+    const own = some.map((check) => withoutStrikes(localCheck(check, region)))
+    const outcomes = await region.local.apply(op, own, cancellation)
+    for (const [index, outcome] of outcomes.entries()) {
+      const check = some[index]
+      if (check) found.set(check, fromLocal(check, outcome))
+    }
+    return outcomes.every((outcome) => outcome.allowed)
+  }
+
+  async function askCentral(some: readonly Check[]): Promise<boolean> {
+    if (cancellation?.isUnwanted) {
+      await giveBack()
+      throw unanswered('the request is not waited for any more')
+    }
+    const decision = await central.decide(
+      op,
+      some.map((check) => central.checkOf(check)),
+    )
+    if (decision.outcomes.length === 0) {
+      if (atGlobal.length > 0) {
+        await giveBack()
+        throw unanswered(
+          "the global store does not answer, which decides policies of reach 'global'",
+        )
+      }
+      for (const check of some) found.set(check, withHint(found.get(check), decision.retryAfterMs))
+      return false
+    }
+    for (const [index, outcome] of decision.outcomes.entries()) {
+      const check = some[index]
+      if (!check) continue
+      const there = central.outcomeOf(check, outcome)
+      found.set(check, joined(found.get(check), there))
+    }
+    return decision.allowed
+  }
+
+  function mayBorrow({ policy, limit, cost }: Check): boolean {
+    const pool = isDivided(policy) ? shares.pool(limit) : 0
+    return pool > 0 && cost <= pool
+  }
+
+  function allowed(): readonly Outcome[] {
+    const outcomes = outcomesOf()
+    if (isTaking) {
+      for (const { policy, cost } of here) if (isDivided(policy)) counters.fromShare += cost
+      for (const { cost } of borrowed) {
+        counters.fromShare -= cost
+        counters.borrowed += cost
+      }
+    }
+    return outcomes
+  }
+
+  async function denied(): Promise<readonly Outcome[]> {
+    if (!isTaking) return outcomesOf()
+    await giveBack()
+    const strikes = here.filter((check) => isStriking(check) && found.get(check)?.allowed)
+    if (strikes.length > 0) {
+      const [, outcomes] = await Promise.all([
+        region.local.apply('charge', strikes),
+        region.local.apply('peek', strikes),
+      ])
+      for (const [index, outcome] of outcomes.entries()) {
+        const check = strikes[index]
+        if (check) found.set(check, outcome)
+      }
+    }
+    return outcomesOf()
+  }
+
+  /** Gives back what was taken so far. */
+  async function giveBack(): Promise<void> {
+    const held: Check[] = []
+    for (const [check, outcome] of found) {
+      const { receipt, remaining, limit } = outcome
+      if (!receipt) continue
+      const left = remaining === undefined ? undefined : Math.min(limit, remaining + check.cost)
+      found.set(check, { ...outcome, remaining: left, receipt: undefined })
+      held.push({ ...receipt.check, receipt })
+    }
+    // A client that is refused does not wait for a store that is far away.
+    for (const check of held) if (central.counted(check)) void central.refund(check)
+    await refundHere(held.filter((check) => !central.counted(check)))
+  }
+
+  async function refundHere(held: readonly Check[]): Promise<void> {
+    const isLease = ({ policy }: Check) => algorithmOf(policy).counts === 'leases'
+    const [leases, units] = [held.filter(isLease), held.filter((check) => !isLease(check))]
+    await Promise.all([
+      leases.length > 0 && region.local.apply('release', leases),
+      units.length > 0 && region.local.apply('refund', units),
+    ])
+  }
+
+  function outcomesOf(): readonly Outcome[] {
+    return checks.map((check) => found.get(check) ?? unknownOutcome(check))
+  }
+}
+
+/** The outcome of a share and of the pool: a request takes all of its units from one of the two. */
+function joined(share: Outcome | undefined, pool: Outcome): Outcome {
+  if (!share) return pool
+  const earlier = pool.retryAfterMs <= share.retryAfterMs ? pool : share
+  const remaining =
+    pool.remaining === undefined ? share.remaining : Math.max(share.remaining ?? 0, pool.remaining)
+  return { ...earlier, remaining }
+}
+
+/** The outcome of a share beside a pool that does not answer: nobody knows when it comes back. */
+function withHint(share: Outcome | undefined, hintMs: number): Outcome {
+  if (!share) throw unanswered('no share was asked')
+  if (Number.isFinite(share.retryAfterMs)) return share
+  return { ...share, retryAfterMs: hintMs }
+}
+
+function isStriking({ policy, cost }: Check): boolean {
+  return policy.countDenied && algorithmOf(policy).counts === 'strikes' && cost > 0
+}
+
+const plain = new WeakMap<Policy, Policy>()
+
+/** A penalty collects no strike from a share that refuses, since the pool may still allow. */
+function withoutStrikes(check: Check): Check {
+  if (!isStriking(check)) return check
+  const policy = plain.get(check.policy) ?? { ...check.policy, countDenied: false }
+  plain.set(check.policy, policy)
+  return { ...check, policy }
+}
+
+function unanswered(reason: string): SluiceError {
+  return new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
+}

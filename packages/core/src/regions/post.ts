@@ -1,0 +1,105 @@
+import { isOptions } from '../options/options.ts'
+
+/** The usage that a process posts, in units since its start. */
+export interface Usage {
+  /** The share of each limit that is guaranteed to the region. */
+  readonly share: number
+  /** Units that were taken from the share. */
+  readonly fromShare: number
+  /** Units that were taken from the pool. */
+  readonly borrowed: number
+  /** Units of the pool that are held now, and not spent. */
+  readonly held: number
+}
+
+/** A reset or a block that the other regions have to repeat. */
+export interface Notice {
+  readonly id: string
+  readonly op: 'reset' | 'block'
+  /** The id of the policy. */
+  readonly policy: string
+  /** The key, or its digest if the stores find keys by their digest. */
+  readonly key?: string | undefined
+  readonly digest?: string | undefined
+  /** The ms of a block. */
+  readonly cost: number
+}
+
+/** A notice, with the time (ms) since it was first posted. */
+export type AgedNotice = Notice & { readonly ageMs: number }
+
+/** The text of one process for the processes of all regions. */
+export interface Post {
+  readonly region: string
+  /** Shares of all regions, as text. */
+  readonly shares: string
+  readonly member: string
+  /** Number that grows with each post. */
+  readonly sequence: number
+  readonly usage: Usage
+  readonly notices: readonly AgedNotice[]
+}
+
+/** Reads a post; `undefined` for a text that is none, such as one of a later version. */
+export function decodePost(text: string): Post | undefined {
+  const { region, shares, member, sequence, usage, notices } = fieldsOf(parsed(text))
+  const isPost = [region, shares, member].every(isText) && Array.isArray(notices)
+  if (!isPost || !isAmount(sequence)) return undefined
+  const { share, fromShare, borrowed, held } = fieldsOf(usage)
+  return {
+    region: String(region),
+    shares: String(shares),
+    member: String(member),
+    sequence,
+    usage: {
+      share: amount(share),
+      fromShare: amount(fromShare),
+      borrowed: amount(borrowed),
+      held: amount(held),
+    },
+    notices: notices.flatMap((notice: unknown) => decodeNotice(fieldsOf(notice)) ?? []),
+  }
+}
+
+function decodeNotice({
+  id,
+  op,
+  policy,
+  key,
+  digest,
+  cost,
+  ageMs,
+}: Fields): AgedNotice | undefined {
+  if (!isText(id) || !isText(policy) || !isAmount(cost) || !isAmount(ageMs)) return undefined
+  if (op !== 'reset' && op !== 'block') return undefined
+  const notice = { id, op, policy, cost, ageMs } as const
+  if (isText(digest)) return { ...notice, digest }
+  return isText(key) ? { ...notice, key } : undefined
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function fieldsOf(value: unknown): Fields {
+  return isOptions(value) ? { ...value } : {}
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A text that is no JSON is no post.
+    return undefined
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+function amount(value: unknown): number {
+  return isAmount(value) ? value : 0
+}

@@ -1,0 +1,198 @@
+import type { Check } from '../check.ts'
+import { definePolicy, type Policy } from '../policy/policy.ts'
+import { monotonicMs } from '../runtime/monotonic-clock.ts'
+import type { Store } from '../store.ts'
+import { type AgedNotice, decodePost, type Notice, type Post, type Usage } from './post.ts'
+
+/** Every runtime has timers; those of Node can let the process end. */
+declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
+declare function clearTimeout(timer: unknown): void
+
+/** The usage of a region, as its processes last told. */
+export interface RegionReport extends Usage {
+  readonly region: string
+  /** Processes that have reported within ten seconds. */
+  readonly processes: number
+}
+
+interface BoardOptions {
+  readonly region: string
+  readonly shares: string
+  readonly local: Store
+  readonly global: Store
+  readonly usage: () => Usage
+  /** Told once when another region divides limits otherwise. */
+  onOtherShares(region: string): void
+}
+
+const intervalMs = 1_000
+const aliveMs = 10_000
+/** A region that is cut off for longer does not hear of a notice. */
+const noticeMs = 3_600_000
+const maxNotices = 200
+
+interface OwnNotice {
+  readonly notice: Notice
+  readonly atMs: number
+}
+
+/**
+ * Small texts that the processes of all regions show each other in the global store, once a second:
+ * their usage, and resets and blocks of the last hour.
+ */
+export class RegionBoard {
+  readonly #options: BoardOptions
+  readonly #member = randomText()
+  /** Each notice is done by one process of a region: the one that takes the only unit. */
+  readonly #once: Policy = definePolicy(
+    { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
+    'notices',
+  )
+  readonly #policies = new Map<string, Policy>()
+  readonly #seen = new Set<string>()
+  readonly #others = new Map<string, { post: Post; atMs: number }>()
+  readonly #complained = new Set<string>()
+  #notices: readonly OwnNotice[] = []
+  #sequence = 0
+  #timer: unknown
+  #isSharing = false
+  #isClosed = false
+
+  constructor(options: BoardOptions) {
+    this.#options = options
+  }
+
+  /** Begins to read the board, for notices that name the policies of the checks. */
+  open(checks: readonly Check[]): void {
+    for (const { policy } of checks) {
+      if (!this.#policies.has(policy.id)) this.#policies.set(policy.id, policy)
+    }
+    if (this.#timer !== undefined || this.#isClosed || !this.#options.global.shareReport) return
+    this.#time()
+  }
+
+  /** Posts a reset or a block for the other regions. They hear of it even if this post fails. */
+  tell(op: Notice['op'], checks: readonly Check[]): void {
+    const { local } = this.#options
+    const atMs = monotonicMs()
+    const added = checks.map(({ policy, key, digest, cost }): OwnNotice => {
+      // A store that finds keys by their digest spares the global store the identity.
+      const ofKey = local.keyFor ? local.digestOf?.(key) : undefined
+      const known = digest ?? ofKey
+      const identity = known === undefined ? { key } : { digest: known }
+      return { atMs, notice: { id: randomText(), op, policy: policy.id, cost, ...identity } }
+    })
+    this.#notices = [...this.#notices, ...added].slice(-maxNotices)
+    void this.#share()
+  }
+
+  /** The regions, as their processes have reported within ten seconds. */
+  reports(): readonly RegionReport[] {
+    const { region, usage } = this.#options
+    const now = monotonicMs()
+    const regions = new Map<string, RegionReport>([[region, { region, processes: 1, ...usage() }]])
+    for (const { post, atMs } of this.#others.values()) {
+      if (now - atMs > aliveMs) continue
+      const known = regions.get(post.region)
+      regions.set(post.region, {
+        region: post.region,
+        share: known?.share ?? post.usage.share,
+        processes: (known?.processes ?? 0) + 1,
+        fromShare: (known?.fromShare ?? 0) + post.usage.fromShare,
+        borrowed: (known?.borrowed ?? 0) + post.usage.borrowed,
+        held: (known?.held ?? 0) + post.usage.held,
+      })
+    }
+    return [...regions.values()].sort((one, other) => (one.region < other.region ? -1 : 1))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  #time(): void {
+    const timer = setTimeout(() => {
+      this.#time()
+      void this.#share()
+    }, intervalMs)
+    if (typeof timer === 'object') timer.unref?.()
+    this.#timer = timer
+  }
+
+  /** Never rejects: the next post has everything that this one had. */
+  async #share(): Promise<void> {
+    if (this.#isSharing || this.#isClosed) return
+    this.#isSharing = true
+    const { region, shares, usage, global } = this.#options
+    const now = monotonicMs()
+    this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
+    this.#sequence += 1
+    const notices = this.#notices.map(({ notice, atMs }) => ({ ...notice, ageMs: now - atMs }))
+    const post: Post = {
+      region,
+      shares,
+      member: this.#member,
+      sequence: this.#sequence,
+      usage: usage(),
+      notices,
+    }
+    const oldest = this.#notices.at(-1)?.atMs
+    const ttlMs = oldest === undefined ? aliveMs : Math.max(aliveMs, oldest + noticeMs - now)
+    try {
+      const texts = await global.shareReport?.({
+        topic: 'regions',
+        member: this.#member,
+        text: JSON.stringify(post),
+        ttlMs: Math.ceil(ttlMs),
+      })
+      await this.#read((texts ?? []).flatMap((text) => decodePost(text) ?? []))
+    } catch {
+      // The global store is away, or the local one: notices stay on the board for an hour.
+    } finally {
+      this.#isSharing = false
+    }
+  }
+
+  async #read(posts: readonly Post[]): Promise<void> {
+    const { region, shares, onOtherShares } = this.#options
+    const atMs = monotonicMs()
+    const members = new Set(posts.map(({ member }) => member))
+    for (const member of this.#others.keys()) if (!members.has(member)) this.#others.delete(member)
+    for (const post of posts) {
+      const known = this.#others.get(post.member)
+      if (known?.post.sequence !== post.sequence) this.#others.set(post.member, { post, atMs })
+      if (post.shares === shares || this.#complained.has(post.region)) continue
+      this.#complained.add(post.region)
+      onOtherShares(post.region)
+    }
+    const there = posts.filter((post) => post.region !== region).flatMap(({ notices }) => notices)
+    const ids = new Set(there.map(({ id }) => id))
+    for (const id of this.#seen) if (!ids.has(id)) this.#seen.delete(id)
+    for (const notice of there.sort((one, other) => other.ageMs - one.ageMs)) {
+      if (!this.#seen.has(notice.id)) await this.#follow(notice)
+    }
+  }
+
+  /** Does in this region what another one has done. */
+  async #follow({ id, op, key, digest, cost, ageMs, ...named }: AgedNotice): Promise<void> {
+    const policy = this.#policies.get(named.policy)
+    const identity = digest ?? key
+    // It is read again, until a limiter of this process has used the policy.
+    if (!policy || identity === undefined) return
+    const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
+    if (op === 'reset' || left > 0) {
+      const { local } = this.#options
+      const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
+      const [claim] = await local.apply('consume', [own])
+      const check = { policy, key: identity, cost: left, limit: policy.limit }
+      const done = digest === undefined ? check : { ...check, digest }
+      if (claim?.allowed) await local.apply(op, [done])
+    }
+    this.#seen.add(id)
+  }
+}
+
+function randomText(): string {
+  return Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 12)
+}

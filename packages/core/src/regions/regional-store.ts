@@ -1,0 +1,263 @@
+import type { Check } from '../check.ts'
+import { unknownOutcome } from '../engine/outcome.ts'
+import { errorText, SluiceError } from '../options/errors.ts'
+import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import { warnOnce } from '../options/warn.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
+import { Central } from './central.ts'
+import { checkPolicies } from './check-policies.ts'
+import { claimRegion } from './claim-region.ts'
+import {
+  decideInRegion,
+  fromLocal,
+  isDivided,
+  localCheck,
+  type Region,
+} from './decide-in-region.ts'
+import type { Usage } from './post.ts'
+import { RegionBoard, type RegionReport } from './region-board.ts'
+import { Shares } from './shares.ts'
+import { asChecked, inOrder, partsOf } from './two-stores.ts'
+
+export interface RegionalStoreOptions {
+  /** The region of this process: one that `shares` names. */
+  region: string
+  /** The store of this region: it decides all that it can. */
+  local: Store
+  /** The store of all regions: the pool, the policies of reach `global`, and the control plane. */
+  global: Store
+  /**
+   * The share of each limit that is guaranteed to each region, in millionths at the finest. The
+   * regions borrow the rest. All processes of all regions need the same shares.
+   */
+  shares: Readonly<Record<string, number>>
+  /**
+   * The longest that a request waits for the global store, in ms: 1 to 60,000, and less than the
+   * `deadlineMs` of the limiters.
+   * @default 50
+   */
+  globalDeadlineMs?: number
+}
+
+/** A store of one region, which shares its limits with the other regions. */
+export interface RegionalStore extends Store {
+  /** Returns the usage of each region, as its processes last told. */
+  regions(): readonly RegionReport[]
+  close(): Promise<void>
+}
+
+/**
+ * Divides limits among regions, so that they are decided in the region. Each region has a
+ * guaranteed share, and borrows from the rest. The sum over the regions never exceeds the limit.
+ * `close` closes the two stores, and no clients.
+ * @example
+ * const store = regionalStore({
+ *   region: 'eu',
+ *   local: redisStore(eu),
+ *   global: redisStore(global),
+ *   shares: { eu: 0.4, us: 0.4 },
+ * })
+ * @throws SluiceError when an option is out of range, or a store is that of another region already
+ */
+export function regionalStore(options: RegionalStoreOptions): RegionalStore {
+  knownFields(options, 'regionalStore', ['region', 'local', 'global', 'shares', 'globalDeadlineMs'])
+  const shares = new Shares(options.region, options.shares)
+  const local = storeOf(options.local, 'local')
+  const global = storeOf(options.global, 'global')
+  if (!global.grantsUnits) {
+    throw invalid(
+      { option: 'global' },
+      options.global,
+      "a store that grants units, such as redisStore(client) with the encoding 'packed'",
+    )
+  }
+  const globalDeadlineMs = wholeNumber(
+    orDefault(options.globalDeadlineMs, 50),
+    { option: 'globalDeadlineMs' },
+    { min: 1, max: 60_000 },
+  )
+  const { region } = shares
+  const claim = claimRegion({ local, global, region, shares: shares.text })
+  const central = new Central({
+    store: global,
+    shares,
+    deadlineMs: globalDeadlineMs,
+    onFailure: (error) =>
+      warnOnce(
+        `the global store of region '${region}' failed; the region keeps its shares and its grants: ${errorText(error)}`,
+        `global store of ${region}`,
+      ),
+  })
+  const counters = { fromShare: 0, borrowed: 0 }
+  const own: Region = { local, shares, central, counters }
+  const usage = (): Usage => ({ share: shares.own, ...counters, held: central.heldUnits })
+  const board = new RegionBoard({
+    region,
+    shares: shares.text,
+    local,
+    global,
+    usage,
+    onOtherShares: (other) =>
+      warnOnce(
+        `region '${other}' has other shares than region '${region}', so the sum may exceed the limits; give all processes the same shares`,
+        `shares of ${other}`,
+      ),
+  })
+
+  const isGlobal = ({ policy }: Check): boolean => policy.reach === 'global'
+
+  async function applyHere(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
+    if (checks.length === 0) return []
+    const asked = checks.map((check) => localCheck(check, own))
+    return asChecked(checks, await local.apply(op, asked, cancellation), fromLocal)
+  }
+
+  async function chargeCentral(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    if (checks.length === 0) return []
+    const { outcomes } = await central.decide(
+      'charge',
+      checks.map((check) => central.checkOf(check)),
+    )
+    return asChecked(checks, outcomes, (check, outcome) => central.outcomeOf(check, outcome))
+  }
+
+  async function charge(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const here = checks.filter((check) => !isGlobal(check))
+    const there = checks.filter(isGlobal)
+    const [found, others] = await Promise.all([applyHere('charge', here), chargeCentral(there)])
+    return inOrder(checks, [
+      [here, found],
+      [there, others],
+    ])
+  }
+
+  /** Grants units of the share. The grants of the global store are taken behind this one. */
+  async function grant(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const here = checks.filter((check) => !isGlobal(check))
+    const none = checks.map((check) => ({ ...unknownOutcome(check), allowed: false, granted: 0 }))
+    return inOrder(checks, [
+      [checks, none],
+      [here, await applyHere('grant', here)],
+    ])
+  }
+
+  async function refund(
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
+    const there = checks.filter((check) => central.counted(check))
+    const here = checks.filter((check) => !central.counted(check))
+    const [found, others] = await Promise.all([
+      here.length > 0 ? local.apply('refund', here, cancellation) : [],
+      Promise.all(there.map((check) => central.refund(check))),
+    ])
+    return inOrder(checks, [
+      [here, found],
+      [there, others],
+    ])
+  }
+
+  /** The global store first: while it is away, nothing is reset. */
+  async function reset(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const there = checks.filter((check) => isDivided(check.policy) || isGlobal(check))
+    const here = checks.filter((check) => !isGlobal(check))
+    const others = there.length > 0 ? await resetCentral(there) : []
+    const found = await applyHere('reset', here)
+    if (here.length > 0) board.tell('reset', here)
+    const changed = new Set(there.filter((_, index) => others[index]?.allowed))
+    return inOrder(checks, [
+      [there, others],
+      [here, found],
+    ]).map((outcome, index) => {
+      const check = checks[index]
+      return check && changed.has(check) ? { ...outcome, allowed: true } : outcome
+    })
+  }
+
+  async function resetCentral(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    try {
+      return await central.reset(checks)
+    } catch (cause) {
+      // The local store is there, and goes on.
+      const message =
+        'nothing was reset: the global store does not answer; try again when it is back'
+      throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
+    }
+  }
+
+  async function block(checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const outcomes = await local.apply('block', checks)
+    board.tell('block', checks)
+    return outcomes
+  }
+
+  async function apply(
+    op: StoreOp,
+    checks: readonly Check[],
+    cancellation?: Cancellation,
+  ): Promise<readonly Outcome[]> {
+    board.open(checks)
+    switch (op) {
+      case 'consume':
+      case 'peek':
+        return decideInRegion(op, checks, own, cancellation)
+      case 'charge':
+        return charge(checks)
+      case 'grant':
+        return grant(checks)
+      case 'refund':
+        return refund(checks, cancellation)
+      case 'reset':
+        return reset(checks)
+      case 'block':
+        return block(checks)
+      case 'release':
+      case 'renew':
+        return local.apply(op, checks, cancellation)
+    }
+  }
+
+  return {
+    apply,
+    accept(policies, deadlineMs) {
+      checkPolicies(policies, { deadlineMs, globalDeadlineMs })
+    },
+    regions: () => board.reports(),
+    ...partsOf(local, global),
+    space: claim.space,
+    // While the local store is away, each process enforces its part of the share.
+    get instances() {
+      return Math.ceil((local.instances ?? 1) / shares.own)
+    },
+    get clockSkewMs() {
+      return local.clockSkewMs ?? 0
+    },
+    get lastFailure() {
+      return local.lastFailure
+    },
+    async close() {
+      board.close()
+      central.close()
+      claim.giveUp()
+      await Promise.all([local.close?.(), global.close?.()])
+    },
+  }
+}
+
+function storeOf(store: unknown, option: string): Store {
+  if (isStore(store)) return store
+  throw invalid({ option }, store, 'a store, such as redisStore(client)')
+}
+
+function isStore(store: unknown): store is Store {
+  return (
+    typeof store === 'object' &&
+    store !== null &&
+    'apply' in store &&
+    typeof store.apply === 'function'
+  )
+}

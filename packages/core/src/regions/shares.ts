@@ -1,0 +1,77 @@
+import { invalid, isOptions, quote } from '../options/options.ts'
+
+/** The guaranteed shares of all regions, in millionths, so that they add up exactly. */
+export class Shares {
+  readonly region: string
+  readonly #millionths: ReadonlyMap<string, number>
+
+  /** @throws SluiceError when they add up to more than 1, or do not name the region */
+  constructor(region: unknown, shares: unknown) {
+    this.region = regionName(region, 'region')
+    if (!isOptions(shares)) {
+      throw invalid({ option: 'shares' }, shares, 'an object, as in { eu: 0.4, us: 0.4 }')
+    }
+    this.#millionths = new Map(
+      Object.entries(shares).map(([name, share]) => [
+        regionName(name, 'a region of shares'),
+        millionthsOf(name, share),
+      ]),
+    )
+    if (!this.#millionths.has(this.region)) {
+      const names = [...this.#millionths.keys()].map(quote).join(', ') || 'none'
+      const legal = `one of the regions that shares names (${names})`
+      throw invalid({ option: 'region' }, region, legal)
+    }
+    const sum = [...this.#millionths.values()].reduce((all, one) => all + one, 0)
+    if (sum > million) {
+      throw invalid(
+        { option: 'the sum of shares' },
+        sum / million,
+        'at most 1: they divide the limit',
+      )
+    }
+  }
+
+  /** The share of this region, above 0. */
+  get own(): number {
+    return (this.#millionths.get(this.region) ?? 0) / million
+  }
+
+  /** The same text for the same shares, in every process. */
+  get text(): string {
+    return JSON.stringify([...this.#millionths].sort(([one], [other]) => (one < other ? -1 : 1)))
+  }
+
+  /** The part of a limit that is guaranteed to this region. */
+  guaranteed(limit: number): number {
+    return part(limit, this.#millionths.get(this.region) ?? 0)
+  }
+
+  /** The part of a limit that no region is guaranteed: they borrow from it. */
+  pool(limit: number): number {
+    let left = limit
+    for (const millionths of this.#millionths.values()) left -= part(limit, millionths)
+    return left
+  }
+}
+
+const million = 1_000_000
+
+/** Rounds down, in whole numbers below 2^53. */
+function part(limit: number, millionths: number): number {
+  const rest = limit % million
+  return ((limit - rest) / million) * millionths + Math.floor((rest * millionths) / million)
+}
+
+function millionthsOf(name: string, share: unknown): number {
+  const millionths = typeof share === 'number' ? Math.round(share * million) : 0
+  if (millionths >= 1 && millionths <= million) return millionths
+  throw invalid({ option: `shares.${name}` }, share, 'a number from 0.000001 to 1')
+}
+
+/** Regions stand in logs and in metrics. */
+function regionName(name: unknown, option: string): string {
+  if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/.test(name)) return name
+  const legal = '1 to 32 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit'
+  throw invalid({ option }, name, legal)
+}

@@ -1,0 +1,48 @@
+import type { Check } from '../check.ts'
+import { unknownOutcome } from '../engine/outcome.ts'
+import type { Outcome, Store } from '../store.ts'
+
+/** Returns the members that a store of a region has of its two stores. */
+export function partsOf(local: Store, global: Store): Partial<Store> {
+  return {
+    name: 'regional',
+    grantsUnits: local.grantsUnits ?? false,
+    denialTtlMs: local.denialTtlMs ?? 0,
+    clock: local.clock,
+    ...(local.maxLogLimit === undefined ? {} : { maxLogLimit: local.maxLogLimit }),
+    ...(local.digestOf && { digestOf: local.digestOf.bind(local) }),
+    ...(local.keyFor && { keyFor: local.keyFor.bind(local) }),
+    ...(local.observeCalls && { observeCalls: local.observeCalls.bind(local) }),
+    ...(local.observe && { observe: local.observe.bind(local) }),
+    ...(global.documents && { documents: global.documents }),
+    ...(global.runScript && { runScript: global.runScript.bind(global) }),
+    ...(global.shareReport && { shareReport: global.shareReport.bind(global) }),
+  }
+}
+
+/** Adapts outcomes to the checks that they are for. */
+export function asChecked(
+  checks: readonly Check[],
+  outcomes: readonly Outcome[],
+  adapt: (check: Check, outcome: Outcome) => Outcome,
+): readonly Outcome[] {
+  return outcomes.map((outcome, index) => {
+    const check = checks[index]
+    return check ? adapt(check, outcome) : outcome
+  })
+}
+
+/** Puts outcomes into the order of the checks. Of two for one check the later one counts. */
+export function inOrder(
+  checks: readonly Check[],
+  parts: readonly (readonly [checks: readonly Check[], outcomes: readonly Outcome[]])[],
+): readonly Outcome[] {
+  const found = new Map<Check, Outcome>()
+  for (const [asked, outcomes] of parts) {
+    for (const [index, outcome] of outcomes.entries()) {
+      const check = asked[index]
+      if (check) found.set(check, { ...outcome, policy: check.policy, limit: check.limit })
+    }
+  }
+  return checks.map((check) => found.get(check) ?? unknownOutcome(check))
+}
