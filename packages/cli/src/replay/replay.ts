@@ -81,6 +81,13 @@ interface Parts {
   readonly told: Told
 }
 
+/** A request that the guard has been asked about. */
+interface Asked {
+  readonly context: ReplayContext
+  readonly client: string
+  readonly clock: LogClock
+}
+
 /** Events of the guard for the request at hand. */
 interface Told {
   event: DecisionEvent<LogRequest> | undefined
@@ -137,6 +144,8 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...code,
       policies,
       store: memoryStore({ maxKeys }),
+      // Nobody reads the responses.
+      headers: [],
       onDecision: (event) => {
         told.event = event
       },
@@ -225,17 +234,22 @@ export class Replay {
     told.shadow = undefined
     const context = new ReplayContext(request)
     const passage = guard.check(context)
-    const settle = (known: Passage): Replayed => {
-      const { event, shadow } = told
-      const isDenied = known.verdict.action === 'reject'
-      if (isDenied && this.#isObedient) this.#wait(client, known, clock.nowMs)
-      else if (!isDenied) context.endLater(known, clock)
-      const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
-      // One text for the store and for those who count clients: there may be a million of them.
-      const same = event?.checks.find(({ key }) => key === client)?.key ?? client
-      return { request, client: same, result, event, shadow }
+    if (isPromise(passage)) {
+      return passage.then((known) => this.#settle(known, { context, client, clock }))
     }
-    return isPromise(passage) ? passage.then(settle) : settle(passage)
+    return this.#settle(passage, { context, client, clock })
+  }
+
+  #settle(passage: Passage, { context, client, clock }: Asked): Replayed {
+    const { event, shadow } = this.#parts.told
+    const { request } = context
+    const isDenied = passage.verdict.action === 'reject'
+    if (isDenied && this.#isObedient) this.#wait(client, passage, clock.nowMs)
+    else if (!isDenied) context.endLater(passage, clock)
+    const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
+    // One text for the store and for those who count clients: there may be a million of them.
+    const same = event?.checks.find(({ key }) => key === client)?.key ?? client
+    return { request, client: same, result, event, shadow }
   }
 
   #isWaiting(client: string, nowMs: number): boolean {
@@ -261,7 +275,7 @@ class ReplayContext implements RequestContext<LogRequest> {
   readonly native: LogRequest
   readonly response = response
   readonly scope = ''
-  readonly #holds: Hold[] = []
+  #holds: Hold[] | undefined
 
   constructor(request: LogRequest) {
     this.native = request
@@ -272,15 +286,17 @@ class ReplayContext implements RequestContext<LogRequest> {
   }
 
   settleAtEnd(hold: Hold): void {
+    this.#holds ??= []
     this.#holds.push(hold)
   }
 
   endLater({ decision, hold }: Passage, clock: LogClock): void {
-    if (hold) this.#holds.push(hold)
-    if (this.#holds.length === 0) return
+    if (hold) this.settleAtEnd(hold)
+    const holds = this.#holds
+    if (!holds) return
     const { startMs, durationMs = 0, status } = this.native
     clock.at(startMs + (decision?.delayMs ?? 0) + durationMs, () => {
-      for (const each of this.#holds) {
+      for (const each of holds) {
         if (status === clientLeft) each.abort()
         else each.finish(status)
       }
