@@ -203,23 +203,22 @@ export class Replay {
     onReplayed: (replayed: Replayed) => void,
   ): Promise<void> {
     let clock: LogClock | undefined
-    let uninstall: (() => void) | undefined
-    try {
-      for await (const piece of pieces) {
+    for await (const piece of pieces) {
+      const [first] = piece
+      if (!first) continue
+      clock ??= new LogClock(first.startMs)
+      // The timers of others go by the time of the day while a piece is waited for.
+      const uninstall = clock.install()
+      try {
         for (const request of piece) {
-          if (!clock) {
-            // A timer that the process sets again before the log begins must not tick since 1970.
-            clock = new LogClock(request.startMs)
-            uninstall = clock.install()
-          }
           if (clock.isDueUntil(request.startMs)) await clock.advance(request.startMs)
           else clock.set(request.startMs)
           const replayed = this.#replay(request, clock)
           onReplayed(isPromise(replayed) ? await replayed : replayed)
         }
+      } finally {
+        uninstall()
       }
-    } finally {
-      uninstall?.()
     }
   }
 
