@@ -44,6 +44,8 @@ export interface Replayed {
   readonly client: string
   /** `heldBack`: an obedient client did not send it, since it was waiting. */
   readonly result: 'allowed' | 'denied' | 'skipped' | 'heldBack'
+  /** The option that denied, where no policy did. */
+  readonly refusedBy?: 'block' | 'onMissingKey' | 'maxWaiting' | undefined
   /** The decision, with the keys of its policies; `undefined` where none was asked. */
   readonly event: DecisionEvent<LogRequest> | undefined
   /** The outcomes of policies in shadow, for an allowed request. */
@@ -248,7 +250,15 @@ export class Replay {
     const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
     // One text for the store and for those who count clients: there may be a million of them.
     const same = event?.checks.find(({ key }) => key === client)?.key ?? client
-    return { request, client: same, result, event, shadow }
+    const refusedBy = isDenied ? this.#refusedBy(event, client) : undefined
+    return { request, client: same, result, refusedBy, event, shadow }
+  }
+
+  #refusedBy(event: Replayed['event'], client: string): Replayed['refusedBy'] {
+    if (!event || event.decision.outcomes.length > 0) return undefined
+    if (event.decision.source === 'shed') return 'maxWaiting'
+    const { onMissingKey } = this.#parts.file
+    return client === withoutKey && onMissingKey === 'deny' ? 'onMissingKey' : 'block'
   }
 
   #isWaiting(client: string, nowMs: number): boolean {
@@ -303,7 +313,10 @@ class ReplayContext implements RequestContext<LogRequest> {
   }
 }
 
+/** Stands for all clients that do not have the key. */
+const withoutKey = '(no key)'
+
 /** Keys of a log are found at once. */
 function textOf(key: unknown): string {
-  return typeof key === 'string' ? key : '(no key)'
+  return typeof key === 'string' ? key : withoutKey
 }
