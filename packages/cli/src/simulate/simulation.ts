@@ -60,10 +60,11 @@ export class Simulation {
       route.denied += 1
       route.denials.deny(replayed.client, request.startMs)
     } else if (result === 'allowed' || result === 'skipped') route.denials.allow(replayed.client)
-    const isListed = this.#clients.request(replayed.client, request.startMs)
-    if (!isListed) this.#totals.unlistedRequests += 1
-    if (result === 'allowed' || result === 'skipped') this.#clients.allow(replayed.client)
-    const client = isDenied && isListed ? this.#clients.tallyOf(replayed.client) : undefined
+    const known = this.#clients.request(replayed.client, request.startMs)
+    if (known === undefined) this.#totals.unlistedRequests += 1
+    if (typeof known === 'object' && (result === 'allowed' || result === 'skipped')) known.allow()
+    if (!isDenied || known === undefined) return
+    const client = known === 'first' ? this.#clients.tallyOf(replayed.client) : known
     if (!client) return
     if (!client.isDenied) this.#totals.clientsDenied += 1
     if (client.deny(request.startMs, startOfHour, denying)) hour.clientsDenied += 1
