@@ -99,7 +99,10 @@ describe('sluice simulate', () => {
 
   it('names what refuses where no policy is asked', async () => {
     const quota = { policies: [{ name: 'one', limit: 9, window: '1m' }] }
-    const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, [{ at: 0 }, { at: 1 }])
+    const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, [
+      { at: 0 },
+      { at: 1 },
+    ])
     expect(blocked.deniedClients).toMatchObject([{ denied: 2, policies: ['block'] }])
     const strict = { ...quota, key: 'tenant', onMissingKey: 'deny' }
     const missing = await simulated(strict, [{ at: 0 }], ['--key', 'tenant=field:tenant'])

@@ -173,7 +173,7 @@ function detailOf(body: unknown): string | undefined {
   return typeof detail === 'string' && detail !== '' ? onOneLine(detail).slice(0, 2_000) : undefined
 }
 
-/** The text of an answer; an empty one for an answer that is too long, which is not read to its end. */
+/** The text of an answer; an empty one for an answer that is too long to be read to its end. */
 async function boundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0

@@ -74,8 +74,8 @@ async function* prepended(first: Buffer, source: AsyncGenerator<Buffer>): AsyncG
 }
 
 /**
- * Calls back with each line of a piece, without its end. A line is a slice of the text of the piece,
- * so what is kept of it has to be copied (`detached`).
+ * Calls back with each line of a piece, without its end. A line is a slice of the text of the
+ * piece, so what is kept of it has to be copied (`detached`).
  */
 export function eachLine(
   piece: Buffer,

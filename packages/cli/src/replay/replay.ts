@@ -3,11 +3,8 @@ import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core
 import {
   type DecisionEvent,
   type Guard,
-  type Hold,
-  type HttpResponse,
   type KeyResolver,
   type Passage,
-  type RequestContext,
   type RouteTable,
   resolveKey,
   type ShadowEvent,
@@ -24,6 +21,7 @@ import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
 import { LogClock } from './log-clock.ts'
 import { codeOfLog, keyOf } from './named-code.ts'
+import { ReplayContext } from './replay-context.ts'
 
 export interface ReplayOptions {
   readonly policyFile: string
@@ -61,15 +59,6 @@ const routing = {
   ignoreTrailingSlash: true,
   ignoreDuplicateSlashes: true,
   lenient: true,
-}
-
-/** A response that nobody reads. */
-const response: HttpResponse = {
-  headersSent: false,
-  getHeaderNames: () => [],
-  getHeader: () => undefined,
-  setHeader: () => undefined,
-  removeHeader: () => undefined,
 }
 
 /** The parts of a replay that are made of the policy file. */
@@ -273,43 +262,6 @@ export class Replay {
   #wait(client: string, { decision }: Passage, nowMs: number): void {
     const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
     if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)
-  }
-}
-
-/** Status with which nginx logs a client that left before the answer. */
-const clientLeft = 499
-
-/** One request of a log at the guard. Its response ends when the log says so. */
-class ReplayContext implements RequestContext<LogRequest> {
-  readonly native: LogRequest
-  readonly response = response
-  readonly scope = ''
-  #holds: Hold[] | undefined
-
-  constructor(request: LogRequest) {
-    this.native = request
-  }
-
-  get request(): LogRequest {
-    return this.native
-  }
-
-  settleAtEnd(hold: Hold): void {
-    this.#holds ??= []
-    this.#holds.push(hold)
-  }
-
-  endLater({ decision, hold }: Passage, clock: LogClock): void {
-    if (hold) this.settleAtEnd(hold)
-    const holds = this.#holds
-    if (!holds) return
-    const { startMs, durationMs = 0, status } = this.native
-    clock.at(startMs + (decision?.delayMs ?? 0) + durationMs, () => {
-      for (const each of holds) {
-        if (status === clientLeft) each.abort()
-        else each.finish(status)
-      }
-    })
   }
 }
 

@@ -15,8 +15,8 @@ interface Answer {
 
 /**
  * Looks whether an API believes an address that a client makes up. It asks the API a few times as
- * itself, to see which limits fall, and then with another X-Forwarded-For each time: the same limits
- * have to fall all the same.
+ * itself, to see which limits fall, and then with another X-Forwarded-For each time: the same
+ * limits have to fall all the same.
  */
 export async function proxy(api: URL | undefined): Promise<Finding> {
   if (!api) {
@@ -80,7 +80,7 @@ function falling(answers: readonly Answer[]): readonly string[] {
   })
 }
 
-/** What remained of the first of the limits, answer by answer. */
+/** The units that remained of the first of the limits, answer by answer. */
 function listOf(answers: readonly Answer[], names: readonly string[] = falling(answers)): string {
   const values = answers.map(({ remaining }) => {
     const [first = ''] = names.length > 0 ? names : remaining.keys()
