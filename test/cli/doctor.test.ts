@@ -335,6 +335,38 @@ describe('a proxy that is trusted', () => {
     if (severity === 'error') expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
   })
 
+  it.each([
+    ['a limit that refills at once', () => ['"burst";r=9'], 'note'],
+    ['a limit of one that believes them', (isMadeUp: boolean) => ['"one";r=0', isMadeUp], 'error'],
+    ['a limit of one that does not', () => ['"one";r=0'], 'ok'],
+    [
+      'one limit of two that believes them',
+      (isMadeUp: boolean, left: number) => [`"all";r=${left}, "ip";r=${isMadeUp ? 5 : left}`, true],
+      'error',
+    ],
+  ] as [string, (isMadeUp: boolean, left: number) => [string, boolean?], string][])(
+    'is told of %s',
+    async (name, answer, severity) => {
+      let asked = 0
+      const app = express()
+      app.use((request, response) => {
+        const [field, isAllowed = name.includes('at once')] = answer(
+          request.get('x-forwarded-for') !== undefined,
+          20 - asked,
+        )
+        asked += 1
+        response.status(isAllowed || asked === 1 ? 200 : 429)
+        response.set('RateLimit', field).end()
+      })
+      const server = app.listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      onTestFinished(() => void server.close())
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      expect((await examine(redis.url, '--api', url)).of('proxy')?.severity).toBe(severity)
+      expect(asked).toBe(6)
+    },
+  )
+
   it('cannot be told where the API sends no headers, or does not answer', async () => {
     const app = express()
     const server = app.listen(0, '127.0.0.1')

@@ -173,6 +173,22 @@ describe('the way to the admin API', () => {
     expect(stderr).toContain('something else than the admin API')
   })
 
+  it('is not read to its end if it never ends', async () => {
+    const chunk = Buffer.alloc(1_000_000, ' ')
+    let sent = 0
+    const port = await answering((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const send = () => {
+        while (!response.destroyed && response.write(chunk)) sent += 1
+      }
+      response.on('drain', send)
+      send()
+    })
+    const { exitCode, stderr } = await runSluice(['top', '--url', `http://127.0.0.1:${port}`])
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('something else than')])
+    expect(sent).toBeLessThan(1_000)
+  })
+
   it('has no metrics: the message of the API says what to do', async () => {
     const port = await answering((_request, response) => {
       response.writeHead(404, { 'content-type': 'application/problem+json' })

@@ -50,6 +50,11 @@ describe('sluice simulate', () => {
     expect(report.policies).toMatchObject([
       { name: 'one', checked: 8, denied: 4, identitiesDenied: 1, firstDenialMs: begin + 1_000 },
     ])
+    // The longest ones: of the client, and of its policy and route.
+    expect([...report.policies, ...report.routes]).toMatchObject([
+      { longestDenialMs: 400 },
+      { route: '(other)', firstDenialMs: begin + 1_000, longestDenialMs: 400 },
+    ])
   })
 
   it('says that overrides with an end are those of today', async () => {
@@ -85,11 +90,43 @@ describe('sluice simulate', () => {
       ['five', 2, 1],
       ['login', 0, 1],
     ])
-    expect(report.routes).toEqual([
+    expect(report.routes).toMatchObject([
       { route: 'GET /users/:id', requests: 6, denied: 1 },
       { route: 'POST /login', requests: 2, denied: 1 },
       { route: '/health', requests: 1, denied: 0 },
     ])
+  })
+
+  it('names what refuses where no policy is asked', async () => {
+    const quota = { policies: [{ name: 'one', limit: 9, window: '1m' }] }
+    const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, [
+      { at: 0 },
+      { at: 1 },
+    ])
+    expect(blocked.deniedClients).toMatchObject([{ denied: 2, policies: ['block'] }])
+    const strict = { ...quota, key: 'tenant', onMissingKey: 'deny' }
+    const missing = await simulated(strict, [{ at: 0 }], ['--key', 'tenant=field:tenant'])
+    expect(missing.deniedClients).toMatchObject([{ policies: ['onMissingKey'] }])
+    const queue = { name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1m', queue: 5 }
+    const full = { policies: [queue], maxWaiting: 1 }
+    const held = await simulated(
+      full,
+      [0, 1, 2].map((at) => ({ at })),
+    )
+    expect(held.deniedClients).toMatchObject([{ policies: ['maxWaiting'] }])
+  })
+
+  it('shows limits that are no rates as what they are', async () => {
+    const file = {
+      policies: [
+        { name: 'flight', algorithm: 'concurrency', limit: 2 },
+        { name: 'burst', limit: 5, window: '10s' },
+      ],
+      penalty: { after: 4, within: '2s', for: '500ms' },
+    }
+    const { stdout } = await run(file, [{ at: 0 }], [])
+    expect(stdout).toMatch(/^flight +2 at once /m)
+    expect(stdout).toMatch(/^burst +5 \/ 10s /m)
   })
 
   it('tells what policies in shadow would refuse, and refuses nothing for them', async () => {

@@ -42,11 +42,17 @@ export function sampleReport(): SimulationReport {
     policies: [
       {
         ...{ name: 'sustained', algorithm: 'sliding-log', limit: 600, windowMs: 60_000 },
+        counts: 'units',
         ...{ mode: 'enforce', checked: 500_500, denied: 100_500, identitiesDenied: 400 },
-        ...{ nearMisses: 99, firstDenialMs: fromMs + 5_000 },
+        ...{ nearMisses: 99, firstDenialMs: fromMs + 5_000, longestDenialMs: 61_000 },
       },
     ],
-    routes: [{ route: 'POST /login', requests: 1_000, denied: 900 }],
+    routes: [
+      {
+        ...{ route: 'POST /login', requests: 1_000, denied: 900 },
+        ...{ firstDenialMs: fromMs + 5_000, longestDenialMs: 61_000 },
+      },
+    ],
     hours: Array.from({ length: hours }, (_, hour) => ({
       startMs: fromMs + hour * hourMs,
       requests: 1_000 + hour,

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -27,15 +27,39 @@ describe('sluice simulate --html', () => {
     })
   })
 
-  it.each([
-    ['--html', policies],
-    ['--decisions', log],
-  ])('%s replaces no file without --force', async (option, file) => {
-    const before = readFileSync(file, 'utf8')
-    const ran = await runSluice(['simulate', log, '--policies', policies, option, file])
+  it.each(['--html', '--decisions'])('%s replaces no file without --force', async (option) => {
+    const file = join(folder.path, 'there.txt')
+    writeFileSync(file, 'mine')
+    const words = ['simulate', log, '--policies', policies, option, file]
+    const ran = await runSluice(words)
     expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
     expect(ran.stderr).toContain(`${file} is there already; --force replaces it`)
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+    expect((await runSluice([...words, '--force'])).exitCode).toBe(0)
+    expect(readFileSync(file, 'utf8')).not.toBe('mine')
+  })
+
+  const link = join(folder.path, 'link.log')
+  symlinkSync(log, link)
+  it.each([
+    ['simulate', log, '-p', policies, '--html', policies],
+    ['simulate', log, '-p', policies, '--decisions', log],
+    ['simulate', log, '-p', policies, '--decisions', link],
+    ['suggest', log, '-o', log],
+  ])('replaces no file that it reads, even with --force: %s %s %s %s', async (...words) => {
+    const file = words.at(-1) ?? ''
+    const before = readFileSync(file, 'utf8')
+    const ran = await runSluice([...words, '--force'])
+    expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
+    expect(ran.stderr).toContain(`${file} would replace a file that is read; name another`)
     expect(readFileSync(file, 'utf8')).toBe(before)
+  })
+
+  it('writes no file twice', async () => {
+    const file = join(folder.path, 'twice.txt')
+    const words = ['simulate', log, '-p', policies, '--html', file, '--decisions', file]
+    const ran = await runSluice(words)
+    expect([ran.exitCode, ran.stderr]).toEqual([2, expect.stringContaining('written already')])
   })
 
   it('says before it reads the log that a file cannot be written', async () => {

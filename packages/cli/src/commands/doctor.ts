@@ -31,7 +31,10 @@ It runs no command that is slow, and writes keys of its own alone, which expire 
   ],
   setUp(command) {
     command
-      .option('--api <url>', 'address of the API, which gets three requests with made-up addresses')
+      .option(
+        '--api <url>',
+        'address of the API, which gets six requests, three with made-up addresses',
+      )
       .option('--prefix <text>', 'prefix of the keys, as in redisStore', 'sluice')
       .option('--timeout <duration>', 'time after which no further answer is waited for', '10s')
       .option('--strict', 'exit with 1 for warnings, not for errors alone')

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { access, constants, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorText } from '@sluice/core'
@@ -12,6 +11,7 @@ import { styleOf } from '../terminal/style.ts'
 import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
+import { checkOutputs } from './outputs.ts'
 
 interface Options extends SimulateOptions {
   readonly policies: string
@@ -62,10 +62,11 @@ async function simulateFiles(
   const { html } = options
   // Before the log is read, which may take minutes.
   if (html !== undefined) await writing(html, () => access(dirname(html), constants.W_OK))
-  const replaced = [html, options.decisions].find((file) => file !== undefined && existsSync(file))
-  if (replaced !== undefined && !options.force) {
-    throw new CliError(`${replaced} is there already; --force replaces it`)
-  }
+  checkOutputs({
+    outputs: { '--html': html, '--decisions': options.decisions },
+    inputs: [...files, options.policies],
+    force: options.force,
+  })
   const report = await simulateLog(terminal, { files, policyFile: options.policies }, options)
   stdout.write(options.json ? jsonText(report) : textReport(report, styleOf(stdout, terminal)))
   if (html !== undefined) {

@@ -8,6 +8,7 @@ import { styleOf } from '../terminal/style.ts'
 import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
+import { checkOutputs } from './outputs.ts'
 
 interface Options extends SuggestOptions {
   readonly output?: string
@@ -44,21 +45,17 @@ async function suggestLimits(
   options: Options,
 ): Promise<ExitCode> {
   const { stdout } = terminal
+  const { output, force } = options
+  checkOutputs({ outputs: { '--output': output }, inputs: files, force })
   const suggestion = await suggestFrom(terminal, files, options)
   stdout.write(
     options.json ? jsonText(suggestion) : suggestionText(suggestion, styleOf(stdout, terminal)),
   )
-  const { output, force } = options
   if (output === undefined) return exitCodes.ok
   try {
     await writeFile(output, policyFileText(suggestion), { flag: force ? 'w' : 'wx' })
   } catch (cause) {
-    const text = errorText(cause)
-    throw new CliError(
-      text.includes('EEXIST')
-        ? `${output} is there already; --force replaces it`
-        : `${output} cannot be written: ${text}`,
-    )
+    throw new CliError(`${output} cannot be written: ${errorText(cause)}`)
   }
   if (!options.json) stdout.write(`\nwrote ${output}; next: sluice simulate … -p ${output}\n`)
   return exitCodes.ok

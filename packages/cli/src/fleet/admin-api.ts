@@ -37,7 +37,7 @@ export interface Answered<Answer extends TSchema> {
 
 /** The longest wait for an answer, in ms. */
 const timeoutMs = 10_000
-/** The longest answer that is read, in characters. */
+/** The longest answer that is read, in bytes. */
 const maxLength = 16_000_000
 
 /** The admin API of a fleet. Its rights are those of the token. */
@@ -91,7 +91,7 @@ export class AdminApi {
         signal: AbortSignal.any([this.#terminal.signal, AbortSignal.timeout(timeoutMs)]),
         ...(body && { body: JSON.stringify(body) }),
       })
-      const text = await response.text()
+      const text = await boundedText(response)
       return { status: response.status, headers: response.headers, text, host: this.host }
     } catch (cause) {
       if (this.#terminal.signal.aborted) throw new CliError('Stopped.', exitCodes.failed, { cause })
@@ -153,7 +153,7 @@ function read<Answer extends TSchema>(
   answer: Answer,
   hint = '',
 ): Answered<Answer> {
-  const body = text.length <= maxLength ? parse(text) : undefined
+  const body = parse(text)
   if (status === 200) {
     if (Value.Check(answer, body)) return { body, etag: headers.get('etag') ?? undefined }
     throw new CliError(
@@ -171,6 +171,19 @@ function detailOf(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('detail' in body)) return undefined
   const { detail } = body
   return typeof detail === 'string' && detail !== '' ? onOneLine(detail).slice(0, 2_000) : undefined
+}
+
+/** The text of an answer; an empty one for an answer that is too long to be read to its end. */
+async function boundedText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    length += chunk.length
+    // Leaving the loop ends the connection.
+    if (length > maxLength) return ''
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 function parse(text: string): unknown {

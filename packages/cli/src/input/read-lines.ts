@@ -73,18 +73,22 @@ async function* prepended(first: Buffer, source: AsyncGenerator<Buffer>): AsyncG
   yield* source
 }
 
-/** Calls back with each line of a piece, without its end. */
+/**
+ * Calls back with each line of a piece, without its end. A line is a slice of the text of the
+ * piece, so what is kept of it has to be copied (`detached`).
+ */
 export function eachLine(
   piece: Buffer,
   encoding: 'latin1' | 'utf8',
   onLine: (line: string) => void,
 ): void {
+  const text = piece.toString(encoding)
   let from = 0
-  while (from < piece.length) {
-    const at = piece.indexOf(newline, from)
-    const end = at === -1 ? piece.length : at
-    const to = end > from && piece[end - 1] === carriageReturn ? end - 1 : end
-    onLine(piece.toString(encoding, from, to))
+  while (from < text.length) {
+    const at = text.indexOf('\n', from)
+    const end = at === -1 ? text.length : at
+    const to = end > from && text.charCodeAt(end - 1) === carriageReturn ? end - 1 : end
+    onLine(text.slice(from, to))
     from = end + 1
   }
 }

@@ -31,7 +31,9 @@ export function limitSlider({ rates, policies }: SimulationReport): HTMLElement 
     if (Number.isSafeInteger(value) && value >= 1) move(value, exact)
   })
 
-  const [first] = policies
+  // Leases and strikes are no rates of requests.
+  const quotas = policies.filter(({ counts }) => counts === 'units')
+  const [first] = quotas
   const fitting = rates.windowsMs.indexOf(first?.windowMs ?? 0)
   windowChoice.value = String(fitting === -1 ? Math.min(2, windows.length - 1) : fitting)
   // The chart measures its box, which has to stand in the page.
@@ -68,7 +70,7 @@ export function limitSlider({ rates, policies }: SimulationReport): HTMLElement 
   function showWindow(): void {
     const windowMs = rates.windowsMs[windowIndex()] ?? 0
     chart.show(distribution(), windowMs)
-    const declared = policies.find((policy) => policy.windowMs === windowMs)?.limit
+    const declared = quotas.find((policy) => policy.windowMs === windowMs)?.limit
     move(declared ?? quantile(distribution(), 0.99))
   }
 

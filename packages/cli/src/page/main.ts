@@ -1,11 +1,29 @@
-import type { SimulationReport } from '../report/simulation-report.ts'
+import type { PolicyReport, RouteReport, SimulationReport } from '../report/simulation-report.ts'
 import { clientTable } from './client-table.ts'
-import { count, duration, element, moment, panel, percent, table } from './elements.ts'
+import { type Column, count, duration, element, moment, panel, percent, table } from './elements.ts'
 import { heatMap } from './heat-map.ts'
 import { limitSlider } from './limit-slider.ts'
 
 /** The door of the data: the same program has written it. */
 const report: SimulationReport = JSON.parse(document.getElementById('data')?.textContent ?? '')
+
+type Denials = Pick<RouteReport, 'firstDenialMs' | 'longestDenialMs'>
+
+/** Returns the columns of the first and the longest denial, of a policy or a route. */
+function denialColumns<Row extends Denials>(): readonly Column<Row>[] {
+  return [
+    {
+      title: 'First denial',
+      cell: ({ firstDenialMs }) => (firstDenialMs === null ? '–' : moment(firstDenialMs)),
+    },
+    {
+      title: 'Longest',
+      isNumber: true,
+      cell: ({ firstDenialMs, longestDenialMs }) =>
+        firstDenialMs === null ? '–' : duration(longestDenialMs),
+    },
+  ]
+}
 
 document
   .getElementById('report')
@@ -76,8 +94,11 @@ function policyTable(): HTMLElement {
         { title: 'Policy', cell: ({ name }) => name },
         {
           title: 'Limit',
-          cell: ({ limit, windowMs }) =>
-            limit === null ? 'unlimited' : `${count(limit)} in ${duration(windowMs)}`,
+          cell: ({ limit, counts, windowMs }) => {
+            if (limit === null) return 'unlimited'
+            if (counts === 'leases') return `${count(limit)} at once`
+            return `${count(limit)}${counts === 'strikes' ? ' refusals' : ''} in ${duration(windowMs)}`
+          },
         },
         { title: 'Algorithm', cell: ({ algorithm }) => algorithm },
         { title: 'Mode', cell: ({ mode }) => mode },
@@ -89,10 +110,7 @@ function policyTable(): HTMLElement {
           cell: ({ identitiesDenied }) => count(identitiesDenied),
         },
         { title: 'Near misses', isNumber: true, cell: ({ nearMisses }) => count(nearMisses) },
-        {
-          title: 'First denial',
-          cell: ({ firstDenialMs }) => (firstDenialMs === null ? '–' : moment(firstDenialMs)),
-        },
+        ...denialColumns<PolicyReport>(),
       ],
       report.policies,
     ),
@@ -113,6 +131,7 @@ function routeTable(): HTMLElement {
           isNumber: true,
           cell: ({ denied, requests }) => percent(denied / requests),
         },
+        ...denialColumns<RouteReport>(),
       ],
       report.routes,
     ),

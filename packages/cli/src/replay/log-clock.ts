@@ -81,7 +81,7 @@ export class LogClock {
       if (this.#stopped.delete(next.number)) continue
       this.set(next.atMs)
       next.callback()
-      // What a refund or a renewal still has to do is done in promises.
+      // Refunds and renewals go on in promises.
       await new Promise((resolve) => real.setImmediate(resolve))
       const { everyMs } = next
       if (everyMs !== undefined && !this.#stopped.delete(next.number)) {

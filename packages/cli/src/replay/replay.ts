@@ -3,11 +3,8 @@ import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core
 import {
   type DecisionEvent,
   type Guard,
-  type Hold,
-  type HttpResponse,
   type KeyResolver,
   type Passage,
-  type RequestContext,
   type RouteTable,
   resolveKey,
   type ShadowEvent,
@@ -24,6 +21,7 @@ import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
 import { LogClock } from './log-clock.ts'
 import { codeOfLog, keyOf } from './named-code.ts'
+import { ReplayContext } from './replay-context.ts'
 
 export interface ReplayOptions {
   readonly policyFile: string
@@ -44,6 +42,8 @@ export interface Replayed {
   readonly client: string
   /** `heldBack`: an obedient client did not send it, since it was waiting. */
   readonly result: 'allowed' | 'denied' | 'skipped' | 'heldBack'
+  /** The option that denied, where no policy did. */
+  readonly refusedBy?: 'block' | 'onMissingKey' | 'maxWaiting' | undefined
   /** The decision, with the keys of its policies; `undefined` where none was asked. */
   readonly event: DecisionEvent<LogRequest> | undefined
   /** The outcomes of policies in shadow, for an allowed request. */
@@ -61,15 +61,6 @@ const routing = {
   lenient: true,
 }
 
-/** A response that nobody reads. */
-const response: HttpResponse = {
-  headersSent: false,
-  getHeaderNames: () => [],
-  getHeader: () => undefined,
-  setHeader: () => undefined,
-  removeHeader: () => undefined,
-}
-
 /** The parts of a replay that are made of the policy file. */
 interface Parts {
   readonly file: PolicyFile
@@ -79,6 +70,13 @@ interface Parts {
   readonly routes: RouteTable<string> | undefined
   readonly notes: readonly string[]
   readonly told: Told
+}
+
+/** A request that the guard has been asked about. */
+interface Asked {
+  readonly context: ReplayContext
+  readonly client: string
+  readonly clock: LogClock
 }
 
 /** Events of the guard for the request at hand. */
@@ -137,6 +135,8 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...code,
       policies,
       store: memoryStore({ maxKeys }),
+      // Nobody reads the responses.
+      headers: [],
       onDecision: (event) => {
         told.event = event
       },
@@ -194,23 +194,22 @@ export class Replay {
     onReplayed: (replayed: Replayed) => void,
   ): Promise<void> {
     let clock: LogClock | undefined
-    let uninstall: (() => void) | undefined
-    try {
-      for await (const piece of pieces) {
+    for await (const piece of pieces) {
+      const [first] = piece
+      if (!first) continue
+      clock ??= new LogClock(first.startMs)
+      // The timers of others go by the time of the day while a piece is waited for.
+      const uninstall = clock.install()
+      try {
         for (const request of piece) {
-          if (!clock) {
-            // A timer that the process sets again before the log begins must not tick since 1970.
-            clock = new LogClock(request.startMs)
-            uninstall = clock.install()
-          }
           if (clock.isDueUntil(request.startMs)) await clock.advance(request.startMs)
           else clock.set(request.startMs)
           const replayed = this.#replay(request, clock)
           onReplayed(isPromise(replayed) ? await replayed : replayed)
         }
+      } finally {
+        uninstall()
       }
-    } finally {
-      uninstall?.()
     }
   }
 
@@ -225,17 +224,30 @@ export class Replay {
     told.shadow = undefined
     const context = new ReplayContext(request)
     const passage = guard.check(context)
-    const settle = (known: Passage): Replayed => {
-      const { event, shadow } = told
-      const isDenied = known.verdict.action === 'reject'
-      if (isDenied && this.#isObedient) this.#wait(client, known, clock.nowMs)
-      else if (!isDenied) context.endLater(known, clock)
-      const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
-      // One text for the store and for those who count clients: there may be a million of them.
-      const same = event?.checks.find(({ key }) => key === client)?.key ?? client
-      return { request, client: same, result, event, shadow }
+    if (isPromise(passage)) {
+      return passage.then((known) => this.#settle(known, { context, client, clock }))
     }
-    return isPromise(passage) ? passage.then(settle) : settle(passage)
+    return this.#settle(passage, { context, client, clock })
+  }
+
+  #settle(passage: Passage, { context, client, clock }: Asked): Replayed {
+    const { event, shadow } = this.#parts.told
+    const { request } = context
+    const isDenied = passage.verdict.action === 'reject'
+    if (isDenied && this.#isObedient) this.#wait(client, passage, clock.nowMs)
+    else if (!isDenied) context.endLater(passage, clock)
+    const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
+    // One text for the store and for those who count clients: there may be a million of them.
+    const same = event?.checks.find(({ key }) => key === client)?.key ?? client
+    const refusedBy = isDenied ? this.#refusedBy(event, client) : undefined
+    return { request, client: same, result, refusedBy, event, shadow }
+  }
+
+  #refusedBy(event: Replayed['event'], client: string): Replayed['refusedBy'] {
+    if (!event || event.decision.outcomes.length > 0) return undefined
+    if (event.decision.source === 'shed') return 'maxWaiting'
+    const { onMissingKey } = this.#parts.file
+    return client === withoutKey && onMissingKey === 'deny' ? 'onMissingKey' : 'block'
   }
 
   #isWaiting(client: string, nowMs: number): boolean {
@@ -253,42 +265,10 @@ export class Replay {
   }
 }
 
-/** Status with which nginx logs a client that left before the answer. */
-const clientLeft = 499
-
-/** One request of a log at the guard. Its response ends when the log says so. */
-class ReplayContext implements RequestContext<LogRequest> {
-  readonly native: LogRequest
-  readonly response = response
-  readonly scope = ''
-  readonly #holds: Hold[] = []
-
-  constructor(request: LogRequest) {
-    this.native = request
-  }
-
-  get request(): LogRequest {
-    return this.native
-  }
-
-  settleAtEnd(hold: Hold): void {
-    this.#holds.push(hold)
-  }
-
-  endLater({ decision, hold }: Passage, clock: LogClock): void {
-    if (hold) this.#holds.push(hold)
-    if (this.#holds.length === 0) return
-    const { startMs, durationMs = 0, status } = this.native
-    clock.at(startMs + (decision?.delayMs ?? 0) + durationMs, () => {
-      for (const each of this.#holds) {
-        if (status === clientLeft) each.abort()
-        else each.finish(status)
-      }
-    })
-  }
-}
+/** Stands for all clients that do not have the key. */
+const withoutKey = '(no key)'
 
 /** Keys of a log are found at once. */
 function textOf(key: unknown): string {
-  return typeof key === 'string' ? key : '(no key)'
+  return typeof key === 'string' ? key : withoutKey
 }

@@ -74,6 +74,8 @@ export interface Totals {
 export interface PolicyReport {
   readonly name: string
   readonly algorithm: string
+  /** Its limit is of units in a window, of requests at once (`leases`), or of refusals. */
+  readonly counts: 'units' | 'leases' | 'strikes'
   /** The declared limit; `null` for none. */
   readonly limit: number | null
   readonly windowMs: number
@@ -87,6 +89,8 @@ export interface PolicyReport {
   /** Allowed requests that left at most a fifth of its limit, which is 5 at least. */
   readonly nearMisses: number
   readonly firstDenialMs: number | null
+  /** The longest time in which it denied every request of one identity. */
+  readonly longestDenialMs: number
 }
 
 export interface RouteReport {
@@ -94,6 +98,9 @@ export interface RouteReport {
   readonly route: string
   readonly requests: number
   readonly denied: number
+  readonly firstDenialMs: number | null
+  /** The longest time in which every request of one client for the route was refused. */
+  readonly longestDenialMs: number
 }
 
 export interface HourReport {
@@ -108,7 +115,7 @@ export interface DeniedClient {
   readonly client: string
   readonly requests: number
   readonly denied: number
-  /** The policies that denied. */
+  /** The policies that denied; `block`, `onMissingKey` or `maxWaiting` where none was asked. */
   readonly policies: readonly string[]
   readonly firstDenialMs: number
   /** The longest time from a first refusal to the last one before a request passed again. */

@@ -18,31 +18,35 @@ const onceEach: readonly number[] = rateWindowsMs.map(() => 1)
 
 /** The clients of a log, a million at most. */
 export class ClientTable {
-  /** A client that came once, and was not refused, is the time of its request: most are. */
+  /**
+   * A client that came once, and was not refused, is the time of its request: most are. The time is
+   * told from the first request on, since a small number takes no memory of its own.
+   */
   readonly #clients = new Map<string, ClientTally | number>()
+  #beginMs: number | undefined
 
   get size(): number {
     return this.#clients.size
   }
 
-  /** Counts a request. @returns false for a client beyond the bound */
-  request(client: string, timeMs: number): boolean {
+  /**
+   * Counts a request.
+   * @returns the tally of a client that came before; `undefined` for a client beyond the bound
+   */
+  request(client: string, timeMs: number): ClientTally | 'first' | undefined {
     const known = this.#clients.get(client)
     if (known === undefined) {
-      if (this.#clients.size >= maxClients) return false
-      this.#clients.set(client, timeMs)
-    } else if (typeof known === 'number') this.#tallyOf(client, known).request(timeMs)
-    else known.request(timeMs)
-    return true
+      if (this.#clients.size >= maxClients) return undefined
+      this.#beginMs ??= timeMs
+      this.#clients.set(client, timeMs - this.#beginMs)
+      return 'first'
+    }
+    const tally = typeof known === 'number' ? this.#tallyOf(client, known) : known
+    tally.request(timeMs)
+    return tally
   }
 
-  /** Notes that the last request of a client passed. */
-  allow(client: string): void {
-    const known = this.#clients.get(client)
-    if (typeof known === 'object') known.allow()
-  }
-
-  /** Returns the tally of a client whose last request is refused; it has been counted. */
+  /** Returns the tally of a client whose first request is refused; it has been counted. */
   tallyOf(client: string): ClientTally | undefined {
     const known = this.#clients.get(client)
     return typeof known === 'number' ? this.#tallyOf(client, known) : known
@@ -62,9 +66,10 @@ export class ClientTable {
     }
   }
 
-  #tallyOf(client: string, firstMs: number): ClientTally {
+  /** @param first time (ms) after the first request of all */
+  #tallyOf(client: string, first: number): ClientTally {
     const tally = new ClientTally(client)
-    tally.request(firstMs)
+    tally.request((this.#beginMs ?? 0) + first)
     this.#clients.set(client, tally)
     return tally
   }

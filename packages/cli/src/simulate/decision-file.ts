@@ -20,10 +20,11 @@ export class DecisionFile {
     }
   }
 
-  add({ request, client, result, event, shadow }: Replayed): void {
+  add({ request, client, result, refusedBy, event, shadow }: Replayed): void {
     const { startMs, method, path, rule, route } = request
     const line = {
       ...{ timeMs: startMs, client, method, path, result },
+      ...(refusedBy !== undefined && { refusedBy }),
       ...((rule ?? route) !== undefined && { route: rule ?? route }),
       outcomes: event?.decision.outcomes.map(told) ?? [],
       ...(shadow && { shadow: shadow.outcomes.map(told) }),

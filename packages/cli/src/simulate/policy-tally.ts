@@ -1,8 +1,8 @@
 import type { Check, Outcome, Policy } from '@sluice/core'
+import { algorithmOf } from '@sluice/core/backend'
 import type { PolicyReport } from '../report/simulation-report.ts'
+import { DenialRuns } from './denial-runs.ts'
 
-/** Identities of one policy that are told apart. */
-const maxIdentities = 1_000_000
 /** The share of a limit that is left at a near miss, at most. */
 const nearMissShare = 0.2
 /** Of a smaller limit a fifth is less than a unit. */
@@ -11,11 +11,10 @@ const minNearMissLimit = 5
 /** One policy on the requests of a log. */
 export class PolicyTally {
   readonly #policy: Policy
-  readonly #identities = new Set<string>()
+  readonly #denials = new DenialRuns()
   #checked = 0
   #denied = 0
   #nearMisses = 0
-  #firstDenialMs: number | undefined
 
   constructor(policy: Policy) {
     this.#policy = policy
@@ -30,10 +29,10 @@ export class PolicyTally {
     this.#checked += 1
     if (!outcome.allowed) {
       this.#denied += 1
-      this.#firstDenialMs ??= at.timeMs
-      if (check && this.#identities.size < maxIdentities) this.#identities.add(check.key)
+      if (check) this.#denials.deny(check.key, at.timeMs)
       return
     }
+    if (check) this.#denials.allow(check.key)
     const { limit, remaining } = outcome
     const isQuota = this.#policy.penalty === undefined && limit >= minNearMissLimit
     if (at.isAllowed && isQuota && remaining !== undefined && remaining <= limit * nearMissShare) {
@@ -45,13 +44,15 @@ export class PolicyTally {
     const { name, algorithm, limit, windowMs, enforcedShare } = this.#policy
     return {
       ...{ name, algorithm, windowMs },
+      counts: algorithmOf(this.#policy).counts,
       limit: Number.isFinite(limit) ? limit : null,
       mode: enforcedShare === 0 ? 'shadow' : 'enforce',
       checked: this.#checked,
       denied: this.#denied,
-      identitiesDenied: this.#identities.size,
+      identitiesDenied: this.#denials.identities,
       nearMisses: this.#nearMisses,
-      firstDenialMs: this.#firstDenialMs ?? null,
+      firstDenialMs: this.#denials.firstMs ?? null,
+      longestDenialMs: this.#denials.longestMs,
     }
   }
 }

@@ -8,6 +8,7 @@ import type {
   SimulationReport,
 } from '../report/simulation-report.ts'
 import { ClientTable } from './client-tally.ts'
+import { DenialRuns } from './denial-runs.ts'
 import { PolicyTally } from './policy-tally.ts'
 
 const hourMs = 3_600_000
@@ -19,6 +20,13 @@ const otherRoutes = '(other)'
 
 type Totals = { -readonly [field in keyof SimulationReport['totals']]: number }
 
+/** One route on the requests of a log. */
+interface RouteTally {
+  requests: number
+  denied: number
+  readonly denials: DenialRuns
+}
+
 /** All that a simulation counts. */
 export class Simulation {
   readonly #totals: Totals = {
@@ -27,7 +35,7 @@ export class Simulation {
   }
   readonly #policies: ReadonlyMap<string, PolicyTally>
   readonly #clients = new ClientTable()
-  readonly #routes = new Map<string, { requests: number; denied: number }>()
+  readonly #routes = new Map<string, RouteTally>()
   readonly #hours = new Map<number, { requests: number; denied: number; clientsDenied: number }>()
 
   constructor(policies: readonly Policy[]) {
@@ -50,11 +58,13 @@ export class Simulation {
     if (isDenied) {
       hour.denied += 1
       route.denied += 1
-    }
-    const isListed = this.#clients.request(replayed.client, request.startMs)
-    if (!isListed) this.#totals.unlistedRequests += 1
-    if (result === 'allowed' || result === 'skipped') this.#clients.allow(replayed.client)
-    const client = isDenied && isListed ? this.#clients.tallyOf(replayed.client) : undefined
+      route.denials.deny(replayed.client, request.startMs)
+    } else if (result === 'allowed' || result === 'skipped') route.denials.allow(replayed.client)
+    const known = this.#clients.request(replayed.client, request.startMs)
+    if (known === undefined) this.#totals.unlistedRequests += 1
+    if (typeof known === 'object' && (result === 'allowed' || result === 'skipped')) known.allow()
+    if (!isDenied || known === undefined) return
+    const client = known === 'first' ? this.#clients.tallyOf(replayed.client) : known
     if (!client) return
     if (!client.isDenied) this.#totals.clientsDenied += 1
     if (client.deny(request.startMs, startOfHour, denying)) hour.clientsDenied += 1
@@ -81,10 +91,10 @@ export class Simulation {
     }
   }
 
-  /** The names of the policies that denied. */
-  #addPolicies({ request, result, event, shadow }: Replayed): readonly string[] {
+  /** The names of the policies that denied, or of what else did. */
+  #addPolicies({ request, result, event, shadow, refusedBy }: Replayed): readonly string[] {
     const at = { timeMs: request.startMs, isAllowed: result === 'allowed' }
-    const denying: string[] = []
+    const denying: string[] = refusedBy === undefined ? [] : [refusedBy]
     for (const [index, outcome] of shadow?.outcomes.entries() ?? []) {
       this.#policies.get(outcome.policy.name)?.add(outcome, shadow?.checks[index], at)
     }
@@ -97,20 +107,28 @@ export class Simulation {
   }
 
   #hourAt(startMs: number): { requests: number; denied: number; clientsDenied: number } {
-    const hour = this.#hours.get(startMs) ?? { requests: 0, denied: 0, clientsDenied: 0 }
+    const known = this.#hours.get(startMs)
+    if (known) return known
+    const hour = { requests: 0, denied: 0, clientsDenied: 0 }
     this.#hours.set(startMs, hour)
     return hour
   }
 
-  #routeAt(label: string): { requests: number; denied: number } {
-    const route = this.#routes.get(label) ?? { requests: 0, denied: 0 }
+  #routeAt(label: string): RouteTally {
+    const known = this.#routes.get(label)
+    if (known) return known
+    const route = { requests: 0, denied: 0, denials: new DenialRuns() }
     this.#routes.set(label, route)
     return route
   }
 
   #routeReports(): readonly RouteReport[] {
     return [...this.#routes]
-      .map(([route, counts]) => ({ route, ...counts }))
+      .map(([route, { requests, denied, denials }]) => ({
+        ...{ route, requests, denied },
+        firstDenialMs: denials.firstMs ?? null,
+        longestDenialMs: denials.longestMs,
+      }))
       .sort((one, other) => other.denied - one.denied || other.requests - one.requests)
       .slice(0, maxRoutes)
   }

@@ -1,5 +1,5 @@
 import { unreadableSection } from '../input/log-options.ts'
-import type { HourReport, SimulationReport } from '../report/simulation-report.ts'
+import type { HourReport, PolicyReport, SimulationReport } from '../report/simulation-report.ts'
 import { barOf } from '../terminal/progress.ts'
 import type { Style } from '../terminal/style.ts'
 import { countText, durationText, shareText, table, timeText } from '../terminal/text.ts'
@@ -63,29 +63,50 @@ function section(title: string, lines: readonly string[], style: Style): readonl
 
 function policyTable({ policies }: SimulationReport): readonly string[] {
   return table(
-    ['policy', 'limit', '>asked', '>refused', '>identities', '>near misses', 'first refusal'],
+    [
+      ...['policy', 'limit', '>asked', '>refused', '>identities', '>near misses'],
+      ...['first refusal', '>longest'],
+    ],
     policies.map((policy) => [
       policy.name + (policy.mode === 'shadow' ? ' (shadow)' : ''),
-      `${policy.limit ?? 'unlimited'} / ${durationText(policy.windowMs)}`,
+      limitText(policy),
       countText(policy.checked),
       countText(policy.denied),
       countText(policy.identitiesDenied),
       countText(policy.nearMisses),
-      policy.firstDenialMs === null ? '' : timeText(policy.firstDenialMs),
+      ...denialTexts(policy),
     ]),
   )
 }
 
+/** `8 / 10s`, `2 at once`, or `5 refusals / 1m`. */
+function limitText({ limit, counts, windowMs }: PolicyReport): string {
+  if (limit === null) return 'unlimited'
+  if (counts === 'leases') return `${countText(limit)} at once`
+  return `${countText(limit)}${counts === 'strikes' ? ' refusals' : ''} / ${durationText(windowMs)}`
+}
+
+/** The cells of a first and a longest denial. */
+function denialTexts({
+  firstDenialMs,
+  longestDenialMs,
+}: Pick<PolicyReport, 'firstDenialMs' | 'longestDenialMs'>): readonly string[] {
+  return firstDenialMs === null
+    ? ['', '']
+    : [timeText(firstDenialMs), durationText(longestDenialMs)]
+}
+
 function routeTable({ routes }: SimulationReport): readonly string[] {
   return table(
-    ['route', '>requests', '>refused', '>share'],
+    ['route', '>requests', '>refused', '>share', 'first refusal', '>longest'],
     routes
       .slice(0, listedRoutes)
-      .map(({ route, requests, denied }) => [
+      .map(({ route, requests, denied, ...denials }) => [
         route,
         countText(requests),
         countText(denied),
         shareText(denied, requests),
+        ...denialTexts(denials),
       ]),
   )
 }

@@ -44,7 +44,7 @@ export async function suggestFrom(
           seen.keyless += 1
           continue
         }
-        if (!clients.request(identity, request.startMs)) seen.unlisted += 1
+        if (clients.request(identity, request.startMs) === undefined) seen.unlisted += 1
       }
     }
   })

@@ -132,6 +132,6 @@ export function remember<Value>(known: Map<string, Value>, address: string, valu
   if (address.length > maxAddressLength) return value
   if (known.size >= maxKnown) known.clear()
   // A copy: the text may be a slice of a long header, all of which would be kept with it.
-  known.set(address.split('').join(''), value)
+  known.set(` ${address}`.slice(1), value)
   return value
 }

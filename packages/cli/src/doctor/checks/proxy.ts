@@ -3,25 +3,36 @@ import { type Finding, found } from '../finding.ts'
 import { reasonOf } from '../redis-link.ts'
 
 const check = 'proxy'
-/** Requests that are sent: each takes a unit of the limit. */
+/** Requests of each kind that are sent: each takes a unit of the limit. */
 const requests = 3
 const timeoutMs = 5_000
 
+/** One answer of the API: what remains of each limit by its name, and whether it was a refusal. */
+interface Answer {
+  readonly remaining: ReadonlyMap<string, number>
+  readonly isDenied: boolean
+}
+
 /**
- * Looks whether an API believes an address that a client makes up. It asks the API a few times,
- * each time with another X-Forwarded-For: what remains of the limit has to fall all the same.
+ * Looks whether an API believes an address that a client makes up. It asks the API a few times as
+ * itself, to see which limits fall, and then with another X-Forwarded-For each time: the same
+ * limits have to fall all the same.
  */
 export async function proxy(api: URL | undefined): Promise<Finding> {
   if (!api) {
     return found.note(
       check,
       'not looked at: a Redis does not know which proxies the API trusts',
-      'give --api with an address of the API that is limited by ip: three requests with made-up X-Forwarded-For are sent to it',
+      'give --api with an address of the API that is limited by ip: six requests are sent to it, three with made-up X-Forwarded-For',
     )
   }
-  const remaining: (number | undefined)[] = []
+  const usual: Answer[] = []
+  const madeUp: Answer[] = []
   try {
-    for (let i = 0; i < requests; i += 1) remaining.push(await remainingOf(api))
+    for (let i = 0; i < requests; i += 1) usual.push(await answerOf(api, {}))
+    for (let i = 0; i < requests; i += 1) {
+      madeUp.push(await answerOf(api, { 'X-Forwarded-For': madeUpAddress() }))
+    }
   } catch (error) {
     return found.warning(
       check,
@@ -29,42 +40,71 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
       'see that the address is right',
     )
   }
-  const known = remaining.filter((value) => value !== undefined)
-  const [first] = known
-  if (first === undefined || known.length < requests) {
+  if ([...usual, ...madeUp].some(({ remaining }) => remaining.size === 0)) {
     return found.note(
       check,
       `${api.origin}${api.pathname} sends no rate-limit headers with every answer, so that nothing can be told`,
       'give an address whose requests are limited by ip, and whose limit is not hidden',
     )
   }
-  const last = known.at(-1) ?? first
-  const list = known.join(', ')
-  if (last < first || first === 0) {
+  const counted = falling(usual)
+  if (counted.length === 0) {
+    return found.note(
+      check,
+      `no limit falls at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so that nothing can be told`,
+      'give an address whose answers come from no cache, with a limit that all processes share and that refills slowly',
+    )
+  }
+  const still = falling(madeUp)
+  const evaded = counted.filter((name) => !still.includes(name))
+  if (evaded.length === 0) {
     return found.ok(
       check,
-      `made-up X-Forwarded-For changes nothing at ${api.origin}: ${list} remaining`,
+      `made-up X-Forwarded-For changes nothing at ${api.origin}: ${listOf(madeUp)} remaining`,
     )
   }
   return found.error(
     check,
-    `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${list} remaining): anybody evades the limit`,
+    `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${listOf(madeUp, evaded)} remaining): anybody evades the limit`,
     `trust the proxies in front and nobody else: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header`,
   )
 }
 
-async function remainingOf(api: URL): Promise<number | undefined> {
+/** The names of the limits that fall with every answer; all of them once the API refuses. */
+function falling(answers: readonly Answer[]): readonly string[] {
+  const names = [...(answers[0]?.remaining.keys() ?? [])]
+  if (answers.at(-1)?.isDenied) return names
+  return names.filter((name) => {
+    const values = answers.map(({ remaining }) => remaining.get(name) ?? Number.NaN)
+    return values.slice(1).every((value, index) => value < (values[index] ?? 0))
+  })
+}
+
+/** The units that remained of the first of the limits, answer by answer. */
+function listOf(answers: readonly Answer[], names: readonly string[] = falling(answers)): string {
+  const values = answers.map(({ remaining }) => {
+    const [first = ''] = names.length > 0 ? names : remaining.keys()
+    return remaining.get(first) ?? '?'
+  })
+  return values.join(', ')
+}
+
+async function answerOf(api: URL, headers: Record<string, string>): Promise<Answer> {
   const response = await fetch(api, {
     redirect: 'manual',
-    headers: { 'X-Forwarded-For': madeUpAddress() },
+    headers,
     signal: AbortSignal.timeout(timeoutMs),
   })
   await response.body?.cancel()
-  const { headers } = response
-  const legacy = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining')
-  const [, structured] = /(?:^|;)\s*r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
-  const value = structured ?? legacy?.trim()
-  return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value)
+  return { remaining: remainingOf(response.headers), isDenied: response.status === 429 }
+}
+
+function remainingOf(headers: Headers): ReadonlyMap<string, number> {
+  const items = (headers.get('ratelimit') ?? '').matchAll(/("(?:[^"\\]|\\.)*")[^",]*?;\s*r=(\d+)/g)
+  const structured = [...items].map(([, name = '', value]) => [name, Number(value)] as const)
+  if (structured.length > 0) return new Map(structured)
+  const legacy = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining') ?? ''
+  return new Map(/^\s*\d+\s*$/.test(legacy) ? [['', Number(legacy)]] : [])
 }
 
 /** Returns an address of the network for tests of networks (RFC 2544), which nobody has. */

@@ -1,5 +1,5 @@
 import type { FieldSource, LineFields } from '../log-request.ts'
-import { isMethod, type LogFormat, present, statusOf } from './log-format.ts'
+import { Addresses, detached, isMethod, type LogFormat, present, statusOf } from './log-format.ts'
 import { TimeReader } from './times.ts'
 
 /** The columns of a file without a line `#Fields`. */
@@ -9,6 +9,7 @@ const usualColumns =
 /** Makes a format of the standard logs of CloudFront: columns with tabs between them. */
 export function cloudFrontFormat(): LogFormat {
   const times = new TimeReader()
+  const addresses = new Addresses()
   let columns = usualColumns.split(' ')
 
   function read(line: string): LineFields | string | undefined {
@@ -21,18 +22,19 @@ export function cloudFrontFormat(): LogFormat {
       return `it has ${values.length} columns of ${columns.length}`
     }
     const source = new Columns(columns, values)
-    const method = source.field('cs-method') ?? ''
+    const method = source.slice('cs-method') ?? ''
     if (!isMethod(method)) return 'it has no method at cs-method'
-    const timeMs = times.read(`${source.field('date')}T${source.field('time')}Z`)
+    const timeMs = times.read(`${source.slice('date')}T${source.slice('time')}Z`)
     if (Number.isNaN(timeMs)) return 'it has no time at date and time'
-    const seconds = Number(source.field('time-taken') ?? Number.NaN)
+    const address = source.slice('c-ip')
+    const seconds = Number(source.slice('time-taken') ?? Number.NaN)
     return {
       timeMs,
       durationMs: seconds >= 0 ? Math.round(seconds * 1_000) : undefined,
-      address: source.field('c-ip'),
+      address: address && addresses.read(address),
       method,
-      target: source.field('cs-uri-stem') ?? '/',
-      status: statusOf(source.field('sc-status')),
+      target: source.slice('cs-uri-stem') ?? '/',
+      status: statusOf(source.slice('sc-status')),
       source,
     }
   }
@@ -54,10 +56,16 @@ class Columns implements FieldSource {
     const wanted = `cs(${name})`
     const at = this.#columns.findIndex((column) => column.toLowerCase() === wanted)
     const value = present(this.#values[at])
-    return value && decoded(value)
+    return value && decoded(detached(value))
   }
 
   field(name: string): string | undefined {
+    const value = this.slice(name)
+    return value && detached(value)
+  }
+
+  /** A value that keeps the log in memory, for those who do not keep it. */
+  slice(name: string): string | undefined {
     return present(this.#values[this.#columns.indexOf(name)])
   }
 }

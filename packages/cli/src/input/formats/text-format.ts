@@ -1,6 +1,6 @@
 import { CliError } from '../../exit-codes.ts'
 import type { FieldSource, LineFields } from '../log-request.ts'
-import { isMethod, type LogFormat, present, statusOf, withoutPort } from './log-format.ts'
+import { Addresses, detached, isMethod, type LogFormat, present, statusOf } from './log-format.ts'
 import { TimeReader } from './times.ts'
 
 /** A variable of a pattern, and the text that ends its value. */
@@ -32,44 +32,105 @@ interface TextOptions {
  * @throws CliError when the values of a line cannot be told apart, or no request can be made of it
  */
 export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOptions): LogFormat {
-  const { begin, parts } = partsOf(pattern)
-  const names = parts.map((part) => part.name)
+  const values = new LineValues(pattern)
+  const { names } = values
   const places = placesOf(names)
   const times = new TimeReader()
+  const addresses = new Addresses()
+
+  function timeAt(line: string, place: number): number {
+    return times.readAt(line, values.from(place), values.to(place))
+  }
 
   function read(line: string): LineFields | string {
-    const values = valuesOf(line, begin, parts)
-    if (typeof values === 'string') return values
-    const [method, target] = requestOf(values, places)
+    const mistake = values.find(line)
+    if (mistake !== undefined) return mistake
+    const [method, target] = requestOf(line, values, places)
     if (!isMethod(method) || target === '') return 'it has no HTTP request line'
-    const timeMs = times.read(values[places.time] ?? '')
+    const timeMs = timeAt(line, places.time)
     if (Number.isNaN(timeMs)) return `it has no time at $${names[places.time]}`
-    const beginMs = places.begin === -1 ? timeMs : times.read(values[places.begin] ?? '')
+    const beginMs = places.begin === -1 ? timeMs : timeAt(line, places.begin)
     if (Number.isNaN(beginMs)) return `it has no time at $${names[places.begin]}`
-    const address = present(values[places.address])
+    const address = present(values.text(line, places.address))
     if (address?.includes(' ')) return 'it has no address where the format has one'
     return {
       timeMs: beginMs,
       durationMs:
-        places.begin === -1 ? secondsOf(values[places.duration]) : Math.max(0, timeMs - beginMs),
-      address: address && withoutPort(address),
+        places.begin === -1
+          ? secondsOf(values.text(line, places.duration))
+          : Math.max(0, timeMs - beginMs),
+      address: address && addresses.read(address),
       method,
       target,
-      status: statusOf(values[places.status]),
-      source: new TextFields(names, values),
+      status: statusOf(values.text(line, places.status)),
+      source: new TextFields(line, values),
     }
   }
 
   return { name, encoding: 'latin1', timeIs, read }
 }
 
-/** Values of a line by the names of variables: `$http_x_tenant` is a header too. */
-class TextFields implements FieldSource {
-  readonly #names: readonly string[]
-  readonly #values: readonly string[]
+/** Finds the values of lines by the variables of a pattern. It knows the values of one line. */
+class LineValues {
+  readonly names: readonly string[]
+  readonly #begin: string
+  readonly #parts: readonly Part[]
+  /** The begin and the end of each value in the line. */
+  readonly #bounds: Uint32Array
+  #line: string | undefined
 
-  constructor(names: readonly string[], values: readonly string[]) {
-    this.#names = names
+  constructor(pattern: string) {
+    const { begin, parts } = partsOf(pattern)
+    this.names = parts.map((part) => part.name)
+    this.#begin = begin
+    this.#parts = parts
+    this.#bounds = new Uint32Array(2 * parts.length)
+  }
+
+  /** Finds the values of a line. @returns why it has none */
+  find(line: string): string | undefined {
+    if (line === this.#line) return undefined
+    this.#line = undefined
+    if (!line.startsWith(this.#begin)) return `it does not begin with '${this.#begin}'`
+    let from = this.#begin.length
+    for (let index = 0; index < this.#parts.length; index += 1) {
+      const { name = '', end = '' } = this.#parts[index] ?? {}
+      const to = end === '' ? line.length : endOf(line, end, from)
+      if (to === -1) return `'${end}' does not follow $${name}`
+      this.#bounds[2 * index] = from
+      this.#bounds[2 * index + 1] = to
+      from = to + end.length
+    }
+    if (from !== line.length) return 'it goes on after the last value'
+    this.#line = line
+    return undefined
+  }
+
+  /** The begin of a value of the line that was found last. */
+  from(place: number): number {
+    return this.#bounds[2 * place] ?? 0
+  }
+
+  to(place: number): number {
+    return this.#bounds[2 * place + 1] ?? 0
+  }
+
+  /** A value as a slice of the line; `undefined` for the place -1. */
+  text(line: string, place: number): string | undefined {
+    return place === -1 ? undefined : line.slice(this.from(place), this.to(place))
+  }
+}
+
+/**
+ * Values of a line by the names of variables: `$http_x_tenant` is a header too. It keeps the line
+ * alone, since requests that wait for their order are many, and few are asked for such a value.
+ */
+class TextFields implements FieldSource {
+  readonly #line: string
+  readonly #values: LineValues
+
+  constructor(line: string, values: LineValues) {
+    this.#line = line
     this.#values = values
   }
 
@@ -78,8 +139,11 @@ class TextFields implements FieldSource {
   }
 
   field(name: string): string | undefined {
-    const value = present(this.#values[this.#names.indexOf(name.replace(/^\$/, ''))])
-    return value?.includes('\\') ? unescaped(value) : value
+    const place = this.#values.names.indexOf(name.replace(/^\$/, ''))
+    if (place === -1) return undefined
+    this.#values.find(this.#line)
+    const value = present(this.#values.text(this.#line, place))
+    return value && detached(value.includes('\\') ? unescaped(value) : value)
   }
 }
 
@@ -137,20 +201,6 @@ function missing(what: string, names: readonly string[]): CliError {
   return new CliError(`the format has no variable for ${what}: it needs one of ${listed}`)
 }
 
-/** The values of a line in the order of the variables, or why there are none. */
-function valuesOf(line: string, begin: string, parts: readonly Part[]): string[] | string {
-  if (!line.startsWith(begin)) return `it does not begin with '${begin}'`
-  const values: string[] = []
-  let from = begin.length
-  for (const { name, end } of parts) {
-    const to = end === '' ? line.length : endOf(line, end, from)
-    if (to === -1) return `'${end}' does not follow $${name}`
-    values.push(line.slice(from, to))
-    from = to + end.length
-  }
-  return from === line.length ? values : 'it goes on after the last value'
-}
-
 /** Apache writes a quote in a value as `\"`, which does not end it. */
 function endOf(line: string, end: string, from: number): number {
   let to = line.indexOf(end, from)
@@ -165,13 +215,20 @@ function isEscaped(line: string, at: number, from: number): boolean {
   return slashes % 2 === 1
 }
 
-function requestOf(values: readonly string[], places: Places): [method: string, target: string] {
-  if (places.request === -1) return [values[places.method] ?? '', values[places.target] ?? '']
-  const request = values[places.request] ?? ''
-  const first = request.indexOf(' ')
-  const last = request.lastIndexOf(' ')
-  const hasVersion = last > first && request.startsWith('HTTP/', last + 1)
-  return [request.slice(0, first), request.slice(first + 1, hasVersion ? last : undefined)]
+function requestOf(
+  line: string,
+  values: LineValues,
+  places: Places,
+): [method: string, target: string] {
+  if (places.request === -1) {
+    return [values.text(line, places.method) ?? '', values.text(line, places.target) ?? '']
+  }
+  const [from, to] = [values.from(places.request), values.to(places.request)]
+  const first = line.indexOf(' ', from)
+  if (first === -1 || first >= to) return ['', '']
+  const last = line.lastIndexOf(' ', to - 1)
+  const hasVersion = last > first && line.startsWith('HTTP/', last + 1)
+  return [line.slice(from, first), line.slice(first + 1, hasVersion ? last : to)]
 }
 
 /** `0.052`; of several upstreams, which nginx lists, there is no one number. */

@@ -13,6 +13,12 @@ export class TimeReader {
     }
     return this.#ms
   }
+
+  /** Reads the time at a place of a line. */
+  readAt(line: string, from: number, to: number): number {
+    const isSame = to - from === this.#text.length && line.startsWith(this.#text, from)
+    return isSame ? this.#ms : this.read(line.slice(from, to))
+  }
 }
 
 function timeMsOf(text: string): number {

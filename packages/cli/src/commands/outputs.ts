@@ -1,0 +1,40 @@
+import { type Stats, statSync } from 'node:fs'
+import { CliError } from '../exit-codes.ts'
+
+interface Files {
+  /** Files to write, by the options that name them. */
+  readonly outputs: Readonly<Record<string, string | undefined>>
+  readonly inputs: readonly string[]
+  /** Tells whether files that are there may be replaced. @default false */
+  readonly force?: boolean | undefined
+}
+
+/**
+ * Looks at the files that a command is to write, before it reads anything.
+ * @throws CliError when one of them is read too, is written twice, or would be replaced unasked
+ */
+export function checkOutputs({ outputs, inputs, force = false }: Files): void {
+  const read = inputs.map((file) => ({ file, stats: statsOf(file) }))
+  const written = new Set<string>()
+  for (const [option, file] of Object.entries(outputs)) {
+    if (file === undefined) continue
+    if (written.has(file)) throw new CliError(`${option} ${file} is written already; name another`)
+    written.add(file)
+    const stats = statsOf(file)
+    if (stats && read.some((input) => input.stats && isSame(input.stats, stats))) {
+      throw new CliError(`${option} ${file} would replace a file that is read; name another`)
+    }
+    if (stats?.isFile() && !force) {
+      throw new CliError(`${file} is there already; --force replaces it`)
+    }
+  }
+}
+
+function statsOf(file: string): Stats | undefined {
+  return statSync(file, { throwIfNoEntry: false })
+}
+
+/** Links, and several spellings of a path, are one file. */
+function isSame(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.dev === other.dev
+}

@@ -1,0 +1,49 @@
+import type { Hold, HttpResponse, Passage, RequestContext } from '@sluice/http'
+import type { LogRequest } from '../input/log-request.ts'
+import type { LogClock } from './log-clock.ts'
+
+/** A response that nobody reads. */
+const response: HttpResponse = {
+  headersSent: false,
+  getHeaderNames: () => [],
+  getHeader: () => undefined,
+  setHeader: () => undefined,
+  removeHeader: () => undefined,
+}
+
+/** Status with which nginx logs a client that left before the answer. */
+const clientLeft = 499
+
+/** One request of a log at the guard. Its response ends when the log says so. */
+export class ReplayContext implements RequestContext<LogRequest> {
+  readonly native: LogRequest
+  readonly response = response
+  readonly scope = ''
+  #holds: Hold[] | undefined
+
+  constructor(request: LogRequest) {
+    this.native = request
+  }
+
+  get request(): LogRequest {
+    return this.native
+  }
+
+  settleAtEnd(hold: Hold): void {
+    this.#holds ??= []
+    this.#holds.push(hold)
+  }
+
+  endLater({ decision, hold }: Passage, clock: LogClock): void {
+    if (hold) this.settleAtEnd(hold)
+    const holds = this.#holds
+    if (!holds) return
+    const { startMs, durationMs = 0, status } = this.native
+    clock.at(startMs + (decision?.delayMs ?? 0) + durationMs, () => {
+      for (const each of holds) {
+        if (status === clientLeft) each.abort()
+        else each.finish(status)
+      }
+    })
+  }
+}
