@@ -81,6 +81,7 @@ export interface PolicyFields extends AlgorithmOptions {
    * @default none: the store decides every request
    */
   async?: AsyncOptions
+  /**
    * The place where a `regionalStore` decides: `'region'` divides the limit among the regions,
    * `'global'` asks the global store for every request. Other stores have one place.
    * @default 'region'
