@@ -286,6 +286,7 @@ export function otelName(name: InstrumentName): string {
     .replace(/^sluice_/, 'sluice.')
 }
 
+/** The names of all metrics. */
 export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(isName)
 
 function isName(name: string): name is InstrumentName {

@@ -9,6 +9,7 @@ import type { StoreAccess } from '../resilience/store-access.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 
+/** Options of `refund`. */
 export interface RefundOptions {
   /**
    * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an

@@ -9,6 +9,7 @@ import {
   otelName,
 } from '../instruments.ts'
 
+/** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
    * The meter that the metrics are made with: `metrics.getMeter('my-api')` of @opentelemetry/api.

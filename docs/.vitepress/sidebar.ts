@@ -1,0 +1,2 @@
+export const nav = [{ text: 'Options', link: '/options' }]
+export const sidebar = [{ text: 'Guides', items: [{ text: 'Keys', link: '/keys' }] }]
