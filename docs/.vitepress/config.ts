@@ -27,5 +27,7 @@ export default defineConfig({
     editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
     footer: { message: 'MIT licence' },
   },
+  // The search index is one file.
+  vite: { build: { chunkSizeWarningLimit: 5_000 } },
   buildEnd: ({ outDir }) => findDeadLinks(outDir),
 })
