@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
+  filesUnder,
   packages,
   readManifest,
   readText,
@@ -104,6 +105,22 @@ describe('the files', () => {
         return match ? [`${file}: ${match[0]}`] : []
       })
     expect(guilty).toEqual([])
+  })
+
+  it('name the repository and the site as package.json does', () => {
+    const { repository, homepage } = readManifest('.')
+    const known = [repository?.url.replace(/^git\+|\.git$/g, ''), homepage?.replace(/\/$/, '')]
+    const pages = ['docs', 'packages', '.github'].flatMap((folder) => [
+      ...filesUnder(folder, '.md'),
+      ...filesUnder(folder, '.yml'),
+    ])
+    const address = /https:\/\/(github\.com\/[\w-]+|[\w-]+\.github\.io)\/sluice\b/g
+    const foreign = pages.flatMap((page) =>
+      (readText(page).match(address) ?? [])
+        .filter((url) => !known.includes(url))
+        .map((url) => `${page}: ${url}`),
+    )
+    expect(foreign).toEqual([])
   })
 
   it('would be found out', () => {

@@ -8,6 +8,9 @@ import { proveTools, tools } from './tools.ts'
 
 const MAJORS = [22, 24]
 
+// Packs all packages, and uses them in an empty project: in Jest, with older settings of TypeScript, and by each module system on
+// newer versions of Node. The proofs in tarballs.proof.ts run the programs on this one.
+
 using home = temporaryFolder('nodes')
 const consumer = await installConsumer(await subfolder('consumer'), tools)
 for (const problem of await proveTools(consumer)) {
