@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { packages, readText, root, type Workspace, workspaces } from '../support/workspace.ts'
+import {
+  filesUnder,
+  packages,
+  readManifest,
+  readText,
+  root,
+  type Workspace,
+  workspaces,
+} from '../support/workspace.ts'
 
 /** Home and work folders of a machine; route examples such as `/users/42` are not meant. */
 const MACHINE_PATH = /(?<![\w.$})-])\/(?:home|Users|root|work)\/[A-Za-z_.][\w.-]*|\b[A-Z]:\\Users\\/
@@ -46,6 +54,44 @@ describe('each package', () => {
   )
 })
 
+describe('each page of a package on npm', () => {
+  const { repository, homepage = '', bugs } = readManifest('.')
+
+  it.each(packages())(
+    '$folder says where its sources, its site and its issues are',
+    (workspace) => {
+      const { manifest, folder } = workspace
+      expect(manifest).toMatchObject({ homepage, bugs })
+      expect(manifest.repository).toEqual({ ...repository, directory: folder })
+      expect(manifest.keywords).toContain('rate-limit')
+      expect(manifest.description).toMatch(/^\S.{20,}[^.]$/)
+    },
+  )
+
+  it.each(packages())(
+    '$folder stands alone: how to install it, an example, its guide',
+    ({ folder, manifest }) => {
+      const readme = readText(`${folder}/README.md`)
+      expect(readme).toMatch(new RegExp(`^npm install .*${manifest.name}\\b`, 'm'))
+      expect(readme).toMatch(/^```(ts|yaml|sh)\n(?!npm install)/m)
+      expect(readme).not.toMatch(/\]\(\.|`docs\//)
+      const links = [...readme.matchAll(/\]\((\S+?)\)/g)].map(([, link = '']) => link)
+      const pages = links.filter((link) => link.startsWith(homepage)).map(pageOf)
+      expect(pages.filter((page) => !existsSync(root + page))).toEqual([])
+      expect(pages).toContain('docs/index.md')
+      expect(pages.length).toBeGreaterThan(2)
+    },
+  )
+
+  /** The source of a page of the site: of an API page the package. */
+  function pageOf(link: string): string {
+    const path = link.slice(homepage.length).replace(/#.*/, '')
+    if (path.startsWith('api/@sluice/'))
+      return path.replace(/^api.@sluice(.*)\.html$/, 'packages$1')
+    return `docs/${path.replace(/(^|\/)$/, '$1index.html').replace('.html', '.md')}`
+  }
+})
+
 describe('the files', () => {
   it('contain no path of the machine they were written on', () => {
     const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
@@ -59,6 +105,22 @@ describe('the files', () => {
         return match ? [`${file}: ${match[0]}`] : []
       })
     expect(guilty).toEqual([])
+  })
+
+  it('name the repository and the site as package.json does', () => {
+    const { repository, homepage } = readManifest('.')
+    const known = [repository?.url.replace(/^git\+|\.git$/g, ''), homepage?.replace(/\/$/, '')]
+    const pages = ['docs', 'packages', '.github'].flatMap((folder) => [
+      ...filesUnder(folder, '.md'),
+      ...filesUnder(folder, '.yml'),
+    ])
+    const address = /https:\/\/(github\.com\/[\w-]+|[\w-]+\.github\.io)\/sluice\b/g
+    const foreign = pages.flatMap((page) =>
+      (readText(page).match(address) ?? [])
+        .filter((url) => !known.includes(url))
+        .map((url) => `${page}: ${url}`),
+    )
+    expect(foreign).toEqual([])
   })
 
   it('would be found out', () => {

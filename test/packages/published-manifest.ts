@@ -1,7 +1,7 @@
 import type { Manifest } from '../support/workspace.ts'
 
 /** What only the repository needs. */
-const left = ['devDependencies', 'files']
+const left = ['devDependencies', 'files', 'publishConfig']
 
 /**
  * The manifest that a package is published with. Each entry of `exports` that names a source becomes an ESM and a CommonJS file with types for both;

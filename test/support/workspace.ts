@@ -5,6 +5,11 @@ export interface Manifest {
   name: string
   version?: string
   private?: boolean
+  description?: string
+  repository?: { type: string; url: string; directory?: string }
+  homepage?: string
+  bugs?: { url: string }
+  keywords?: string[]
   scripts?: Record<string, string>
   files?: string[]
   exports?: Record<string, unknown>

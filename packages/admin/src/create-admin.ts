@@ -19,6 +19,7 @@ import { viewsOf } from './api/views.ts'
 import { type AuditSink, AuditTrail } from './audit/audit-trail.ts'
 import { pageAnswer } from './page-files.ts'
 
+/** Options of `createAdmin`. */
 export interface AdminOptions<Native = unknown> {
   /** The policies that can be changed: the result of `openPolicies`. @default none */
   policies?: Policies

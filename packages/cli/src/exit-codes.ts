@@ -10,6 +10,7 @@ export const exitCodes = {
   failed: 3,
 } as const
 
+/** A code with which the command line ends. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** An error whose message is all that the user needs: the mistake, and the fix. */

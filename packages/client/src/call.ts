@@ -32,6 +32,7 @@ export interface Call extends CallInfo {
   argumentsFor(mayFollow: { mayFollow: boolean }): Parameters<Fetch>
 }
 
+/** The type of the global `fetch`. */
 export type Fetch = typeof globalThis.fetch
 
 type Input = Parameters<Fetch>[0]

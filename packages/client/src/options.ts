@@ -10,6 +10,7 @@ import {
 } from './option-checks.ts'
 import { processWide } from './process-wide.ts'
 
+/** Options of `createFetch`. */
 export interface ClientOptions {
   /** Sends the requests. @default the global `fetch`, looked up at each request */
   fetch?: typeof globalThis.fetch

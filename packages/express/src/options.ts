@@ -24,6 +24,7 @@ export type RateLimitHandler = (
   decision: RequestDecision,
 ) => unknown
 
+/** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Request, RateLimitHandler> & {
   /**
    * The property of the request that has the decision: of several limiters on a request each may

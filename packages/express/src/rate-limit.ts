@@ -27,6 +27,7 @@ const routing = {
   lenient: true,
 }
 
+/** Middleware of Express, and the limiter behind it. */
 export interface RateLimit extends RequestHandler {
   /**
    * The limiter: to refund `req.rateLimit`, or to peek at a key or reset it. A policy on a route

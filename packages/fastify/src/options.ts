@@ -81,6 +81,7 @@ interface PluginSettings {
 /** Routes may bring all policies themselves, where nothing else is limited. */
 type RoutesAlone = GuardSettings<FastifyRequest, RateLimitHandler> & NoPolicies & { global: false }
 
+/** Options of `rateLimitPlugin`. */
 export type RateLimitPluginOptions = PluginSettings &
   (GuardOptions<FastifyRequest, RateLimitHandler> | RoutesAlone)
 

@@ -32,6 +32,7 @@ export type RateLimitHandler<Info = FetchInfo> = (
   decision: RequestDecision,
 ) => MaybePromise<Response>
 
+/** Options of `rateLimit`. */
 export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &
   FetchOptions<[request: Request, info: Info]> & {
     /**

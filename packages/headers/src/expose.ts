@@ -2,6 +2,7 @@ import { type Dialect, isLegacy } from './dialect.ts'
 import { formats } from './formats/formats.ts'
 import { githubFieldNames } from './formats/legacy.ts'
 
+/** Options of `exposeHeaders`. */
 export interface ExposeOptions {
   /** True if `X-RateLimit-Used` and `X-RateLimit-Resource` are sent too. @default false */
   readonly githubExtras?: boolean | undefined

@@ -1,6 +1,7 @@
 import { parseRetryAfter } from './parsers/retry-after.ts'
 import { formatRetryAfter } from './retry-after.ts'
 
+/** Options of `mergeRetryAfter`. */
 export interface MergeRetryAfterOptions {
   /** Milliseconds since 1970, to read an existing HTTP-date. @default Date.now() */
   readonly nowMs?: number | undefined

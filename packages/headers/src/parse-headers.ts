@@ -8,6 +8,7 @@ import { parseRateLimit } from './parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
 import { parseRetryAfter } from './parsers/retry-after.ts'
 
+/** Options of `parseHeaders`. */
 export interface ParseOptions {
   /** Milliseconds since 1970, against which epochs and dates are read. @default Date.now() */
   readonly nowMs?: number | undefined

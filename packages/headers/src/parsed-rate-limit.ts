@@ -18,6 +18,7 @@ export interface ParsedPolicy {
   readonly pk?: Uint8Array | undefined
 }
 
+/** The rate limits of a response. */
 export interface ParsedRateLimit {
   readonly policies: readonly ParsedPolicy[]
   /** Milliseconds to wait from now, never negative; it takes precedence over every reset. */

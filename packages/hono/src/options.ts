@@ -22,6 +22,7 @@ export type RateLimitHandler = (
   decision: RequestDecision,
 ) => MaybePromise<Response>
 
+/** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> &
   FetchOptions<[context: Context]>
 

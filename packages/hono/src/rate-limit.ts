@@ -4,6 +4,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { HonoContext } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
+/** Middleware of Hono, and the limiter behind it. */
 export interface RateLimit extends MiddlewareHandler {
   /**
    * The limiter: to refund `c.get('rateLimit')`, or to peek at a key or reset it. A policy on a

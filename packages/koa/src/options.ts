@@ -16,6 +16,7 @@ declare module 'koa' {
 /** Replies to a refused request; status and headers are set already. */
 export type RateLimitHandler = (context: Context, next: Next, decision: RequestDecision) => unknown
 
+/** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Context, RateLimitHandler>
 
 type Keys = RequestKeys<Context>

@@ -23,6 +23,7 @@ const routing = {
   lenient: true,
 }
 
+/** Middleware of Koa, and the limiter behind it. */
 export interface RateLimit {
   (context: Context, next: Next): Promise<void>
   /**

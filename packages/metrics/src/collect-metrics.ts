@@ -35,6 +35,7 @@ import {
   type WorkEvent,
 } from './work-counts.ts'
 
+/** Options of `collectMetrics`. */
 export interface MetricsOptions {
   /**
    * The store of the limiters: digests of keys agree with its own, and its fleet adds up counts and
@@ -46,6 +47,7 @@ export interface MetricsOptions {
   reveal?: (key: string) => string | undefined
 }
 
+/** Options of `topKeys`. */
 export interface TopKeysOptions {
   /** The label of the policy, as in the metrics. */
   policy: string
@@ -57,6 +59,7 @@ export interface TopKeysOptions {
   most?: number
 }
 
+/** A key with a high count. */
 export interface TopKey {
   readonly digest: string
   /**
@@ -81,6 +84,7 @@ interface Scope {
   readonly processes: number
 }
 
+/** The keys with the highest counts. */
 export interface TopKeysAnswer extends Scope {
   /** The highest count first. */
   readonly keys: readonly TopKey[]
@@ -92,6 +96,7 @@ export interface TopKeysAnswer extends Scope {
   readonly sinceMs: number
 }
 
+/** Metrics of all processes that share a store. */
 export interface FleetSnapshot extends Scope {
   /**
    * All metrics. Requests, checks, near misses and times of decisions are those of the whole fleet

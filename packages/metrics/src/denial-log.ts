@@ -44,6 +44,7 @@ export interface DenialSummary {
   readonly policies: readonly PolicyDenials[]
 }
 
+/** Denials of one policy, and the records that were written of them. */
 export interface PolicyDenials {
   readonly policy: string
   readonly denials: number
@@ -52,6 +53,7 @@ export interface PolicyDenials {
   readonly unrecorded: number
 }
 
+/** Options of `denialLog`. */
 export interface DenialLogOptions<Request = unknown> {
   /**
    * Takes each record: `(record) => log.warn(record)`. Its errors are reported once, and affect no

@@ -293,6 +293,7 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
   },
 }
 
+/** The names of all metrics. */
 export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(isName)
 
 function isName(name: string): name is InstrumentName {

@@ -1,6 +1,7 @@
 import { type Check, type HotKeys, mergeHotKeys, SpaceSaving } from '@sluice/core'
 
 export const topKeysBys = ['asked', 'denied', 'cost'] as const
+/** Times over which the busiest keys are counted. */
 export const topKeysWindows = ['1m', '10m', '1h'] as const
 
 /** Order of keys: by number of requests, by number of denials, or by units asked for. */

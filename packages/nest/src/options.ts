@@ -38,6 +38,7 @@ interface ModuleSettings {
 type HandlersAlone = GuardSettings<ExecutionContext, RateLimitHandler> &
   NoPolicies & { global: false }
 
+/** Options of `RateLimitModule.forRoot`. */
 export type RateLimitModuleOptions = ModuleSettings &
   (GuardOptions<ExecutionContext, RateLimitHandler> | HandlersAlone)
 

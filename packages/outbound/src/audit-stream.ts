@@ -1,6 +1,7 @@
 import { errorText, invalid, knownFields, orDefault, warnOnce, wholeNumber } from '@sluice/core'
 import type { OutboundEvent, OutboundObserver } from './event.ts'
 
+/** Options of `auditStream`. */
 export interface AuditStreamOptions {
   /** An ioredis or node-redis client, of a single node or Sentinel. */
   client: object

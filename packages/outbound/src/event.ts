@@ -35,6 +35,7 @@ export interface CallRefused {
   readonly reason: RefusalReason
 }
 
+/** Reason for which a call was not made. */
 export type RefusalReason = 'full' | 'timeout' | 'aborted' | 'closed'
 
 /** The third party asked for a pause: no process of the fleet makes a call. */
@@ -53,6 +54,7 @@ export interface OutboundRecovering {
   readonly forMs: number
 }
 
+/** A function that receives each event. */
 export type OutboundObserver = (event: OutboundEvent) => void
 
 /**
@@ -65,6 +67,7 @@ export interface OutboundObservers {
   onOutbound?(outbound: ObservedOutbound): void
 }
 
+/** State of an outbound, for observers. */
 export interface ObservedOutbound {
   readonly outbound: string
   /** Calls that wait in this process now. */

@@ -16,6 +16,7 @@ import {
 import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
 
+/** Options of `createOutbound`. */
 export interface OutboundOptions {
   /**
    * Name of the third party: processes with one name and one store share its quotas. Letters,
@@ -61,12 +62,14 @@ export interface OutboundOptions {
   observers?: readonly OutboundObservers[]
 }
 
+/** A quota of the third party. */
 export interface OutboundLimit {
   /** Units in any window: a whole number ≥ 1. */
   limit: number
   window: Duration
 }
 
+/** Options of a call. */
 export interface CallOptions {
   /** Units of every quota that the call takes: a whole number ≥ 1. @default 1 */
   cost?: number
@@ -80,13 +83,16 @@ export interface CallOptions {
   label?: string
 }
 
+/** Argument of the function that makes a call. */
 export interface CallContext {
   /** Aborted with the `signal` of the options, and when the call has taken too long. */
   readonly signal: AbortSignal
 }
 
+/** Options of `fetch`, and those of a call. */
 export type OutboundFetchInit = RequestInit & Omit<CallOptions, 'signal'>
 
+/** The calls to a third party, held within its quotas. */
 export interface Outbound {
   /** Calls that wait in this process. */
   readonly waiting: number

@@ -9,6 +9,7 @@ import type { VersionObservers } from './versions/version-switch.ts'
 /** The environment variable of the kill switch, which works without a store. */
 const killVariable = 'SLUICE_KILL_SWITCH'
 
+/** Options of `openPolicies`. */
 export interface OpenPoliciesOptions extends VersionObservers {
   /** The policy file, in YAML or JSON. */
   file: string

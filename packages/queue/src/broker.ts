@@ -106,6 +106,7 @@ export class LeaseLost extends Error {
  */
 export type RunJob = (job: Job, signal: AbortSignal, delivery: Delivery) => Promise<Settlement>
 
+/** Options of the runs of a worker. */
 export interface WorkOptions {
   readonly concurrency: number
   /** Time (ms) after which a job of a silent worker runs elsewhere. */
@@ -126,6 +127,7 @@ export interface BrokerWorker {
   abandon(): void
 }
 
+/** A part of a list of jobs. */
 export interface Page {
   readonly offset: number
   readonly limit: number

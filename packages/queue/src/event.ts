@@ -37,6 +37,7 @@ export interface RunStarted {
   readonly waitMs: number
 }
 
+/** A run has ended with success. */
 export interface RunDone {
   readonly type: 'done'
   readonly id: string
@@ -105,6 +106,7 @@ export interface QueueObservers {
   onQueue?(queue: ObservedQueue): void
 }
 
+/** State of a queue, for observers. */
 export interface ObservedQueue {
   readonly queue: string
   /** Reads the depth of the queue, and the rates at which it fills and drains. */

@@ -127,6 +127,7 @@ function warnAboutGuessableIdentities(): void {
   )
 }
 
+/** Finds the URL of the result of a job. */
 export type FindResultUrl = (job: JobStatus) => MaybePromise<string | undefined>
 
 /** The characters that RFC 3986 allows in a reference. None of them ends a header or a link. */

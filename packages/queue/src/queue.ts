@@ -9,6 +9,7 @@ import { jsonText } from './json-text.ts'
 import { type QueueOptions, resultUrlOf, setUpQueue } from './options.ts'
 import { WaitEstimate } from './wait-estimate.ts'
 
+/** A job to be queued. */
 export interface JobRequest {
   /** Identity that the job belongs to. */
   identity: string
@@ -69,6 +70,7 @@ export interface Queue<Native = unknown> {
   resultUrl(job: JobStatus): Promise<string | undefined>
 }
 
+/** Options of `settled`. */
 export interface SettledOptions {
   timeoutMs: number
   /** Ends the wait early. */

@@ -20,6 +20,7 @@ import type { Encoding } from './scripts/usual-states.ts'
  */
 export type Clock = 'server' | 'client' | (() => number)
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /**
    * Prefix of all keys: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Braces are refused: in a Cluster they

@@ -2,6 +2,7 @@ import { knownFields, onOneLine } from '@sluice/core'
 import { type ParsedPolicy, type ParsedRateLimit, parseHeaders } from '@sluice/headers'
 import { type ReadResponse, readResponse } from './read-response.ts'
 
+/** Further expectations of `expectLimited`. */
 export interface LimitedExpectations {
   /** Status of the refusal. @default 429 */
   readonly status?: number
@@ -11,6 +12,7 @@ export interface LimitedExpectations {
   readonly policy?: string
 }
 
+/** Further expectations of `expectNotLimited`. */
 export interface NotLimitedExpectations {
   /** Status of refusals. @default 429 */
   readonly status?: number

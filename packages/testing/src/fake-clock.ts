@@ -1,5 +1,6 @@
 import { type Duration, durationMs, invalid, isWholeNumber, knownFields } from '@sluice/core'
 
+/** Options of `fakeClock`. */
 export interface FakeClockOptions {
   /** Time (ms since 1970) at which the clock stands. @default the time of the machine */
   readonly now?: number

@@ -10,6 +10,7 @@ import {
 } from '@sluice/core'
 import { algorithmOf, unknownOutcome } from '@sluice/core/backend'
 
+/** Options of `denyAll`. */
 export interface DenyOptions {
   /** Wait that refusals tell clients. @default '1m' */
   readonly retryAfter?: Duration

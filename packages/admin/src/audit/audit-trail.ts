@@ -20,6 +20,7 @@ export interface AuditRecord {
   readonly result?: unknown
 }
 
+/** The policies, keys or clients that an action was about. */
 export interface AuditTarget {
   readonly policy?: string | undefined
   readonly policies?: readonly string[] | undefined

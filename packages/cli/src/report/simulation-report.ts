@@ -25,6 +25,7 @@ export interface SimulationReport {
   readonly notes: readonly string[]
 }
 
+/** The log that was read: its files, its format and its lines. */
 export interface LogReport {
   readonly files: readonly string[]
   readonly format: string
@@ -43,6 +44,7 @@ export interface LogReport {
   readonly toMs: number
 }
 
+/** A line that no format could read, and the reason. */
 export interface UnreadableLine {
   readonly file: string
   /** From 1. */
@@ -52,6 +54,7 @@ export interface UnreadableLine {
   readonly reason: string
 }
 
+/** Sums over the whole log. */
 export interface Totals {
   readonly requests: number
   readonly allowed: number
@@ -71,6 +74,7 @@ export interface Totals {
   readonly unlistedRequests: number
 }
 
+/** The denials of one policy. */
 export interface PolicyReport {
   readonly name: string
   readonly algorithm: string
@@ -93,6 +97,7 @@ export interface PolicyReport {
   readonly longestDenialMs: number
 }
 
+/** The denials of one route. */
 export interface RouteReport {
   /** The rule of the policy file, or the pattern of `--route`, that matches; else `(other)`. */
   readonly route: string
@@ -103,6 +108,7 @@ export interface RouteReport {
   readonly longestDenialMs: number
 }
 
+/** Requests and denials of an hour of the log. */
 export interface HourReport {
   readonly startMs: number
   readonly requests: number
@@ -111,6 +117,7 @@ export interface HourReport {
   readonly clientsDenied: number
 }
 
+/** A client that was denied, and how often. */
 export interface DeniedClient {
   readonly client: string
   readonly requests: number
@@ -134,6 +141,7 @@ export interface RatesReport {
   readonly clients: readonly BusyClient[]
 }
 
+/** A client with many requests, and its denials. */
 export interface BusyClient {
   readonly client: string
   readonly requests: number

@@ -1,6 +1,7 @@
 import { createFetch } from '../create-fetch.ts'
 import { bound, duration, flag, knownFields, optionalFunction, webUrl } from '../option-checks.ts'
 
+/** Options of `waitFor`. */
 export interface WaitForOptions {
   /** Sends the polls. @default createFetch(), with a 500 as an answer: the job has failed */
   fetch?: typeof globalThis.fetch

@@ -9,6 +9,7 @@ import { slidingCounter } from './sliding-counter.ts'
 import { type SlidingLogOptions, type SlidingLogSettings, slidingLog } from './sliding-log.ts'
 import { type TokenBucketOptions, type TokenBucketSettings, tokenBucket } from './token-bucket.ts'
 
+/** The names of all algorithms. */
 export const algorithmNames = [
   'sliding-log',
   'sliding-counter',

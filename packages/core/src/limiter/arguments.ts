@@ -5,6 +5,7 @@ import type { Policy } from '../policy/policy.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Store } from '../store.ts'
 
+/** Options of `consume`, `peek` and `charge`. */
 export interface CostOptions {
   /** Units that are asked for: a whole number ≥ 0. @default 1 */
   cost?: number

@@ -10,6 +10,7 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import { UncountedBatch } from '../uncounted/known-key.ts'
 
+/** Options of `refund`. */
 export interface RefundOptions {
   /**
    * The most units that each policy gives back, a whole number ≥ 0: for callers that reserve an

@@ -13,6 +13,7 @@ import { MemoryStates } from './memory-states.ts'
 /** They take a few milliseconds. */
 const keysWithoutPause = 1_000
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * The most keys that are held. At the cap, expired keys are dropped first, then the least used

@@ -47,6 +47,7 @@ export const errorCodes = {
   SLUICE_OUTBOUND_TIMEOUT: 'a call to a third party that was not answered in time',
 } as const
 
+/** Code of a `SluiceError`. */
 export type ErrorCode = keyof typeof errorCodes
 
 /**

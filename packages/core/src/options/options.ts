@@ -47,6 +47,7 @@ function kindOf(value: object): string {
   return name === 'Object' ? 'an object that inherits its fields' : `a ${shortened(name)}`
 }
 
+/** Tells whether a value is a whole number within a range. */
 export function isWholeNumber(
   value: unknown,
   { min, max = Number.MAX_SAFE_INTEGER }: Range,
@@ -72,6 +73,7 @@ export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
 
+/** Returns an option that is one of some texts. Throws an error for other values. */
 export function oneOf<T extends string>(
   value: unknown,
   place: OptionPlace,
@@ -82,6 +84,7 @@ export function oneOf<T extends string>(
   throw invalid(place, value, `one of ${legal.map((item) => `'${item}'`).join(', ')}`)
 }
 
+/** Returns an option that is true or false, or its default. Throws an error for other values. */
 export function flag(value: unknown, place: OptionPlace, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
   if (typeof value === 'boolean') return value
@@ -179,6 +182,7 @@ function isNear(name: string, field: string): boolean {
   return a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2
 }
 
+/** Makes the error for an option: its name, its value and the legal values. */
 export function invalid(place: OptionPlace, value: unknown, legal: string): SluiceError {
   return new SluiceError(
     place.code ?? 'SLUICE_OPTION_INVALID',

@@ -45,6 +45,7 @@ export interface ManualPenalty extends NamedPenalty {
   after: 'never'
 }
 
+/** Options of a penalty: automatic after denials, or by `block` alone. */
 export type PenaltyOptions = AutomaticPenalty | ManualPenalty
 
 const names = ['name', 'hidden']

@@ -120,6 +120,7 @@ export type WindowForm =
   | { algorithm: 'concurrency'; window?: never }
   | { window: Duration; algorithm?: Exclude<AlgorithmName, 'concurrency'> }
 
+/** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
 
 /** A checked policy, as limiters and stores use it. */

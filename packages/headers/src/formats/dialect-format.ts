@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import type { PolicyState } from '../policy-state.ts'
 
+/** Name and value of a header field. */
 export type HeaderLine = readonly [name: string, value: string]
 
 /** Input of every dialect for the fields of one response. */
@@ -16,6 +17,7 @@ export interface FieldOptions {
   readonly githubExtras?: boolean | undefined
 }
 
+/** Options of `formatHeaders`. */
 export interface FormatOptions extends FieldOptions {
   /** Dialects as `checkDialects` returns them; an empty list sends Retry-After alone. */
   readonly dialects: readonly Dialect[]

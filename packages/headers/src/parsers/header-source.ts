@@ -9,6 +9,7 @@ export interface HeaderReader {
 /** Header values by name in any case, such as Node's `message.headers`. */
 export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** Headers of a response: those of fetch, or an object of names and values. */
 export type HeaderSource = HeaderReader | HeaderRecord
 
 /**

@@ -19,6 +19,7 @@ export interface HandlerRequest<Native = unknown> extends HttpRequest {
   readonly peer: string | undefined
 }
 
+/** The response of a `Handler`. */
 export interface HandlerResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>

@@ -36,6 +36,7 @@ export interface RequestDecision extends Decision {
 /** The instruction to the adapter for a request. */
 export type Verdict<Handler = unknown> = Pass | Delay | Answer | Reject<Handler>
 
+/** The request passes. */
 export interface Pass {
   readonly action: 'pass'
   readonly fields: readonly ResponseField[]
@@ -50,6 +51,7 @@ export interface Delay {
   readonly turn: Promise<boolean>
 }
 
+/** The request is refused. */
 export interface Reject<Handler = unknown> {
   readonly action: 'reject'
   /** The reason, for a handler of the user. */

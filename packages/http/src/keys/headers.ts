@@ -48,6 +48,7 @@ function headerName(name: unknown, option: string): string {
   throw invalid({ option }, name, `the name of a header, such as 'x-api-key'`)
 }
 
+/** Options of `bearer`, and of other keys that a client sends. */
 export interface CredentialOptions<Native = unknown> {
   /**
    * Says whether you issued this credential; may be async. Only `true` counts. With any other
@@ -105,6 +106,7 @@ function isVerified(answer: unknown, name: string): boolean {
   return answer === true
 }
 
+/** Options of `apiKey`. */
 export interface ApiKeyOptions<Native = unknown> extends CredentialOptions<Native> {
   /** The header that carries it. @default 'x-api-key' */
   header?: string

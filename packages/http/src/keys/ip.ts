@@ -2,6 +2,7 @@ import { invalid, knownFields, orDefault, wholeNumber } from '@sluice/core'
 import { canonicalIp, type IpPrefixes, remember } from './canonical-ip.ts'
 import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
+/** Options of `ip`. */
 export interface IpOptions {
   /**
    * Leading bits of an IPv6 that count: a customer is given a whole /64 or more. 1 to 128. @default

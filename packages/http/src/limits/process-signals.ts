@@ -2,6 +2,7 @@ import type { EventLoopUtilization, monitorEventLoopDelay } from 'node:perf_hook
 import { invalid, knownFields } from '@sluice/core'
 import type { Signal } from './signal.ts'
 
+/** Options of `cpu`. */
 export interface CpuOptions {
   /**
    * The cores that the process may fill: more than 1 with worker threads, less where a container

@@ -8,6 +8,7 @@ import {
   largestOf,
 } from './source.ts'
 
+/** Options of `schedule`. */
 export interface ScheduleOptions {
   /** The zone whose clocks are meant, by its IANA name: `'Europe/Berlin'`, `'UTC'`. */
   timeZone: string
@@ -103,6 +104,7 @@ function offset(timeZone: string, minute: number): number {
 
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 
+/** A day of the week. */
 export type Weekday = (typeof weekdays)[number]
 
 /** A limit for a part of the week. */

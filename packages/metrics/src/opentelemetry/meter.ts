@@ -9,6 +9,7 @@ import {
 } from '../instruments.ts'
 import { otelName } from '../otel-name.ts'
 
+/** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
    * The meter that the metrics are made with: `metrics.getMeter('my-api')` of @opentelemetry/api.

@@ -1,6 +1,7 @@
 import type { Attributes, TraceAPI } from '@opentelemetry/api'
 import { type DecisionEvent, invalid, knownFields, type StoreCall } from '@sluice/core'
 
+/** Options of `traces`. */
 export interface TracesOptions {
   /** `trace` of @opentelemetry/api. */
   trace: Pick<TraceAPI, 'getActiveSpan' | 'getTracer'>

@@ -15,6 +15,7 @@ export interface PrometheusRegistry {
   registerMetric(metric: never): void
 }
 
+/** Options of `prometheus`. */
 export interface PrometheusOptions {
   /** The registry that your application shows already, such as `register` of prom-client. */
   registry: PrometheusRegistry

@@ -39,6 +39,7 @@ interface OverrideLayerEntry {
   readonly until?: string
 }
 
+/** A change over the policy file: a value, or an override. */
 export type Entry = ValueEntry | OverrideLayerEntry
 
 /** An entry, and the value of the file when the entry was set. */

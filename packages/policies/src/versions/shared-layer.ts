@@ -38,6 +38,7 @@ export interface MemberReport {
   readonly refused?: { readonly version: string; readonly message: string } | undefined
 }
 
+/** A process that uses the policies. */
 export interface Member extends MemberReport {
   /** Tells a process from others. */
   readonly id: string

@@ -15,6 +15,7 @@ import type { Queue } from '../queue.ts'
 import type { JobResponse } from './ended-answer.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
+/** Options of `createAdmission`. */
 export interface AdmissionOptions<Native = unknown> {
   queue: Queue<Native>
   /**
@@ -66,6 +67,7 @@ export interface AdmissionOptions<Native = unknown> {
   maxHeld?: number
 }
 
+/** Options of idempotency keys. */
 export interface IdempotencyOptions {
   /** Answers 400 to a request without a key. @default false */
   required?: boolean
@@ -81,6 +83,7 @@ export interface IdempotencyOptions {
   whileRunning?: 'same' | 'conflict'
 }
 
+/** Requests that are queued: all, those over the limit, or those whose client prefers it. */
 export type Admit = 'always' | 'overflow' | 'preferred'
 
 const admits: readonly Admit[] = ['always', 'overflow', 'preferred']

@@ -7,6 +7,7 @@ import { type JobAnswer, jobAnswer, json, orUnavailable, problem, quotaProblem }
 import { endedAnswer } from './ended-answer.ts'
 import { pollPolicy, queueOf } from './options.ts'
 
+/** Options of `statusMonitor`. */
 export interface StatusMonitorOptions<Native = unknown> {
   queue: Queue<Native>
   /**

@@ -10,6 +10,7 @@ import type { Emit } from '../event.ts'
 import type { Job } from '../job.ts'
 import { jsonText } from '../json-text.ts'
 
+/** Argument of the handler, besides the job. */
 export interface RunContext {
   /**
    * Aborted when the run times out, when the job is cancelled, or when the grace of a closing

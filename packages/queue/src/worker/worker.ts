@@ -6,6 +6,7 @@ import { type Rate, setUpWorker, type WorkerOptions } from './options.ts'
 import { StartRate } from './rate.ts'
 import { type RunSetup, runOnce, stopGraceMs } from './run.ts'
 
+/** A worker that runs the jobs of a queue. */
 export interface Worker {
   /** Jobs whose handler is running. */
   readonly running: number
@@ -19,6 +20,7 @@ export interface Worker {
   close(options?: CloseOptions): Promise<void>
 }
 
+/** Options of `close`. */
 export interface CloseOptions {
   /** Time that `close` waits for running jobs. @default '10s' */
   grace?: Duration

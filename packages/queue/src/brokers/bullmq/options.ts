@@ -7,6 +7,7 @@ import {
 } from '../redis/options.ts'
 import { type Connect, connectOf } from './connection.ts'
 
+/** Options of `bullmqBroker`. */
 export interface BullmqBrokerOptions extends SharedOptions {
   /**
    * Redis of the broker: `redis://…`, the options of an ioredis connection, or a function that

@@ -16,6 +16,7 @@ import { type Entry, isOverdue, JobTable } from './job-table.ts'
 import { Throughput } from './throughput.ts'
 import { MemoryWorker } from './worker.ts'
 
+/** Options of `memoryBroker`. */
 export interface MemoryBrokerOptions extends KeptOptions {
   /** Names the queue, in events and for the limits of its workers. @default 'jobs' */
   name?: string

@@ -14,6 +14,7 @@ import {
 } from '../redis/options.ts'
 import { type RabbitmqServer, serverOf } from './connection.ts'
 
+/** Options of `rabbitmqBroker`. */
 export interface RabbitmqBrokerOptions extends SharedOptions {
   /**
    * RabbitMQ: `amqp://…` or `amqps://…`, the options of a connection of amqplib, or a function that

@@ -31,6 +31,7 @@ export interface ServedApp {
   close(): MaybePromise<unknown>
 }
 
+/** Starts an application with the adapter under test. */
 export type Serve = (setup: AdapterSetup) => MaybePromise<ServedApp>
 
 export interface Question {

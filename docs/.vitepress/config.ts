@@ -1,0 +1,33 @@
+import { defineConfig } from 'vitepress'
+import { findDeadLinks } from './dead-links.ts'
+import { linkRepository, repository } from './repository.ts'
+import { nav, sidebar } from './sidebar.ts'
+
+const slugify = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+
+export default defineConfig({
+  title: 'Sluice',
+  description: 'Exact, fast and honest rate limiting for Node HTTP APIs',
+  lastUpdated: false,
+  srcExclude: ['README.md', 'performance/**', 'images/**'],
+  head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
+  // As GitHub writes anchors, so that the links of the pages hold in both.
+  markdown: { config: linkRepository, anchor: { slugify } },
+  themeConfig: {
+    nav,
+    sidebar,
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: repository }],
+    editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
+    footer: { message: 'MIT licence' },
+  },
+  // The search index is one file.
+  vite: { build: { chunkSizeWarningLimit: 5_000 } },
+  buildEnd: ({ outDir }) => findDeadLinks(outDir),
+})

@@ -1,0 +1,30 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { MarkdownEnv, MarkdownRenderer } from 'vitepress'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Address of the repository, from `homepage` of the root's package.json. */
+export const repository: string = JSON.parse(
+  readFileSync(`${root}package.json`, 'utf8'),
+).repository.url.replace(/^git\+|\.git$/g, '')
+
+/** Turns links to files outside of `docs/` into links to the repository. */
+export function linkRepository(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('repository-links', ({ tokens, env }) => {
+    const { relativePath }: MarkdownEnv = env
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const href = token.type === 'link_open' ? token.attrGet('href') : null
+      if (href !== null) token.attrSet('href', resolveLink(relativePath, href))
+    }
+  })
+}
+
+function resolveLink(page: string, href: string): string {
+  if (!href.startsWith('.')) return href
+  const path = posix.join('docs', dirname(page), href)
+  if (path.startsWith('docs/')) return href
+  const kind = statSync(root + path.replace(/#.*/, '')).isDirectory() ? 'tree' : 'blob'
+  return `${repository}/${kind}/main/${path}`
+}

@@ -1,0 +1,89 @@
+import type { DefaultTheme } from 'vitepress'
+import { entries } from './entries.ts'
+
+/** A link by its text and its path. */
+type Link = readonly [text: string, link: string]
+
+const sections: { readonly [title: string]: readonly Link[] } = {
+  Start: [
+    ['Install, and the first 429', '/start/'],
+    ['Count in Redis', '/start/redis'],
+    ['Behind a proxy', '/start/proxy'],
+  ],
+  Guides: [
+    ['All recipes', '/recipes'],
+    ['Logins', '/recipes#logging-in'],
+    ['Plans', '/recipes#plans-by-api-key'],
+    ['GraphQL by complexity', '/recipes#graphql-by-complexity'],
+    ['Uploads by bytes', '/recipes#uploads-by-bytes'],
+    ['Keys: whom to count', '/keys'],
+    ['Policies: what to count', '/limits'],
+    ['Routes, and many limits', '/routes'],
+    ['Queues', '/queues'],
+    ['Calls to a third party', '/outbound'],
+    ['Clients', '/clients'],
+    ['Prefetch for hot keys', '/prefetch'],
+    ['Limits that change', '/policies'],
+    ['Limits from a log', '/simulator'],
+    ['Decisions and observers', '/observing'],
+    ['Observability', '/observability'],
+    ['Admin page', '/admin'],
+    ['Test your limits', '/testing'],
+  ],
+  'Coming from': [
+    ['express-rate-limit', '/migrating#from-express-rate-limit-8'],
+    ['@fastify/rate-limit', '/migrating#from-fastifyrate-limit-11'],
+    ['rate-limiter-flexible', '/migrating#from-rate-limiter-flexible-11'],
+    ['@nestjs/throttler', '/migrating#from-nestjsthrottler-6'],
+  ],
+  Reference: [
+    ['Options', '/options'],
+    ['Headers', '/headers'],
+    ['Errors', '/errors'],
+    ['Metrics', '/metrics'],
+    ['Command line', '/cli'],
+  ],
+  'How it works': [
+    ['Architecture', '/architecture'],
+    ['Algorithms', '/algorithms'],
+    ['Exactness', '/exactness'],
+    ['What is stored in Redis', '/layouts'],
+    ['Calls to Redis', '/redis'],
+    ['When Redis fails', '/reliability'],
+    ['Performance', '/performance'],
+    ['Decisions of the design', '/decisions'],
+  ],
+  'Build your own': [
+    ['Write a store', '/stores'],
+    ['Write an adapter', '/adapters'],
+    ['Write a broker', '/brokers'],
+  ],
+}
+
+const api: DefaultTheme.SidebarItem = {
+  text: 'API',
+  link: '/api/',
+  collapsed: true,
+  items: entries.map(({ name }) => ({ text: name, link: `/api/${name}` })),
+}
+
+/** The structure of the site. */
+export const sidebar: DefaultTheme.SidebarItem[] = [
+  ...Object.entries(sections).map(([text, links]) => ({
+    text,
+    collapsed: false,
+    items: links.map(([name, link]) => ({ text: name, link })),
+  })),
+  api,
+  { text: 'Comparison', link: '/comparison' },
+  { text: 'FAQ', link: '/faq' },
+]
+
+/** The line at the top. */
+export const nav: DefaultTheme.NavItem[] = [
+  { text: 'Start', link: '/start/' },
+  { text: 'Recipes', link: '/recipes' },
+  { text: 'Options', link: '/options' },
+  { text: 'API', link: '/api/' },
+  { text: 'Comparison', link: '/comparison' },
+]
