@@ -13,11 +13,15 @@ import { runSluice } from './run-sluice.ts'
 
 const page = readText('docs/cli.md')
 
-/** The commands of the blocks of a shell, in order. */
+/** The commands of the blocks of a shell, in order, without the installation. */
 const others = ['packages/cli/README.md', 'docs/simulator.md'].map(readText)
-const lines = [page, ...others].flatMap((text) =>
-  [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) => block.trim().split('\n')),
-)
+const lines = [page, ...others]
+  .flatMap((text) =>
+    [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>
+      block.trim().split('\n'),
+    ),
+  )
+  .filter((line) => !line.startsWith('npm install '))
 
 const deployed = `policies:
   - { name: burst, limit: 5, window: 1h, key: user }

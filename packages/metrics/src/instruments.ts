@@ -294,8 +294,6 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
 }
 
 /** The names of all metrics. */
-export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(isName)
-
-function isName(name: string): name is InstrumentName {
-  return name in instruments
-}
+export const instrumentNames: readonly InstrumentName[] = Object.keys(instruments).filter(
+  (name): name is InstrumentName => name in instruments,
+)

@@ -12,7 +12,7 @@
 --   requests   how many requests the group has; each has one key for each policy
 --   costs      of each key of each request; left out if all are 1
 --   receipts   of each key of each request: time, incarnation, and units that were given back
---              before; where grants are taken or forgotten, the terms (grants.lua)
+--              before; where grants are taken or forgotten, the list of grants.lua
 --   apart      the grants of the only key in hexadecimal digits, where they may live on another
 --              node than the key; then KEYS declares none
 -- Returns  { ARGV[1], now, a report for each key, and, if there were any, how many stored values

@@ -50,6 +50,8 @@ export const layers: readonly Layer[] = [
   { name: 'breaker and store access', ours: ['core/src/resilience/'] },
   { name: 'outage', ours: ['core/src/outage/', 'core/src/memory-store/'] },
   { name: 'prefetch', ours: ['core/src/prefetch/'] },
+  { name: 'async', ours: ['core/src/uncounted/'] },
+  { name: 'regions', ours: ['core/src/regions/'] },
   { name: 'observers', ours: ['core/src/observers/'] },
   {
     name: 'limiter',

@@ -5,13 +5,13 @@ import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { addLogOptions, logNotes } from '../input/log-options.ts'
 import { addReplayOptions } from '../replay/replay-options.ts'
 import { htmlReport } from '../report/html-report.ts'
+import { checkOutputs } from '../report/outputs.ts'
 import { type SimulateOptions, simulateLog } from '../simulate/simulate-log.ts'
 import { textReport } from '../simulate/text-report.ts'
 import { styleOf } from '../terminal/style.ts'
 import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
-import { checkOutputs } from './outputs.ts'
 
 interface Options extends SimulateOptions {
   readonly policies: string

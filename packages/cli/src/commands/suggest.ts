@@ -2,13 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import { errorText } from '@sluice/core'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { addLogOptions, logNotes } from '../input/log-options.ts'
+import { checkOutputs } from '../report/outputs.ts'
 import { type SuggestOptions, suggestFrom } from '../suggest/suggest-log.ts'
 import { policyFileText, suggestionText } from '../suggest/suggestion-text.ts'
 import { styleOf } from '../terminal/style.ts'
 import { jsonText } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
-import { checkOutputs } from './outputs.ts'
 
 interface Options extends SuggestOptions {
   readonly output?: string
