@@ -23,6 +23,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Calls to a third party', '/outbound'],
     ['Clients', '/clients'],
     ['Prefetch for hot keys', '/prefetch'],
+    ['Regions', '/regions'],
     ['Limits that change', '/policies'],
     ['Limits from a log', '/simulator'],
     ['Decisions and observers', '/observing'],

@@ -145,3 +145,17 @@ function textOf(file: string): string {
     return ''
   }
 }
+
+describe('the site', () => {
+  it('has each page in its sidebar', () => {
+    const sidebar = readText('docs/.vitepress/sidebar.ts')
+    const pages = filesUnder('docs', '.md')
+      .map((file) => file.slice('docs'.length, -'.md'.length))
+      .filter((page) => !page.startsWith('/api/') && !page.includes('node_modules'))
+    const hidden = pages
+      .filter((page) => page !== '/index')
+      .map((page) => page.replace(/index$/, ''))
+      .filter((page) => !sidebar.includes(`'${page}'`) && !sidebar.includes(`'${page}#`))
+    expect(hidden).toEqual([])
+  })
+})

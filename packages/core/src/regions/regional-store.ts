@@ -19,6 +19,7 @@ import { RegionBoard, type RegionReport } from './region-board.ts'
 import { Shares } from './shares.ts'
 import { asChecked, inOrder, partsOf } from './two-stores.ts'
 
+/** The two stores of a region, and the shares of all regions. */
 export interface RegionalStoreOptions {
   /** The region of this process: one that `shares` names. */
   region: string
