@@ -159,6 +159,15 @@ describe('the one policy of the older dialects', () => {
     ])
   })
 
+  it('is none when the one that denies counts another unit', () => {
+    const bytes = { ...perMinute, name: 'b', unit: 'content-bytes', remaining: 0, denied: true }
+    const states = [perMinute, { ...bytes, retryAfterMs: 3_600_000 }]
+    for (const dialect of ['draft-7', 'draft-6', 'legacy', 'legacy-delta'] as const) {
+      expect(format(states, { dialects: [dialect] })).toEqual(['Retry-After: 3600'])
+    }
+    expect(format(states)).toContain('RateLimit: "default";r=50;t=30, "b";r=0;t=3600')
+  })
+
   it('tells the truth about a visible policy when only a hidden one denies', () => {
     const hidden = { ...daily, hidden: true, denied: true, retryAfterMs: 600_000 }
 

@@ -25,18 +25,23 @@ export interface BindingPolicy {
  * Returns the visible policy that will stop the client. Of policies that deny, it is the one with
  * the longest wait. Else it is the one that lets the fewest requests of this cost pass, then the
  * one that resets last, then the first.
+ *
+ * `undefined` if there is none, or if the policies that deny count another unit than requests:
+ * numbers of a policy that lets the request pass would contradict the refusal.
  */
 export function bindingPolicy(
   states: readonly PolicyState[],
   rejected: boolean,
 ): BindingPolicy | undefined {
   let binding: BindingPolicy | undefined
+  let isDeniedByOther = false
   for (const state of states) {
     const candidate = candidateOf(state, rejected)
-    if (candidate === undefined) continue
-    if (binding === undefined || bindsBefore(candidate, binding)) binding = candidate
+    if (candidate === undefined) {
+      isDeniedByOther ||= isViolated(state, rejected) && state.hidden !== true
+    } else if (binding === undefined || bindsBefore(candidate, binding)) binding = candidate
   }
-  return binding
+  return isDeniedByOther && binding?.violated === false ? undefined : binding
 }
 
 function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | undefined {
