@@ -27,6 +27,11 @@ interface Case {
   readonly perSecond: number
 }
 
+/** The name of a case whose key stays below its limit. */
+export function prefetchCase(limit: number, processes: number): string {
+  return `${limit.toLocaleString('en-US')} a minute, ${processes} processes, 0.8 of the limit`
+}
+
 /** How many requests of a hot key reach Redis, what they cost it, and how much of a full limit passes. */
 export const prefetch: Suite = {
   name: suite,
@@ -34,7 +39,7 @@ export const prefetch: Suite = {
     for (const limit of [10_000, 1_000_000]) {
       for (const processes of [1, 2, 4]) {
         const perSecond = (0.8 * limit * 1_000) / minuteMs
-        const name = `${limit.toLocaleString('en-US')} a minute, ${processes} processes, 0.8 of the limit`
+        const name = prefetchCase(limit, processes)
         await below(bench, { name, processes, limit, windowMs: minuteMs, perSecond })
       }
     }
