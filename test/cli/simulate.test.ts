@@ -210,6 +210,18 @@ describe('sluice simulate', () => {
     }
   })
 
+  it.each([
+    { headers: ['draft-6'] },
+    { headers: [] },
+    { headers: ['draft-11', 'legacy'], exposeHeaders: true, hideOnRedirect: true },
+    { statusCode: 420, message: 'slow down', onMissingKey: 'deny', failureMode: 'open' },
+    { allow: { ips: ['198.51.100.1'] }, block: { ips: ['198.51.100.2'] }, maxWaiting: 5 },
+  ])('takes a file with %j', async (options) => {
+    const file = { ...options, policies: [{ name: 'one', limit: 1, window: '1m' }] }
+    const { totals } = await simulated(file, [{ at: 0 }, { at: 1 }])
+    expect(totals).toMatchObject({ allowed: 1, denied: 1 })
+  })
+
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run(
       { key: 'tenant', policies: [{ name: 'a', limit: 1, window: '1s' }] },

@@ -135,8 +135,8 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...code,
       policies,
       store: memoryStore({ maxKeys }),
-      // Nobody reads the responses.
-      headers: [],
+      // Nobody reads the responses. An option may not stand in the file and in code.
+      ...(file.headers === undefined && { headers: [] }),
       onDecision: (event) => {
         told.event = event
       },
