@@ -222,7 +222,9 @@ function expressServer(express: typeof express5, part: Part): Promise<Server> {
   const { options, policies, metrics, store } = part
   const app = express()
   app.use('/limits', expressMount(createAdmin(options)))
-  const named = policies.file.policies?.some(({ key }) => key === 'login') ? { ...keys, login } : keys
+  const named = policies.file.policies?.some(({ key }) => key === 'login')
+    ? { ...keys, login }
+    : keys
   app.use(rateLimit({ policies, store, keys: named, observers: [metrics] }))
   app.get('/', (_request, response) => void response.send('ok'))
   return listening(createServer(app))

@@ -335,7 +335,9 @@ describe('a proxy that is trusted', () => {
     expect(of('proxy')?.severity).toBe(severity)
     if (severity !== 'error') return
     expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
-    expect(of('proxy')?.fix).toContain('asked past the proxy, a count such as 1 is expected to fail')
+    expect(of('proxy')?.fix).toContain(
+      'asked past the proxy, a count such as 1 is expected to fail',
+    )
     expect(of('proxy')?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
   })
 

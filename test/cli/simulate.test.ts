@@ -222,25 +222,25 @@ describe('sluice simulate', () => {
     expect(totals).toMatchObject({ allowed: 1, denied: 1 })
   })
 
-  it.each([
-    'field:remote_user',
-    'header:x-user',
-  ])('says that no request has the key %s, and does not warn about an application', async (given) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    onTestFinished(() => warn.mockRestore())
-    const file = {
-      key: 'user',
-      policies: [{ name: 'one', limit: 1, window: '1m' }],
-      overrides: [{ policy: 'one', key: { user: 'acme' }, limit: 5 }],
-    }
-    const lines = [0, 1, 2, 3, 4].map((at) => ({ at }))
-    const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
-    expect(notes).toEqual([
-      `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
-    ])
-    expect(totals.denied).toBe(4)
-    expect(warn).not.toHaveBeenCalled()
-  })
+  it.each(['field:remote_user', 'header:x-user'])(
+    'says that no request has the key %s, and does not warn about an application',
+    async (given) => {
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+      onTestFinished(() => warn.mockRestore())
+      const file = {
+        key: 'user',
+        policies: [{ name: 'one', limit: 1, window: '1m' }],
+        overrides: [{ policy: 'one', key: { user: 'acme' }, limit: 5 }],
+      }
+      const lines = [0, 1, 2, 3, 4].map((at) => ({ at }))
+      const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
+      expect(notes).toEqual([
+        `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
+      ])
+      expect(totals.denied).toBe(4)
+      expect(warn).not.toHaveBeenCalled()
+    },
+  )
 
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run(
