@@ -155,6 +155,9 @@ const keys = {
   tenant: tenant(({ headers }: WithHeaders) => headers['x-tenant']?.toString()),
 }
 
+/** A function of the code, whose keys are no values that somebody would type. */
+const login = ({ headers }: WithHeaders) => `login of ${headers['x-user']}`
+
 const servers: Readonly<Record<Framework, (part: Part) => Promise<Server>>> = {
   'express 5': (part) => expressServer(express5, part),
   'express 4': (part) => expressServer(express4, part),
@@ -219,7 +222,10 @@ function expressServer(express: typeof express5, part: Part): Promise<Server> {
   const { options, policies, metrics, store } = part
   const app = express()
   app.use('/limits', expressMount(createAdmin(options)))
-  app.use(rateLimit({ policies, store, keys, observers: [metrics] }))
+  const named = policies.file.policies?.some(({ key }) => key === 'login')
+    ? { ...keys, login }
+    : keys
+  app.use(rateLimit({ policies, store, keys: named, observers: [metrics] }))
   app.get('/', (_request, response) => void response.send('ok'))
   return listening(createServer(app))
 }

@@ -47,9 +47,33 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     expect(await stateOf(started, 'ip 203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, '203.0.113.9', 'anybody')).toMatchObject({ used: 0 })
     expect(await stateOf(started, 'user vip')).toMatchObject({ limit: 50 })
+    const none = await call('POST', 'keys/lookup', { body: { key: 'user vip, ip ::1' } })
+    expect(none.body.detail).toContain('keys here: user, tenant and user, tenant, ip.')
     for (const key of ['user vip, ip ::1', 'nobody ada', 'user', '']) {
       expect((await call('POST', 'keys/lookup', { body: { key } })).status, key).toBe(400)
     }
+  })
+
+  it('say why nothing is found where a function of the code makes the key', async () => {
+    const file = `policies: [{ name: login, limit: 1, window: 1h, key: login }]\npenalty: { after: never, key: login }`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    for (let i = 0; i < 2; i += 1) await started.visit('ada')
+    const note = expect.stringContaining('A function of your code makes the keys of login.')
+    const looked = await started.call('POST', 'keys/lookup', { body: { key: 'login ada' } })
+    expect(looked.body).toMatchObject({ found: false, note })
+    for (const action of ['reset', 'unblock']) {
+      const { body } = await act(started, action, { key: 'login ada' })
+      expect(body).toMatchObject({ found: false, note })
+    }
+    const blocked = await act(started, 'block', { key: 'login zoe', duration: '1h' })
+    expect(blocked.body).toMatchObject({ found: true, note })
+    const whole = await act(started, 'reset', { key: 'login login of ada' })
+    expect(whole.body).toMatchObject({ found: true })
+    expect(whole.body.note).toBeUndefined()
+    expect(await started.visit('ada')).toBe(200)
+    expect((await act(started, 'reset', { key: 'ip ::1' })).body.detail).toBe(
+      'No policy counts ip by itself; keys here: login.',
+    )
   })
 
   it('are reset, all policies or some, and the answer says whether anything was there', async () => {

@@ -328,11 +328,17 @@ describe('a proxy that is trusted', () => {
 
   it.each([
     [true, 'error'],
+    [1, 'error'],
     ['10.0.0.1', 'ok'],
   ])('%j is %s', async (trust, severity) => {
     const { of } = await examine(redis.url, '--api', await api(trust))
     expect(of('proxy')?.severity).toBe(severity)
-    if (severity === 'error') expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
+    if (severity !== 'error') return
+    expect(of('proxy')?.fix).toContain(`app.set('trust proxy', 1)`)
+    expect(of('proxy')?.fix).toContain(
+      'asked past the proxy, a count such as 1 is expected to fail',
+    )
+    expect(of('proxy')?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
   })
 
   it.each([

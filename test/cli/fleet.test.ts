@@ -76,6 +76,16 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     expect(again.stdout).toContain('nothing to reset')
   })
 
+  it('inspect and reset say why a key that a function of the code makes is not found', async () => {
+    const file = 'policies: [{ name: login, limit: 1, window: 1h, key: login }]'
+    const { sluice, visit } = await startFleet({ store: await newStore(), file })
+    for (let i = 0; i < 2; i += 1) await visit('ada')
+    const note = 'note: A function of your code makes the keys of login.'
+    expect((await sluice(['inspect', 'login ada'])).stdout).toContain(note)
+    const reset = await sluice(['reset', 'login ada', ...because, '--yes'])
+    expect(reset.stdout).toContain(`nothing to reset\n${note}`)
+  })
+
   it('block denies a key for a time, and reset lifts the block', async () => {
     const { sluice, visit } = await start()
     const done = await sluice(['block', 'user mallory', '--for', '1h', ...because, '--yes'])

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SimulationReport } from '@sluice/cli'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { runSluice } from './run-sluice.ts'
 
@@ -210,6 +210,38 @@ describe('sluice simulate', () => {
     }
   })
 
+  it.each([
+    { headers: ['draft-6'] },
+    { headers: [] },
+    { headers: ['draft-11', 'legacy'], exposeHeaders: true, hideOnRedirect: true },
+    { statusCode: 420, message: 'slow down', onMissingKey: 'deny', failureMode: 'open' },
+    { allow: { ips: ['198.51.100.1'] }, block: { ips: ['198.51.100.2'] }, maxWaiting: 5 },
+  ])('takes a file with %j', async (options) => {
+    const file = { ...options, policies: [{ name: 'one', limit: 1, window: '1m' }] }
+    const { totals } = await simulated(file, [{ at: 0 }, { at: 1 }])
+    expect(totals).toMatchObject({ allowed: 1, denied: 1 })
+  })
+
+  it.each(['field:remote_user', 'header:x-user'])(
+    'says that no request has the key %s, and does not warn about an application',
+    async (given) => {
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+      onTestFinished(() => warn.mockRestore())
+      const file = {
+        key: 'user',
+        policies: [{ name: 'one', limit: 1, window: '1m' }],
+        overrides: [{ policy: 'one', key: { user: 'acme' }, limit: 5 }],
+      }
+      const lines = [0, 1, 2, 3, 4].map((at) => ({ at }))
+      const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
+      expect(notes).toEqual([
+        `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
+      ])
+      expect(totals.denied).toBe(4)
+      expect(warn).not.toHaveBeenCalled()
+    },
+  )
+
   it('refuses a key of the file that the log does not give, with the name', async () => {
     const { exitCode, stderr } = await run(
       { key: 'tenant', policies: [{ name: 'a', limit: 1, window: '1s' }] },
@@ -219,6 +251,7 @@ describe('sluice simulate', () => {
     expect(exitCode).toBe(2)
     expect(stderr).toContain(`name a key 'tenant'`)
     expect(stderr).toContain('--key tenant=header:')
+    expect(stderr).toContain('or --key tenant=ip where the log has neither')
   })
 
   it('lists mistakes of the policy file by line and column', async () => {

@@ -85,6 +85,18 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect((await runSluice(args)).stdout).toContain('0 of 900 (0 %), besides 1 left out')
   })
 
+  it.each([
+    [24 * 3_600_000 - 60_000, false],
+    [22 * 3_600_000, true],
+  ])('takes a log of %i ms for shorter than a day: %j', async (spanMs, isShort) => {
+    const lines = [0, spanMs].map(
+      (at) => `{"t":${1_795_255_200_000 + at},"ip":"192.0.2.1","m":"GET","p":"/"}`,
+    )
+    writeFileSync(at('day.log'), lines.join('\n'))
+    const { warnings } = await suggested('day.log')
+    expect(warnings.join().includes('shorter than a day')).toBe(isShort)
+  })
+
   it('replaces no file without --force', async () => {
     const { exitCode, stderr } = await runSluice(['suggest', start, '-o', written])
     expect(exitCode).toBe(2)

@@ -1,3 +1,8 @@
+import { readText } from '../support/workspace.ts'
+
+/** The address of the docs, with a slash at its end. */
+export const site: string = JSON.parse(readText('package.json')).homepage
+
 /** Series as promtool's unit tests write them: `0+10x20` begins at 0 and grows by 10 a minute. */
 type Series = Readonly<Record<string, string>>
 
@@ -254,7 +259,7 @@ function fileOf(list: readonly Alert[]) {
     expr,
     for: wait,
     labels: { severity },
-    annotations: { summary, runbook: `docs/observability.md#${name.toLowerCase()}` },
+    annotations: { summary, runbook: `${site}observability.html#${name.toLowerCase()}` },
   }))
   return { groups: [{ name: 'sluice', rules }] }
 }

@@ -2,7 +2,7 @@ import { instrumentNames } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { readText } from '../support/workspace.ts'
-import { alerts, quickRulesFile, rulesFile } from './alerts.ts'
+import { alerts, quickRulesFile, rulesFile, site } from './alerts.ts'
 import { dashboards, grafanaJson } from './dashboards.ts'
 
 const queries = dashboards.flatMap(({ panels }) =>
@@ -14,8 +14,7 @@ describe('the alerts', () => {
     ['the file that ships', rulesFile, 'packages/metrics/alerts/sluice.rules.yml'],
     ['a quick copy for the example', quickRulesFile, 'examples/observability/quick.rules.yml'],
   ])('are written to %s', async (_, rules, file) => {
-    const head =
-      '# Written from test/metrics/alerts.ts of Sluice. Runbooks: docs/observability.md.\n'
+    const head = `# Written from test/metrics/alerts.ts of Sluice. Runbooks: ${site}observability.html\n`
     const text = head + stringify(rules, { lineWidth: 0 })
     await expect(text).toMatchFileSnapshot(`../../${file}`)
   })

@@ -32,6 +32,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
     digest,
     name: nameOf(admin, digest),
     found: outcomes.some(isUsed),
+    ...(!outcomes.some(isUsed) && noteOn(counted)),
     policies: states,
   }
 }
@@ -120,8 +121,9 @@ async function acted(
       const found = dryRun ? wouldFind(outcomes[index]) : await fromStore(() => act(each))
       policies.push({ policy: each.policy.name, found, ...(until && { until: until() }) })
     }
-    const found = until !== undefined || policies.some((each) => each.found)
-    return { digest, found, dryRun, policies }
+    const isThere = policies.some((each) => each.found)
+    const found = until !== undefined || isThere
+    return { digest, found, dryRun, ...(!isThere && noteOn(counted)), policies }
   }
   if (dryRun) return run()
   const policies = counted.map(({ policy }) => policy.name)
@@ -148,7 +150,11 @@ export async function identityOf(admin: Admin, reference: KeyReference): Promise
   const named = readKey(reference, live.keyNames)
   const counted = await fromStore(() => live.countsOf(named))
   const [first] = counted
-  if (!first) throw new ApiError(400, `No policy counts ${kindOf(named)} by itself.`)
+  if (!first) {
+    const counted = live.countsOf({ digest: '' }).flatMap(({ names }) => names)
+    const known = [...new Set(counted)].join(', ')
+    throw new ApiError(400, `No policy counts ${kindOf(named)} by itself; keys here: ${known}.`)
+  }
   const { store } = first.limiter
   if (first.digest === undefined) {
     return { digest: digestOf(first.key, store), kind: kindOf(named), counted }
@@ -159,6 +165,14 @@ export async function identityOf(admin: Admin, reference: KeyReference): Promise
   const found = await fromStore(() => store.keyFor?.(digest))
   if (!found) throw new ApiError(404, 'The store holds no key with this digest.')
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
+}
+
+/** Tells why nothing may be there: another text than the one that a function of the code yields. */
+function noteOn(counted: readonly CountedKey[]): { readonly note: string } | undefined {
+  const names = [...new Set(counted.flatMap(({ ownFunctions }) => ownFunctions))].join(', ')
+  if (names === '') return undefined
+  const note = `A function of your code makes the keys of ${names}. Give the whole text that it yields, or the digest of the denial log or of sluice top.`
+  return { note }
 }
 
 /** Reads the state of an identity under each policy one by one, as no request asks for all. */

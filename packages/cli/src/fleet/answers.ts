@@ -47,6 +47,7 @@ export const lookupAnswer = Type.Object({
   digest: Type.String(),
   name: Type.Optional(Type.String()),
   found: Type.Boolean(),
+  note: Type.Optional(Type.String()),
   policies: Type.Array(
     Type.Object({
       policy: Type.String(),
@@ -68,6 +69,7 @@ export const actionAnswer = Type.Object({
   digest: Type.String(),
   found: Type.Boolean(),
   dryRun: Type.Boolean(),
+  note: Type.Optional(Type.String()),
   policies: Type.Array(
     Type.Object({
       policy: Type.String(),

@@ -31,7 +31,7 @@ export function describeLookup(found: Lookup, terminal: Terminal): string {
     ],
     ...[{ title: 'RETRY', align: 'right' as const }, { title: 'DENIED 1m/10m/1h' }],
   ]
-  return `${heading}\n${table(columns, found.policies.map(rowOf), style)}`
+  return `${heading}${noteLine(found.note)}\n${table(columns, found.policies.map(rowOf), style)}`
 }
 
 function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
@@ -54,12 +54,12 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
 
 /** Describes the expected or the actual result of an action on a key. */
 export function describeAction(
-  { digest, found, dryRun, policies }: KeyAction,
+  { digest, found, dryRun, note, policies }: KeyAction,
   words: { readonly would: string; readonly did: string; readonly nothing: string },
   style: Style,
 ): string {
   const heading = style('bold', onOneLine(digest))
-  if (!found) return `${heading}: ${words.nothing}\n`
+  if (!found) return `${heading}: ${words.nothing}\n${noteLine(note)}`
   const verb = dryRun ? words.would : words.did
   const lines = policies
     .filter((policy) => policy.found || policy.until !== undefined)
@@ -67,5 +67,9 @@ export function describeAction(
       const end = until === undefined ? '' : ` until ${new Date(until).toISOString()}`
       return `  ${onOneLine(policy)}${end}\n`
     })
-  return `${heading}: ${verb}\n${lines.join('')}`
+  return `${heading}: ${verb}\n${lines.join('')}${noteLine(note)}`
+}
+
+function noteLine(note: string | undefined): string {
+  return note === undefined ? '' : `note: ${onOneLine(note)}\n`
 }

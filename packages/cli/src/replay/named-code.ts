@@ -1,5 +1,5 @@
 import type { NamedCode, NamedValue } from '@sluice/http'
-import { all, firstOf, header, ip, type KeyResolver, route, user } from '@sluice/http'
+import { all, defineKey, firstOf, header, ip, type KeyResolver, route, user } from '@sluice/http'
 import type { PolicyFile } from '@sluice/policies'
 import { CliError } from '../exit-codes.ts'
 import type { LogRequest } from '../input/log-request.ts'
@@ -9,6 +9,8 @@ export interface CodeOfLog {
   readonly code: NamedCode<LogRequest>
   /** Assumptions about what the log does not tell. */
   readonly notes: readonly string[]
+  /** Tells, after a replay, which values of --key no request had. */
+  unmatched(): readonly string[]
 }
 
 /** Something of a request, by the command line: `header:x-tenant`, `field:plan`, `status:401`. */
@@ -45,6 +47,7 @@ export function codeOfLog(
 ): CodeOfLog {
   const givenKeys = givenBy(keys, '--key', ['ip', 'header', 'field'])
   const givenValues = givenBy(values, '--value', ['header', 'field', 'status'])
+  const found = new Map<Given, boolean>()
   const uses = [...namesIn(file)]
   const notes = uses.flatMap(([name, place]) => {
     const { about, assumed } = places[place] ?? { about: '', assumed: undefined }
@@ -56,12 +59,22 @@ export function codeOfLog(
   })
   return {
     code: {
-      keys: Object.fromEntries([...givenKeys].map(([name, given]) => [name, resolverOf(given)])),
+      keys: Object.fromEntries(
+        [...givenKeys].map(([name, given]) => [name, resolverOf(given, found)]),
+      ),
       values: Object.fromEntries(
         uses.map(([name, place]) => [name, functionOf(places[place], givenValues.get(name))]),
       ),
     },
     notes,
+    unmatched: () =>
+      [...givenKeys].flatMap(([name, given]) =>
+        found.get(given) === false
+          ? [
+              `no request has a value for --key ${name}=${given.kind}:${given.name}; see how the log names it, or give --key ${name}=ip`,
+            ]
+          : [],
+      ),
   }
 }
 
@@ -109,9 +122,18 @@ export function namedKey(
   return { name, resolver: given ? resolverOf(given) : ip() }
 }
 
-function resolverOf({ kind, name }: Given): KeyResolver<LogRequest> {
+/** @param found tells of each key that was asked for whether any request had it */
+function resolverOf(given: Given, found = new Map<Given, boolean>()): KeyResolver<LogRequest> {
+  const { kind, name } = given
   if (kind === 'ip') return ip()
-  return kind === 'header' ? header(name) : user((request: LogRequest) => request.field(name))
+  const noted = <Value>(value: Value): Value => {
+    if (found.get(given) !== true) found.set(given, value !== undefined && value !== '')
+    return value
+  }
+  if (kind === 'field') return user((request: LogRequest) => noted(request.field(name)))
+  const resolver = header(name)
+  const read: KeyResolver<LogRequest> = (native, request) => noted(resolver(native, request))
+  return Object.assign(defineKey(read), { keyOf: resolver.keyOf })
 }
 
 /** The resolver of a key of the policy file. */

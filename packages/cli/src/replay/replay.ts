@@ -69,6 +69,8 @@ interface Parts {
   readonly clientKey: KeyResolver<LogRequest>
   readonly routes: RouteTable<string> | undefined
   readonly notes: readonly string[]
+  /** Notes that are known after the last request. */
+  readonly notesAfter: () => readonly string[]
   readonly told: Told
 }
 
@@ -109,7 +111,7 @@ function withOption({ message }: Error): Error {
   const [problem] = message.split('; add it')
   if (name === undefined) return new CliError(message)
   return new CliError(
-    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}`,
+    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}, or --key ${name}=ip where the log has neither`,
   )
 }
 
@@ -127,7 +129,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
   if (policies.state.kill !== 'none') {
     throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
   }
-  const { code, notes } = codeOfLog(file, options)
+  const { code, notes, unmatched } = codeOfLog(file, options)
   const told: Told = { event: undefined, shadow: undefined }
   const maxKeys = maxIdentities * (placedPolicies(file).length + 1)
   const guard = createGuard<LogRequest>(
@@ -135,8 +137,8 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...code,
       policies,
       store: memoryStore({ maxKeys }),
-      // Nobody reads the responses.
-      headers: [],
+      // Nobody reads the responses. An option may not stand in the file and in code.
+      ...(file.headers === undefined && { headers: [] }),
       onDecision: (event) => {
         told.event = event
       },
@@ -153,6 +155,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
     {
       ...{ file, guard, told, policies: policies.policies },
       notes: [...notes, ...ends],
+      notesAfter: unmatched,
       clientKey: keyOf(file.key ?? 'ip', code.keys ?? {}),
       routes: patterns.size > 0 ? nodeRouter.createTable(patterns, routing) : undefined,
     },
@@ -182,7 +185,7 @@ export class Replay {
 
   /** Assumptions about what the log does not tell. */
   get notes(): readonly string[] {
-    return this.#parts.notes
+    return [...this.#parts.notes, ...this.#parts.notesAfter()]
   }
 
   /**
@@ -200,6 +203,8 @@ export class Replay {
       clock ??= new LogClock(first.startMs)
       // The timers of others go by the time of the day while a piece is waited for.
       const uninstall = clock.install()
+      const { warn } = console
+      console.warn = withoutAdvice(warn)
       try {
         for (const request of piece) {
           if (clock.isDueUntil(request.startMs)) await clock.advance(request.startMs)
@@ -209,6 +214,7 @@ export class Replay {
         }
       } finally {
         uninstall()
+        console.warn = warn
       }
     }
   }
@@ -262,6 +268,13 @@ export class Replay {
   #wait(client: string, { decision }: Passage, nowMs: number): void {
     const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
     if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)
+  }
+}
+
+/** The notes name a key that no request has. The warning of the guard is about an application. */
+function withoutAdvice(warn: (...data: unknown[]) => void): (...data: unknown[]) => void {
+  return (...data) => {
+    if (!String(data[0]).startsWith('sluice: a key function found no key')) warn(...data)
   }
 }
 

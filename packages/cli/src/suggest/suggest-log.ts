@@ -16,7 +16,8 @@ export interface SuggestOptions extends LogCommandOptions {
 }
 
 const enoughIdentities = 1_000
-const enoughMs = 24 * 3_600_000
+/** The log of a day begins and ends with requests, and not at midnight. */
+const enoughMs = 23 * 3_600_000
 /** A larger share of all requests is more likely a proxy than a client. */
 const suspectShare = 0.5
 const tooMany = 429

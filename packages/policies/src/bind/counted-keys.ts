@@ -21,6 +21,10 @@ export interface CountedKey {
   readonly limit: number
   /** False if requests find the limit: then `limit` is the one without a tier or a schedule. */
   readonly limitIsKnown: boolean
+  /** Names of the keys that the policy counts, of which a `firstOf` has several. */
+  readonly names: readonly string[]
+  /** Names in the identity whose values are whole texts that functions of the code yield. */
+  readonly ownFunctions: readonly string[]
   /** The mode of an override, which counts before that of the policy. */
   readonly shadow?: boolean | undefined
   /** A limiter of these policies. */
@@ -57,10 +61,10 @@ export function countsOf(
   const keyed = keyedPolicies(now.file, now.registrations.policies)
   if ('digest' in identity) {
     const { digest } = identity
-    return keyed.map(({ policy }) => {
-      const { limit } = policy
-      return { policy, key: nobody, digest, limit, limitIsKnown: false, limiter: first.limiter }
-    })
+    return keyed.map(({ policy, entry }) => ({
+      ...{ policy, key: nobody, digest, limit: policy.limit, limitIsKnown: false },
+      ...{ names: namesOf(entry), ownFunctions: [], limiter: first.limiter },
+    }))
   }
   const { key } = identity
   checkNames(key, guards)
@@ -75,10 +79,21 @@ export function countsOf(
       const override = overrideFor(own, key, parts)
       const limit = override?.limit ?? policy.limit
       const limitIsKnown = override?.limit !== undefined || hasFixedLimit
-      return [{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter }]
+      const ownFunctions = Object.keys(key).filter((name) => !('keyOf' in parts.key(name)))
+      return [
+        {
+          ...{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter },
+          ...{ names: namesOf(entry), ownFunctions },
+        },
+      ]
     }
     return []
   })
+}
+
+function namesOf(entry: KeyEntry): readonly string[] {
+  if (typeof entry === 'string') return [entry]
+  return 'all' in entry ? [entry.all.join(' and ')] : entry.firstOf
 }
 
 function checkNames(key: Readonly<Record<string, unknown>>, guards: readonly LiveGuard[]): void {

@@ -25,11 +25,16 @@ const denied = open(
   'Denials of the identity as the busiest keys have them; a span is left out where it is not among those.',
 )
 
+const note = optional(
+  Type.String({ description: 'Why nothing was found: how the key has to be typed.' }),
+)
+
 export const lookupRequest = closed({ key: keyReference })
 export const lookupAnswer = open({
   digest,
   name: optional(Type.String({ description: 'What reveal yields.' })),
   found: Type.Boolean({ description: 'True if some policy has counted it, or blocks it.' }),
+  note,
   policies: Type.Array(
     open({
       policy: policyName,
@@ -89,6 +94,7 @@ export const actionAnswer = open({
     description: 'True if there was anything to change. Of a block: always true.',
   }),
   dryRun: isDryRun,
+  note,
   policies: Type.Array(
     open({
       policy: policyName,

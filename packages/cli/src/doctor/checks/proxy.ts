@@ -66,7 +66,7 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
   return found.error(
     check,
     `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${listOf(madeUp, evaded)} remaining): anybody evades the limit`,
-    `trust the proxies in front and nobody else: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header`,
+    `trust the proxies in front and nobody else: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header. If you asked past the proxy, a count such as 1 is expected to fail here: keep the port reachable for the proxy alone, or trust its addresses, as in app.set('trust proxy', '10.0.0.0/8')`,
   )
 }
 

@@ -69,8 +69,8 @@ interface SimpleProps extends KeyDialogProps {
 }
 
 function Simple({ path, title, done, children, ...props }: SimpleProps) {
-  const words = ({ found }: KeyAction) =>
-    found ? `${props.label} ${done}.` : `There was nothing to change for ${props.label}.`
+  const words = ({ found, note = '' }: KeyAction) =>
+    found ? `${props.label} ${done}.` : `There was nothing to change for ${props.label}. ${note}`
   const action: Action = { label: title.split(' ')[0] ?? title, run: send(props, path, {}, words) }
   return (
     <ActionDialog title={title} onClose={props.onClose} actions={[action]}>
@@ -81,10 +81,10 @@ function Simple({ path, title, done, children, ...props }: SimpleProps) {
 
 function ResetDialog(props: KeyDialogProps) {
   const [policy, setPolicy] = useState('')
-  const words = ({ found }: KeyAction) =>
+  const words = ({ found, note = '' }: KeyAction) =>
     found
       ? `${props.label} is unlocked: what it had taken is forgotten.`
-      : `There was nothing to forget for ${props.label}.`
+      : `There was nothing to forget for ${props.label}. ${note}`
   const body = policy === '' ? {} : { policies: [policy] }
   return (
     <ActionDialog
