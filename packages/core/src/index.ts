@@ -65,7 +65,7 @@ export {
   wholeNumber,
 } from './options/options.ts'
 export { noteRelease } from './options/release.ts'
-export { warnOnce } from './options/warn.ts'
+export { warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/async.ts'
 export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
