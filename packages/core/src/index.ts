@@ -50,6 +50,7 @@ export {
   errorCodes,
   errorText,
   isSluiceError,
+  pageUrl,
   SluiceError,
 } from './options/errors.ts'
 export {
