@@ -93,7 +93,7 @@ describe('the life of a request', () => {
     ) => ({
       retryAfterMs,
     })
-    await app.register(rateLimitPlugin, { limit: 0, window: '1m', message: 'no', handler })
+    await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler })
 
     const answer = await app.inject('/')
 

@@ -89,6 +89,16 @@ describe('options that no guard is made of', () => {
     [{ ...good, handler: {} }, 'SLUICE_OPTION_INVALID', /^handler must be a function/],
     [{ ...good, message: 5 }, 'SLUICE_OPTION_INVALID', /^message must be a text, an object/],
     [{ ...good, message: null }, 'SLUICE_OPTION_INVALID', /^message .* but is null/],
+    [
+      { ...good, message: 'no', handler: 'throw' },
+      'SLUICE_OPTION_INVALID',
+      /^message and handler cannot stand together/,
+    ],
+    [
+      { ...good, routes: { '/a': { message: 'no', handler: () => undefined } } },
+      'SLUICE_OPTION_INVALID',
+      /^routes\['\/a'\]: message and handler cannot stand together/,
+    ],
     [{ ...good, statusCode: 200 }, 'SLUICE_OPTION_INVALID', /^statusCode .* from 400 to 599/],
     [{ ...good, statusCode: 600 }, 'SLUICE_OPTION_INVALID', /^statusCode/],
     [{ ...good, onMissingKey: 'pass' }, 'SLUICE_OPTION_INVALID', /one of 'ip', 'deny', 'skip'/],
