@@ -107,7 +107,7 @@ function oneAddress({ count, trustAll }: ProxySettings): string {
   )
 }
 
-/** The request of a client behind more proxies than anybody has, all with documentation addresses. */
+/** A request behind more proxies than anybody has, all with an address of documentation. */
 const farClient = {
   headers: { 'x-forwarded-for': Array(64).fill('192.0.2.1').join(', ') },
   socket: { remoteAddress: '192.0.2.1' },
