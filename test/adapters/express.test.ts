@@ -251,6 +251,25 @@ describe('rateLimit', () => {
     warn.mockRestore()
   })
 
+  it('says once that everybody is trusted, where the list has several addresses', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const apps = [true, 2].map((trust) => {
+      const app = express().use(rateLimit({ ...one, limit: 10 }))
+      return app.set('trust proxy', trust)
+    })
+    const [trusting, counting] = await Promise.all(apps.map((app) => serve(app)))
+    const list = { headers: { 'x-forwarded-for': '192.0.2.7, 198.51.100.1' } }
+    await counting?.('/', list)
+    await trusting?.('/', { headers: { 'x-forwarded-for': '198.51.100.1' } })
+    expect(warn).not.toHaveBeenCalled()
+    await trusting?.('/', list)
+    await trusting?.('/', list)
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/'trust proxy' is true, .* call app\.set\('trust proxy', <number/),
+    )
+  })
+
   it.each(['', 'url', 'headers', 'socket', 'params', 'constructor', '__proto__', 5, null])(
     'requestPropertyName: %j is refused',
     (name) => {

@@ -93,7 +93,7 @@ describe('the life of a request', () => {
     ) => ({
       retryAfterMs,
     })
-    await app.register(rateLimitPlugin, { limit: 0, window: '1m', message: 'no', handler })
+    await app.register(rateLimitPlugin, { limit: 0, window: '1m', handler })
 
     const answer = await app.inject('/')
 
@@ -151,6 +151,26 @@ describe('X-Forwarded-For', () => {
 
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('fastify({ trustProxy:'))
     warn.mockRestore()
+  })
+
+  it('where everybody is trusted, gives one warning if the list has several addresses', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const ask = async (trustProxy: true | string, list: string) => {
+      const app = fastify({ trustProxy })
+      onTestFinished(() => app.close())
+      await app.register(rateLimitPlugin, two)
+      for (let i = 0; i < 2; i += 1) {
+        await app.inject({ url: '/', headers: { 'x-forwarded-for': list } })
+      }
+    }
+    await ask('127.0.0.1, 10.0.0.0/8', '192.0.2.7, 10.0.0.1')
+    await ask(true, '198.51.100.1')
+    expect(warn).not.toHaveBeenCalled()
+    await ask(true, '192.0.2.7, 198.51.100.1')
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/'trustProxy' is true, .* write fastify\(\{ trustProxy: '<addresses/),
+    )
   })
 
   it('that makes one address of many lists gives one warning that says what to set', async () => {

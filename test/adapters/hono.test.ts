@@ -1,5 +1,6 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { mount, type RateLimitOptions, rateLimit, route } from '@sluice/hono'
+import { nodeRouter } from '@sluice/http/adapter'
 import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
 
@@ -25,6 +26,15 @@ describe('a limiter of Hono', () => {
 
     expect(await (await ask(app)).json()).toEqual({ allowed: true })
     expect(await (await ask(app, '/skipped')).json()).toEqual({})
+  })
+
+  it('says how proxies are told, and what routes need', () => {
+    const proxied: object = { ...one, trustProxy: true }
+    const hint = "there is no option 'trustProxy' (did you mean 'addressOf'?)"
+    expect(() => Reflect.apply(rateLimit, undefined, [proxied])).toThrow(hint)
+    const routes = { '/login': one }
+    expect(() => rateLimit({ ...one, routes })).toThrow('pass router: nodeRouter')
+    expect(() => rateLimit({ ...one, routes, router: nodeRouter })).not.toThrow()
   })
 
   it('knows the pattern of the route, also from the front, and in an app within', async () => {

@@ -113,6 +113,7 @@ describe('the files', () => {
     const pages = ['docs', 'packages', '.github'].flatMap((folder) => [
       ...filesUnder(folder, '.md'),
       ...filesUnder(folder, '.yml'),
+      ...filesUnder(folder, '.ts'),
     ])
     const address = /https:\/\/(github\.com\/[\w-]+|[\w-]+\.github\.io)\/sluice\b/g
     const foreign = pages.flatMap((page) =>

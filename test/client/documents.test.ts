@@ -1,6 +1,6 @@
-import { createFetch, type WaitEvent } from '@sluice/client'
+import { createFetch, type GiveUpEvent, type WaitEvent } from '@sluice/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { fakeTime, scriptedApi, settled } from './scripted-api.ts'
+import { fakeTime, type ScriptedAnswer, scriptedApi, settled } from './scripted-api.ts'
 
 beforeEach(() => {
   fakeTime()
@@ -108,6 +108,51 @@ describe('the document of a refusal', () => {
     const patience = { maxWaitMs: 4_000_000, maxTotalWaitMs: 4_000_000 }
     await settled(createFetch({ fetch: api.fetch, ...patience })(`${origin}/items`))
     expect(api.times()).toEqual([0, 3_600_000])
+  })
+
+  describe('that lists a policy with all its units left, without Retry-After', () => {
+    const full = {
+      'Content-Type': 'application/problem+json',
+      'RateLimit-Policy': '"points";q=100;w=60',
+      RateLimit: '"points";r=100;t=60',
+    }
+
+    it('is handed out at once, and holds no other call', async () => {
+      const reasons: string[] = []
+      const api = scriptedApi({ status: 429, headers: full, body: naming('points') }, {})
+      const onGiveUp = ({ reason }: GiveUpEvent) => void reasons.push(reason)
+      const fetch = createFetch({ fetch: api.fetch, onGiveUp })
+      const refused = await settled(fetch(`${origin}/graphql`))
+      expect(refused.status).toBe(429)
+      expect(await refused.json()).toEqual({ 'violated-policies': ['points'] })
+      expect((await settled(fetch(`${origin}/graphql`))).status).toBe(200)
+      expect(api.times()).toEqual([0, 0])
+      expect(reasons).toEqual(['cost'])
+    })
+
+    it.each<[what: string, script: ScriptedAnswer]>([
+      ['the server tells a wait', { headers: { ...full, 'Retry-After': '60' } }],
+      ['some units are taken', { headers: { ...full, RateLimit: '"points";r=99;t=60' } }],
+      [
+        'the limit is 0',
+        {
+          headers: {
+            ...full,
+            'RateLimit-Policy': '"points";q=0;w=60',
+            RateLimit: '"points";r=0;t=60',
+          },
+        },
+      ],
+      ['it lists another policy', { body: naming('day') }],
+      ['it lists none', { body: '{}' }],
+    ])('is waited for all the same where %s', async (_, script) => {
+      const refusal = { status: 429, headers: full, body: naming('points'), ...script }
+      const api = scriptedApi(refusal, {})
+      expect((await settled(createFetch({ fetch: api.fetch })(`${origin}/graphql`))).status).toBe(
+        200,
+      )
+      expect(api.times()).toEqual([0, 60_000])
+    })
   })
 
   it('opens the way again for those whom only its headers held', async () => {

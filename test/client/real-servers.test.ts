@@ -126,6 +126,14 @@ describe('over real sockets', () => {
     },
   )
 
+  it('a request that costs more than a whole limit is handed out at once', async () => {
+    const points = rateLimit({ name: 'graphql', limit: 100, window: '1m', cost: () => 150 })
+    const { url, statuses } = await expressWith(() => points)()
+    const response = await createFetch()(url)
+    expect(await response.json()).toMatchObject({ 'violated-policies': ['graphql'] })
+    expect(statuses).toEqual([429])
+  })
+
   it('a job that was accepted is polled to its result', async () => {
     const app = express()
     const poll = rateLimit({ name: 'poll', limit: 2, window: '1s' })

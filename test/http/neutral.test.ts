@@ -105,7 +105,7 @@ describe('in a runtime without Node, a guard', () => {
       try { guardOf({ routes: { '/r': { limit: 1, window: '1m' } } }) } catch (error) { message = error.message }
       export const answers = message
     `)
-    expect(answers).toMatch(/^routes must be left out, since this adapter has no router for it/)
+    expect(answers).toMatch(/^routes needs the option router: .* pass router: nodeRouter$/)
   })
 })
 

@@ -132,6 +132,7 @@ describe('what a route leaves out is as around it', () => {
   function without(own: object): object {
     const replaced = { ...own }
     if ('message' in own) return { ...replaced, handler: undefined } as object
+    if ('handler' in own) return { ...replaced, message: undefined } as object
     if ('refundWhen' in own) return { chargeWhen: undefined } as object
     return replaced
   }

@@ -156,6 +156,18 @@ routes:
     expect(await policies.export()).toContain('limit: 5')
   })
 
+  it.each<[value: number | string | object, message: string]>([
+    [-40, 'entry.value must be a whole number ≥ 0'],
+    [{ tiers: { pro: 1 }, by: 'plan' }, 'entry.value needs default: '],
+    [{ tiers: { pro: -1 }, by: 'plan', default: 1 }, 'entry.value.tiers.pro must be '],
+    [{ tierz: {} }, "entry.value: there is no option 'tierz'"],
+  ])('names the value of an entry that is wrong: %j', async (value, message) => {
+    const { policies } = await app(burst(1))
+    const entry: object = { policy: 'burst', field: 'limit', value }
+    const set = Promise.resolve().then(() => Reflect.apply(policies.set, policies, [entry, note]))
+    await expect(set).rejects.toThrow(message)
+  })
+
   it('refuses names that the code does not give, and options that belong into the file', async () => {
     const file = await policyFolder(
       `policies: [{ name: a, limit: { by: size, default: 1 }, window: 1s, key: device }]`,

@@ -97,6 +97,30 @@ describe('the file of policies', () => {
     await writeFile(file, burst(1))
     await until('it is right', async () => (await policies.status()).refused === undefined)
   })
+
+  it('warns of each problem once, and of all again after a right file', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const file = await policyFolder(burst(1))
+    const policies = await openPolicies({ file })
+    onTestFinished(() => policies.close())
+    const warnings = () => warn.mock.calls.map(([line]) => String(line))
+    const spoil = async (text: string, problem: string, times: number) => {
+      await writeFile(file, text)
+      await until(
+        `the refusal of ${problem} is known`,
+        () => policies.state.refused?.message.includes(problem) === true,
+      )
+      expect(warnings().filter((line) => line.includes(problem))).toHaveLength(times)
+    }
+    await spoil(burst(-3), 'is -3', 1)
+    await spoil(burst(1).replace('limit', 'limitt'), `'limitt'`, 1)
+    await spoil(burst(-3), 'is -3', 1)
+    await writeFile(file, burst(2))
+    await until('a right file is in force', () => policies.state.refused === undefined)
+    await spoil(burst(-3), 'is -3', 2)
+    expect(warnings()).toHaveLength(3)
+  })
 })
 
 describe('what ends by itself', () => {

@@ -51,6 +51,8 @@ export interface Answer {
   readonly violated: readonly string[]
   /** True if the body may say which policies have refused. */
   readonly hasDetails: boolean
+  /** True if a policy refused although nothing of it is taken: no wait lets the request pass. */
+  readonly isTooCostly?: boolean
 }
 
 interface NamedPolicy extends ParsedPolicy {
@@ -75,7 +77,7 @@ export function readAnswer(response: Response, call: Call): Answer {
     toldMs,
     isReset: retryAfterMs === undefined,
     violated: isTold ? spent.map(({ name }) => name) : [],
-    hasDetails: isTold && policies.length > 1 && isProblem(headers),
+    hasDetails: isTold && isProblem(headers) && (policies.length > 1 || policies.some(isUntouched)),
   }
 }
 
@@ -88,6 +90,9 @@ export async function withDetails(
   const { 'violated-policies': listed } = await peekJson(response, patience)
   if (!Array.isArray(listed) || listed.length === 0) return answer
   const violating = answer.policies.filter(({ plainName }) => listed.includes(plainName))
+  if (answer.isReset && violating.some(isUntouched)) {
+    return { ...answer, toldMs: undefined, isTooCostly: true }
+  }
   const resetMs = answer.isReset ? latestReset(violating) : undefined
   const toldMs = resetMs ?? answer.toldMs
   return { ...answer, toldMs, violated: violating.map(({ name }) => name) }
@@ -123,6 +128,11 @@ function named(policy: ParsedPolicy): NamedPolicy {
 
 function isSpent({ remaining }: ParsedPolicy): boolean {
   return remaining === 0
+}
+
+/** A limit of 0 has nothing left, and its server may raise it at the reset. */
+function isUntouched({ limit, remaining }: ParsedPolicy): boolean {
+  return Boolean(limit) && remaining === limit
 }
 
 function latestReset(policies: readonly ParsedPolicy[]): number | undefined {

@@ -215,8 +215,9 @@ export interface GiveUpEvent {
   /**
    * `tries`: `retries` is used up. `wait`: the wait is longer than `maxWaitMs`, or than the rest of
    * `maxTotalWaitMs`. `unsafe`: the method may not be repeated, or the body cannot be sent again.
+   * `cost`: the request costs more than a whole limit, so no wait lets it pass.
    */
-  readonly reason: 'tries' | 'wait' | 'unsafe'
+  readonly reason: 'tries' | 'wait' | 'unsafe' | 'cost'
   /** The wait that was too long, in milliseconds. */
   readonly waitMs: number | undefined
   readonly method: string

@@ -211,7 +211,8 @@ export class Session {
     const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
+    // What one request may not cost is no reason for others to wait.
+    if (!answer.isTooCostly) closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
     for (const release of releases) release()
     // Calls that only the hold stopped may go on.
     if (held.some((gate) => gate.isOpen(clockMs()))) this.registry.queue.move()
@@ -238,7 +239,8 @@ export class Session {
   /** True if the answer suggests another request, and one may be made. */
   #mayFollow({ response, answer }: Answered): boolean {
     if (!isRetried(response.status, answer.toldMs, this.#settings.statuses)) return false
-    if (!this.#isRepeatable) this.#giveUp('unsafe')
+    if (answer.isTooCostly) this.#giveUp('cost')
+    else if (!this.#isRepeatable) this.#giveUp('unsafe')
     else if (this.#tries > this.#settings.retries) this.#giveUp('tries')
     else return true
     return false

@@ -50,6 +50,7 @@ export {
   errorCodes,
   errorText,
   isSluiceError,
+  pageUrl,
   SluiceError,
 } from './options/errors.ts'
 export {
@@ -65,7 +66,7 @@ export {
   wholeNumber,
 } from './options/options.ts'
 export { noteRelease } from './options/release.ts'
-export { warnOnce } from './options/warn.ts'
+export { warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/async.ts'
 export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'

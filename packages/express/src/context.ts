@@ -64,7 +64,10 @@ export class ExpressContext extends FrameworkContext<Request, RateLimitHandler> 
   get ip(): string | undefined {
     const { headers, app, ip } = this.native
     const forwarded = headers['x-forwarded-for']
-    if (forwarded !== undefined) proxyWatch.see(String(forwarded), ip, app.get('trust proxy'))
+    if (forwarded === undefined) return ip
+    const trust: unknown = app.get('trust proxy')
+    proxyWatch.see(String(forwarded), ip, trust)
+    if (trust === true) proxyWatch.seeTrustInAll(String(forwarded))
     return ip
   }
 

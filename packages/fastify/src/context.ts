@@ -1,5 +1,6 @@
 import {
   FrameworkContext,
+  fastifyTrustsAll,
   type Hold,
   type HttpResponse,
   ProxyWatch,
@@ -57,6 +58,7 @@ export class FastifyContext extends FrameworkContext<FastifyRequest, RateLimitHa
     const { ips } = this.native
     const address = ips ? ips.at(-1) : this.native.ip
     proxyWatch.see(String(forwarded), address, ips)
+    if (ips && fastifyTrustsAll(this.native)) proxyWatch.seeTrustInAll(String(forwarded))
     return address
   }
 

@@ -87,7 +87,9 @@ export class NestContext
   get ip(): string | undefined {
     const forwarded = this.header('x-forwarded-for')
     const address = this.#platform?.request.ip
-    if (forwarded !== undefined) proxyWatch.see(forwarded, address, this.#platform?.trust)
+    if (forwarded === undefined) return address
+    proxyWatch.see(forwarded, address, this.#platform?.trust)
+    if (this.#platform?.trustsAll) proxyWatch.seeTrustInAll(forwarded)
     return address
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import {
+  fastifyTrustsAll,
   type HttpResponse,
   type RequestDecision,
   type ResponseBody,
@@ -28,6 +29,8 @@ export interface Platform {
   readonly route: string | undefined
   /** The setting that trusts proxies; falsy where it is off. */
   readonly trust: unknown
+  /** True if every address is trusted as a proxy. */
+  readonly trustsAll: boolean
   reply(status: number, body: ResponseBody): void
 }
 
@@ -81,6 +84,9 @@ function express({ request, response }: OfExpress): Platform {
     get trust() {
       return request.app.get('trust proxy')
     },
+    get trustsAll() {
+      return request.app.get('trust proxy') === true
+    },
     reply(status, { contentType, text }) {
       sendByNode(response, { status, headers: { 'Content-Type': contentType }, body: text })
     },
@@ -103,6 +109,9 @@ function fastify({ request, response: reply }: OfFastify): Platform {
     route: request.routeOptions.url,
     get trust() {
       return request.ips
+    },
+    get trustsAll() {
+      return request.ips !== undefined && fastifyTrustsAll(request)
     },
     reply(status, { contentType, text }) {
       // To a text Fastify would add a charset, which problem+json does not have.

@@ -1,9 +1,9 @@
 import { type Duration, durationMs } from '../options/duration.ts'
-import { invalid, wholeNumber } from '../options/options.ts'
+import { invalid } from '../options/options.ts'
 import { maxTimerMs } from '../waiting/timers.ts'
 import type { Algorithm, CountingCheck, OptionPath } from './algorithm.ts'
 import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
-import { checkUnits } from './max-units.ts'
+import { checkUnits, wholeUnits } from './max-units.ts'
 
 export interface LeakyBucketOptions {
   /**
@@ -46,7 +46,7 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
       const queue =
         options.queue === undefined
           ? Number.POSITIVE_INFINITY
-          : wholeNumber(options.queue, { option: at('queue') }, { min: 0 })
+          : wholeUnits(options.queue, { option: at('queue') }, 0)
       checkUnits(queue + 1, windowMs, at('queue'))
       return { queue, maxDelayMs: maxDelayOf(options, at) }
     },

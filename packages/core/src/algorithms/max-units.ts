@@ -1,4 +1,8 @@
 import { SluiceError } from '../options/errors.ts'
+import { invalid, isWholeNumber, type OptionPlace } from '../options/options.ts'
+
+/** The most units of any window: beyond them the totals of a packed log overflow. */
+const mostUnits = 2 ** 47 - 1
 
 /**
  * The most units that a window of `windowMs` can count exactly. Beyond 2^53 − 1 ms · units, doubles
@@ -6,7 +10,7 @@ import { SluiceError } from '../options/errors.ts'
  * to twice the limit.
  */
 export function maxUnits(windowMs: number): number {
-  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), 2 ** 47 - 1)
+  return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), mostUnits)
 }
 
 /** Throws when a window cannot count `units` exactly; `Infinity` stands for no bound. */
@@ -17,4 +21,13 @@ export function checkUnits(units: number, windowMs: number, option: string): voi
     `${option} (${units}) times the window (${windowMs} ms) must be at most 2^53 − 1, and ${option} at most 2^47 − 1, to stay exact; ` +
       `with this window it can be ${maxUnits(windowMs)} at most`,
   )
+}
+
+/**
+ * Returns an option that counts units. `checkUnits` refuses a number that is too large: it knows
+ * the window.
+ */
+export function wholeUnits(value: unknown, place: OptionPlace, min: number): number {
+  if (isWholeNumber(value, { min })) return value
+  throw invalid(place, value, `a whole number from ${min} to ${mostUnits}`)
 }

@@ -1,7 +1,6 @@
-import { wholeNumber } from '../options/options.ts'
 import type { Algorithm } from './algorithm.ts'
 import { type Bucket, bucket, shareOf } from './bucket.ts'
-import { checkUnits } from './max-units.ts'
+import { checkUnits, wholeUnits } from './max-units.ts'
 
 export interface TokenBucketOptions {
   /**
@@ -31,7 +30,7 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
     neutral: { burst: undefined },
     read({ burst: value }, windowMs, at) {
       if (value === undefined) return { burst: undefined }
-      const burst = wholeNumber(value, { option: at('burst') }, { min: 1 })
+      const burst = wholeUnits(value, { option: at('burst') }, 1)
       checkUnits(burst, windowMs, at('burst'))
       return { burst }
     },

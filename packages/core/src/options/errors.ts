@@ -1,4 +1,13 @@
 /**
+ * Returns the address of a page of the documentation, for messages: users of packages have no
+ * `docs` folder.
+ * @param name the name of the file without `.md`
+ */
+export function pageUrl(name: string): string {
+  return `https://sluice-js.github.io/sluice/${name}.html`
+}
+
+/**
  * Every code that Sluice throws or reports, with its meaning. `docs/errors.md` lists the same codes
  * with the fix for each; a test keeps the two lists equal.
  */

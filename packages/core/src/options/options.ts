@@ -1,4 +1,4 @@
-import { type ErrorCode, SluiceError } from './errors.ts'
+import { type ErrorCode, pageUrl, SluiceError } from './errors.ts'
 
 /** The place of an option, for the message that refuses its value. */
 export interface OptionPlace {
@@ -131,29 +131,34 @@ const maxListed = 12
 
 /** Names the option that was probably meant, or lists the options: a guard has fifty. */
 function suggestion(field: string, known: readonly string[]): string {
-  const near = [misnomers.get(field), known.find((name) => isNear(name, field))].find(
+  const meant = proxyTrust.test(field) ? 'addressOf' : misnomers.get(field)
+  const near = [meant, known.find((name) => isNear(name, field))].find(
     (name) => name !== undefined && known.includes(name),
   )
   if (near !== undefined) return ` (did you mean '${near}'?)`
   if (known.length <= maxListed) return `; the options are ${known.join(', ')}`
+  const listed = `all options are listed in ${pageUrl('options')}`
+  if (proxyTrust.test(field)) return `; ${frameworkTrust}; ${listed}`
+  const words = wordsOf(field)
   const closest = known
-    .map((name) => ({ name, shared: sharedPairs(name, field) }))
-    .filter(({ shared }) => shared > 1)
-    .sort((one, other) => other.shared - one.shared)
+    .filter((name) => wordsOf(name).some((word) => words.includes(word)))
     .slice(0, 3)
-    .map(({ name }) => `'${name}'`)
-  const listed = 'all options are listed in docs/options.md'
+    .map((name) => `'${name}'`)
   return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
 }
 
-/** Counts the pairs of neighbouring letters that two names share. */
-function sharedPairs(name: string, other: string): number {
-  const [text, others] = [name.toLowerCase(), other.toLowerCase()]
-  return [...text].filter((_, index) => {
-    const pair = text.slice(index, index + 2)
-    return pair.length === 2 && others.includes(pair)
-  }).length
+/** The words of a name in camel case, in lower case, without those that many names have. */
+function wordsOf(name: string): readonly string[] {
+  const words = name.split(/(?=[A-Z])|[^A-Za-z]/).map((word) => word.toLowerCase())
+  return words.filter((word) => word.length > 2)
 }
+
+/** The setting of frameworks by which proxies are trusted, however it is spelled. */
+const proxyTrust = /^trust(ed)?[\s_-]*prox(y|ies)$/i
+
+const frameworkTrust =
+  "the framework is told of proxies, and not the limiter: app.set('trust proxy', 1) in Express, " +
+  "fastify({ trustProxy: '<address of the proxy>' }), app.proxy in Koa"
 
 /** The option names of other limiters, with the names that Sluice uses. */
 const misnomers: ReadonlyMap<string, string> = new Map([
@@ -172,14 +177,24 @@ const misnomers: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Tells whether two names begin alike and are about as long, or have the same letters in another
- * order.
+ * Tells whether two names begin alike and are about as long, have the same letters in another
+ * order, or differ in one letter.
  */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')
   if (lettersOf(a) === lettersOf(b)) return true
-  return a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2
+  if (a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2) return true
+  return a.length > 3 && differInOneLetter(a, b)
+}
+
+/** Tells whether one text is the other with one letter more, less or changed. */
+function differInOneLetter(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  if (long.length - short.length > 1) return false
+  const at = [...long].findIndex((letter, index) => letter !== short[index])
+  const rest = long.length === short.length ? short.slice(at + 1) : short.slice(at)
+  return long.slice(at + 1) === rest
 }
 
 /** Makes the error for an option: its name, its value and the legal values. */

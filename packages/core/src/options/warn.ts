@@ -12,5 +12,10 @@ const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return
   warned.add(topic)
+  warn(message)
+}
+
+/** Writes a warning each time. The caller sees to it that a fault that lasts is not repeated. */
+export function warn(message: string): void {
   console.warn(`sluice: ${onOneLine(message)}`)
 }

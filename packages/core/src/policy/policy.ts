@@ -1,4 +1,4 @@
-import { checkUnits } from '../algorithms/max-units.ts'
+import { checkUnits, wholeUnits } from '../algorithms/max-units.ts'
 import {
   type AlgorithmName,
   type AlgorithmOptions,
@@ -12,15 +12,7 @@ import {
 } from '../algorithms/table.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
-import {
-  flag,
-  invalid,
-  knownFields,
-  oneOf,
-  orDefault,
-  quote,
-  wholeNumber,
-} from '../options/options.ts'
+import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, maxUncountedOf } from './async.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
 import { type FailureMode, failureModes } from './failure-mode.ts'
@@ -231,7 +223,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
 
 function policyLimit(value: unknown, option: string): number {
   if (value === unlimited) return Number.POSITIVE_INFINITY
-  return wholeNumber(value, { option, code: 'SLUICE_LIMIT_INVALID' }, { min: 0 })
+  return wholeUnits(value, { option, code: 'SLUICE_LIMIT_INVALID' }, 0)
 }
 
 /** The lease of a request that was refused would never be given back. */

@@ -12,7 +12,7 @@ export { createGuard } from './create-guard.ts'
 export { FrameworkContext } from './framework-context.ts'
 export { type RequestKeys, requestKeys } from './keys.ts'
 export { type Handler, type HandlerRequest, type HandlerResponse, handlerRequest } from './mount.ts'
-export { ProxyWatch } from './proxy-watch.ts'
+export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'
 export type { HttpRequest, RequestContent } from './request.ts'
 export {
   type HttpResponse,

@@ -53,6 +53,14 @@ export class ProxyWatch {
     else if (!this.#isDone) this.#count(forwarded, address)
   }
 
+  /**
+   * Looks at a request whose application trusts every address. A proxy that overwrites the header
+   * leaves one address in it, and then that trust is right.
+   */
+  seeTrustInAll(forwarded: string): void {
+    if (forwarded.includes(',')) warnOnce(firstAddress(this.#settings))
+  }
+
   #count(forwarded: string, address: string | undefined): void {
     if (this.#seen === 0) this.#address = address
     this.#seen += 1
@@ -84,10 +92,41 @@ function untrusted({ trust, trustOne }: ProxySettings): string {
   )
 }
 
+function firstAddress({ trust, trustAll }: ProxySettings): string {
+  return (
+    `X-Forwarded-For came with several addresses, and ${trust} is true, so the first address is counted, which any client can make up; ` +
+    `${trustAll}, or have your proxy overwrite the header`
+  )
+}
+
 function oneAddress({ count, trustAll }: ProxySettings): string {
   return (
     `nearly all requests with X-Forwarded-For came from one address, although the forwarded addresses differ: ${count} may trust ` +
     `fewer proxies than there are, so that all clients share one limit; ${trustAll}. One very busy client looks the same: ` +
     `then all is well`
   )
+}
+
+/** A request behind more proxies than anybody has, all with an address of documentation. */
+const farClient = {
+  headers: { 'x-forwarded-for': Array(64).fill('192.0.2.1').join(', ') },
+  socket: { remoteAddress: '192.0.2.1' },
+}
+
+const trusting = new WeakMap<object, boolean>()
+
+/**
+ * Tells whether an application of Fastify trusts every address. Fastify does not show `trustProxy`,
+ * but its requests find their addresses by it.
+ */
+export function fastifyTrustsAll(request: object): boolean {
+  const prototype: object = Object.getPrototypeOf(request)
+  const known = trusting.get(prototype)
+  if (known !== undefined) return known
+  const { ips }: { ips?: readonly string[] } = Object.create(prototype, {
+    raw: { value: farClient },
+  })
+  const trustsAll = ips?.length === 65
+  trusting.set(prototype, trustsAll)
+  return trustsAll
 }

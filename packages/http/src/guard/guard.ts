@@ -5,6 +5,7 @@ import {
   type MaybePromise,
   memoryStore,
   orDefault,
+  SluiceError,
   unlimited,
 } from '@sluice/core'
 import { readLists } from '../access/lists.ts'
@@ -104,7 +105,10 @@ export function createFixedGuard<Native extends object, Handler = never>(
   const isAsked = isApplied || (isGlobal && Boolean(own.penalty))
   const guards = new RouteGuards({ options: base, catalogue, guard: everywhere, scope, isApplied })
   if (routes !== undefined && !router) {
-    throw invalid({ option: 'routes' }, routes, 'left out, since this adapter has no router for it')
+    throw new SluiceError(
+      'SLUICE_OPTION_INVALID',
+      "routes needs the option router: import { nodeRouter } from '@sluice/http/adapter', and pass router: nodeRouter",
+    )
   }
   const rules =
     routes === undefined || !router

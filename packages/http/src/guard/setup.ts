@@ -9,6 +9,7 @@ import {
   limiterFields,
   type Policy,
   policyList,
+  SluiceError,
   warnOnce,
 } from '@sluice/core'
 import { policyNameProblem } from '@sluice/headers'
@@ -89,6 +90,18 @@ export interface GuardSetup<Native extends object> extends Settings {
   readonly report: Report
 }
 
+/** @throws SluiceError when two options would reply to a refused request */
+function checkReplies<Native extends object, Handler>({
+  message,
+  handler,
+}: PolicyGuardOptions<Native, Handler>): void {
+  if (message === undefined || handler === undefined) return
+  throw new SluiceError(
+    'SLUICE_OPTION_INVALID',
+    'message and handler cannot stand together, since only one of them can reply: let the handler send the message',
+  )
+}
+
 /**
  * Checks the options of a guard.
  * @throws SluiceError that names the option, its value, the legal range and the fix
@@ -102,6 +115,7 @@ export function setUpGuard<Native extends object, Handler>(
   knownFields(options, where, [...optionsOf(kind), ...adapterFields])
   checkOptions(options, kind, (field) => field)
   checkSettlement(options, (field) => field)
+  checkReplies(options)
   const settings = settingsOf(options)
   const listed = policyList<HttpPolicyOptions<Native>>(options, shorthandFields)
   for (const [policy, at] of listed) checkPolicy(policy, at)

@@ -16,10 +16,14 @@ export interface Fault {
   readonly kind: 'syntax' | 'schema' | 'rule'
 }
 
-/** Finds what the schema does not accept: one fault for each place. */
-export function schemaFaults(schema: TSchema, value: unknown): readonly Fault[] {
+/**
+ * Finds what the schema does not accept: one fault for each place.
+ * @param name the value as messages name it @default the file
+ */
+export function schemaFaults(schema: TSchema, value: unknown, name = ''): readonly Fault[] {
   if (Value.Check(schema, value)) return []
-  const faults = [...Value.Errors(schema, value)].map((error) => explain(innermost(error), value))
+  const whole = { name, value }
+  const faults = [...Value.Errors(schema, value)].map((error) => explain(innermost(error), whole))
   const known = new Set<string>()
   return faults.filter(({ path }) => {
     const place = JSON.stringify(path)
@@ -72,16 +76,21 @@ function isOfObject({ type }: ValueError): boolean {
   return type === ValueErrorType.ObjectRequiredProperty
 }
 
-function explain(error: ValueError, root: unknown): Fault {
-  const path = pathOf(error.path, root)
-  const at = optionOf(path)
+/** A value that is checked, and its name in messages; '' for the file. */
+interface Whole {
+  readonly name: string
+  readonly value: unknown
+}
+
+function explain(error: ValueError, whole: Whole): Fault {
+  const path = pathOf(error.path, whole.value)
   const fault = { path, atKey: false, kind: 'schema' } as const
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const field = String(path.at(-1) ?? '')
-    return { ...fault, atKey: true, message: unknownField(field, path, error, root) }
+    return { ...fault, atKey: true, message: unknownField(field, path, error, whole) }
   }
   if (error.type === ValueErrorType.ObjectRequiredProperty) {
-    const where = optionOf(path.slice(0, -1)) || 'the file'
+    const where = placeOf(path.slice(0, -1), whole)
     return {
       ...fault,
       path: path.slice(0, -1),
@@ -90,18 +99,18 @@ function explain(error: ValueError, root: unknown): Fault {
   }
   return {
     ...fault,
-    message: `${at || 'the file'} must be ${legalOf(error.schema)}, but is ${quote(error.value)}`,
+    message: `${placeOf(path, whole)} must be ${legalOf(error.schema)}, but is ${quote(error.value)}`,
   }
 }
 
 /** In the words of an option in code that does not exist. */
-function unknownField(field: string, path: Path, error: ValueError, root: unknown): string {
-  const where = optionOf(path.slice(0, -1)) || 'the file'
+function unknownField(field: string, path: Path, error: ValueError, whole: Whole): string {
+  const where = placeOf(path.slice(0, -1), whole)
   const { properties = {}, patternProperties } = error.schema
   const [pattern] = Object.values<TSchema>(patternProperties ?? {})
   if (pattern) return `${where} has the name ${quote(field)}, which is not allowed there`
   try {
-    knownFields({ [field]: valueAt(root, path) }, where, Object.keys(properties))
+    knownFields({ [field]: valueAt(whole.value, path) }, where, Object.keys(properties))
   } catch (known) {
     if (isSluiceError(known)) return known.message
     throw known
@@ -160,11 +169,15 @@ function valueAt(root: unknown, path: Path): unknown {
   )
 }
 
+function placeOf(path: Path, { name }: Whole): string {
+  return optionOf(path, name) || 'the file'
+}
+
 /** A path as messages have it: `routes['POST /login'].policies[0].limit`. */
-export function optionOf(path: Path): string {
+export function optionOf(path: Path, name = ''): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
     if (!/^[A-Za-z_$][\w$]*$/.test(part)) return `${text}['${part}']`
     return text === '' ? part : `${text}.${part}`
-  }, '')
+  }, name)
 }

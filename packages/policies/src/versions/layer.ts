@@ -86,8 +86,8 @@ export function checkEntry(entry: Entry, file: PolicyFile): void {
     )
   }
   const checked = field === 'override' && isOptions(value) ? { policy, ...value } : value
-  const [wrong] = schemaFaults(entryValues[field], checked)
-  if (wrong) throw new SluiceError('SLUICE_OPTION_INVALID', `entry.value: ${wrong.message}`)
+  const [wrong] = schemaFaults(entryValues[field], checked, 'entry.value')
+  if (wrong) throw new SluiceError('SLUICE_OPTION_INVALID', wrong.message)
   if (reason !== undefined && typeof reason !== 'string') {
     throw invalid({ option: 'entry.reason' }, reason, 'text')
   }

@@ -1,4 +1,4 @@
-import { errorText, warnOnce } from '@sluice/core'
+import { errorText, warn } from '@sluice/core'
 import type { LiveGuard } from '@sluice/http'
 import { Version } from './version.ts'
 
@@ -13,7 +13,7 @@ export interface Refused {
 export interface VersionObservers {
   /**
    * Told of a version that this process could not build. The old one stays in force.
-   * @default a warning
+   * @default a warning for each problem
    */
   readonly onRefused?: ((refused: Refused) => void) | undefined
   /** Told of each version that comes in force in this process. @default nobody */
@@ -26,6 +26,8 @@ export class VersionSwitch {
   readonly #guards: LiveGuard[] = []
   #now = new Version('', {}, 'none')
   #refused: Refused | undefined
+  /** The problems that were warned of since the newest file and changes were last in force. */
+  readonly #warned = new Set<string>()
 
   constructor(observers: VersionObservers) {
     this.#observers = observers
@@ -67,6 +69,7 @@ export class VersionSwitch {
   /** Forgets what was refused: the newest file and the newest changes are in force. */
   accept(): void {
     this.#refused = undefined
+    this.#warned.clear()
   }
 
   /** @throws SluiceError when a guard cannot be made of a version */
@@ -80,11 +83,9 @@ export class VersionSwitch {
     this.#refused = { version, message }
     const { onRefused } = this.#observers
     if (onRefused) onRefused(this.#refused)
-    else {
-      warnOnce(
-        `the policies ${version} were refused, and ${this.#now.id} stays in force: ${message}`,
-        version,
-      )
+    else if (!this.#warned.has(message)) {
+      this.#warned.add(message)
+      warn(`the policies ${version} were refused, and ${this.#now.id} stays in force: ${message}`)
     }
   }
 

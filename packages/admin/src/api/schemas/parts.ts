@@ -1,4 +1,5 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { pageUrl } from '@sluice/core'
 
 /** An object without other fields. */
 export function closed<Fields extends TProperties>(
@@ -99,7 +100,7 @@ export const problem = open(
     status: Type.Integer(),
     detail: optional(Type.String({ description: 'What is wrong, and how to mend it.' })),
     code: optional(
-      Type.String({ description: 'The code of the error, as docs/errors.md has it.' }),
+      Type.String({ description: `The code of the error: ${pageUrl('errors')} lists them.` }),
     ),
   },
   'Why a request was refused (RFC 9457).',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { definePolicy, errorText } from '@sluice/core'
+import { definePolicy, errorText, pageUrl } from '@sluice/core'
 import { redisStore } from '@sluice/redis'
 import { Cluster } from 'ioredis'
 import { type Finding, found } from '../finding.ts'
@@ -151,7 +151,7 @@ export async function decision(
   } catch (error) {
     if (error instanceof TimedOut) throw error
     const [seen = '', ...fix] = errorText(error).split('; ')
-    return found.error(check, seen, fix.length > 0 ? fix.join('; ') : 'see docs/errors.md')
+    return found.error(check, seen, fix.length > 0 ? fix.join('; ') : `see ${pageUrl('errors')}`)
   } finally {
     if (client instanceof Cluster) client.disconnect()
   }

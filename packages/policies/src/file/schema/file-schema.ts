@@ -1,4 +1,5 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { pageUrl } from '@sluice/core'
 import type { EntryField } from '../policy-file.ts'
 import { fixedLimit, limitSchema } from './limit-schema.ts'
 import {
@@ -195,7 +196,7 @@ export const fileSchema: TSchema = closed(
   {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Policies of Sluice',
-    description: 'Rate limits of an HTTP API: docs/policies.md explains the fields.',
+    description: `Rate limits of an HTTP API: ${pageUrl('policies')} explains the fields.`,
     examples: [
       {
         policies: [{ name: 'burst', limit: 20, window: '1s' }],
