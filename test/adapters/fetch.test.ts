@@ -406,7 +406,7 @@ describe('the options of rateLimit', () => {
 
   it('name what is not known, and what a router is needed for', () => {
     expect(() => rateLimit({ ...one, adressOf: () => '' } as never)).toThrow(/addressOf/)
-    expect(() => rateLimit({ routes: { '/a': one } })).toThrow(/^routes must be left out/)
+    expect(() => rateLimit({ routes: { '/a': one } })).toThrow(/^routes needs the option router/)
   })
 
   it('warn once where a runtime of many isolates counts in memory', () => {

@@ -122,7 +122,7 @@ describe('options', () => {
       const options = JSON.parse(`{ "limit": 5, "window": "1m", "${name}": 1 }`)
       expect(() => createLimiter(options)).toThrow(
         new RegExp(
-          `^createLimiter: there is no option '${name}'; the closest (is|are) '(?!${name}')`,
+          `^createLimiter: there is no option '${name}'; (all options are listed|the closest are '(?!${name}'))`,
         ),
       )
     },

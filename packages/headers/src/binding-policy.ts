@@ -38,7 +38,7 @@ export function bindingPolicy(
   for (const state of states) {
     const candidate = candidateOf(state, rejected)
     if (candidate === undefined) {
-      isDeniedByOther ||= isViolated(state, rejected) && state.hidden !== true
+      isDeniedByOther ||= isViolated(state, rejected) && isShownByUnit(state)
     } else if (binding === undefined || bindsBefore(candidate, binding)) binding = candidate
   }
   return isDeniedByOther && binding?.violated === false ? undefined : binding
@@ -60,6 +60,11 @@ function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | und
     waitMs: violated ? policyWaitMs(state) : undefined,
     passes: Math.floor(remaining / chargedCost(state)),
   }
+}
+
+/** Tells whether a policy is shown to clients, in another unit than requests. */
+function isShownByUnit(state: PolicyState): boolean {
+  return state.hidden !== true && !countsRequests(state)
 }
 
 /** A request of cost 0 is compared as one of cost 1: any number of them would fit. */

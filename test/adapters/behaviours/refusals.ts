@@ -47,7 +47,7 @@ export const refusals: Behaviour = ({ start, limited }) => {
 
   it('lets a handler reply, with the headers set', async () => {
     const reached = vi.fn()
-    const limits = [{ ...one, reply: async () => 'my own words', message: 'not this' }]
+    const limits = [{ ...one, reply: async () => 'my own words' }]
     const app = await start({ limits, routes: [{ path: '/', reached }] })
     await app.ask()
     const answer = await app.ask()
