@@ -211,7 +211,7 @@ export class Session {
     const answer = told.hasDetails ? await withDetails(told, response, { untilMs, signal }) : told
     const { toldMs = 0 } = answer
     const drawMs = () => jitterMs(toldMs, this.#tries, this.#settings)
-    // What one request may not cost is no reason for others to wait.
+    // A request that costs too much is no reason for others to wait.
     if (!answer.isTooCostly) closeGates(answer, { sentMs, nowMs, jitterMs: drawMs }, this)
     for (const release of releases) release()
     // Calls that only the hold stopped may go on.
