@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { Suite } from './harness/bench.ts'
+import { plottedSuites } from './report/plots.ts'
 
 export interface BenchOptions {
   /** About three minutes, for a look; the full run takes about fifteen. */
@@ -36,8 +37,8 @@ export function benchOptions(
   for (const [flag, value] of Object.entries({ json, markdown, plots })) {
     if (value === '') throw new UsageError(`--${flag} needs a path`)
   }
-  if (plots !== undefined && !suites.includes('growth')) {
-    throw new UsageError(`--plots draws what the suite 'growth' measures: add it to --suite`)
+  if (plots !== undefined && !suites.some((name) => plottedSuites.includes(name))) {
+    throw new UsageError(`--plots draws only ${plottedSuites.join(', ')}: add one to --suite`)
   }
   if (caseText !== undefined && !suites.every((name) => suitesByCase.includes(name))) {
     throw new UsageError(

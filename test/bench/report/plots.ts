@@ -73,6 +73,11 @@ const plots: Readonly<Record<string, Plot>> = {
   },
 }
 
+/** Suites of which there is a plot. */
+export const plottedSuites: readonly string[] = [
+  ...new Set(Object.values(plots).map(({ of }) => of.suite)),
+]
+
 /** Draws what was measured: each plot whose suite took part. */
 export async function writePlots(report: Report, folder: string): Promise<void> {
   for (const [file, { of, figure, ...labels }] of Object.entries(plots)) {
