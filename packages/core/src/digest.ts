@@ -11,24 +11,19 @@ export interface IdentityDigest {
   readonly text: string
 }
 
-/** The part that is used of Node's buffers. */
-interface Bytes extends Uint8Array {
-  toString(encoding?: 'base64url', from?: number, to?: number): string
-}
-
-/** The part that is used of `node:crypto`. */
+/** The part that is used of `node:crypto`. A digest as text costs half as much as one in bytes. */
 interface NativeCrypto {
-  hash?(algorithm: 'sha256', bytes: Bytes, encoding: 'buffer'): Bytes
+  hash?(algorithm: 'sha256', bytes: Uint8Array, encoding: 'base64url'): string
   createHmac(
     algorithm: 'sha256',
     secret: string,
   ): {
-    update(bytes: Bytes): { digest(): Bytes }
+    update(bytes: Uint8Array): { digest(encoding: 'base64url'): string }
   }
 }
 
 declare const process: { getBuiltinModule?(name: 'node:crypto'): NativeCrypto } | undefined
-declare const Buffer: { from(text: string, encoding: 'utf16le'): Bytes } | undefined
+declare const Buffer: { from(text: string, encoding: 'utf16le'): Uint8Array } | undefined
 
 /**
  * Several times faster than code in JavaScript; `undefined` where the runtime has none. It is not
@@ -38,7 +33,13 @@ const native =
   typeof process === 'undefined' ? undefined : process.getBuiltinModule?.('node:crypto')
 
 const digestBytes = 16
+/** Characters that are full, of 6 bits each. The last one has the two bits that are left. */
+const fullCharacters = Math.floor((digestBytes * 8) / 6)
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+const valueOfCode = Array.from({ length: 128 }, (_, code) =>
+  Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
+)
 
 /**
  * Returns the text that stands for a key in logs and metrics. It is the store's own, so that it
@@ -55,11 +56,13 @@ export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
 export function digestIdentity(key: string, secret?: string): IdentityDigest {
   if (!native?.hash || typeof Buffer === 'undefined') return portableDigest(key, secret)
   const utf16 = Buffer.from(key, 'utf16le')
-  const bytes =
+  const whole =
     secret === undefined
-      ? native.hash('sha256', utf16, 'buffer')
-      : native.createHmac('sha256', secret).update(utf16).digest()
-  return { firstByte: bytes[0] ?? 0, text: bytes.toString('base64url', 0, digestBytes) }
+      ? native.hash('sha256', utf16, 'base64url')
+      : native.createHmac('sha256', secret).update(utf16).digest('base64url')
+  const last = alphabet[sixBits(whole, fullCharacters) & 0b110000]
+  const text = whole.slice(0, fullCharacters) + last
+  return { firstByte: firstByteOf(text), text }
 }
 
 /** The same digest in a runtime without `node:crypto`. */
@@ -76,9 +79,12 @@ export function portableDigest(key: string, secret?: string): IdentityDigest {
 
 /** Reads the first byte of a digest from its text. */
 export function firstByteOf(text: string): number {
-  const first = alphabet.indexOf(text[0] ?? '')
-  const second = alphabet.indexOf(text[1] ?? '')
-  return ((first << 2) | (second >> 4)) & 0xff
+  return ((sixBits(text, 0) << 2) | (sixBits(text, 1) >> 4)) & 0xff
+}
+
+/** The bits that a character of base64url stands for. */
+function sixBits(text: string, index: number): number {
+  return valueOfCode[text.charCodeAt(index)] ?? 0
 }
 
 /** Encoded by hand: not every runtime can write base64url. */
