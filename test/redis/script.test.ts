@@ -217,6 +217,39 @@ describe('the script', () => {
     expect((await small?.peek('k'))?.outcomes[0]).toMatchObject({ allowed: false, remaining: 0 })
   })
 
+  it.each(['1h', '2h'] as const)(
+    'finds the oldest unit of a log of %s, however many have expired since the last request',
+    async (window) => {
+      let now = 1_795_195_800_123
+      const store = redisStore(client, { clock: () => now, heartbeatMs: 0 })
+      const limit = 40
+      const limiter = patientLimiter({
+        store,
+        policies: [{ name: 'p', limit, window, resolution: 1 }],
+      })
+      const windowMs = limiter.policies[0]?.windowMs ?? 0
+      // A request at which so many units have expired leaves their number as a hint for the next.
+      for (const hint of [0, 1, 5]) {
+        const start = now + 2 * windowMs
+        const keys = Array.from({ length: limit - hint }, (_, index) => `${hint}, ${index} more`)
+        for (now = start; now < start + limit; now += 1)
+          await Promise.all(keys.map((key) => limiter.consume(key)))
+        now = start + windowMs + hint - 1
+        if (hint > 0) await Promise.all(keys.map((key) => limiter.consume(key)))
+        for (const [more, key] of keys.entries()) {
+          const expired = hint + more
+          now = start + windowMs + expired - 1
+          const live = limit - expired + (hint > 0 ? 1 : 0)
+          const { outcomes } = await limiter.consume(key, { cost: limit - live + 1 })
+          expect(outcomes, key).toMatchObject([{ allowed: false, retryAfterMs: 1 }])
+          if (live === limit) continue
+          const { remaining } = (await limiter.consume(key)).outcomes[0] ?? {}
+          expect(remaining, key).toBe(limit - live - 1)
+        }
+      }
+    },
+  )
+
   it('keeps at most ten bytes a request in a packed log', async () => {
     let now = 1_795_195_800_000
     const limiter = patientLimiter({

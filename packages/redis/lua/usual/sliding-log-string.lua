@@ -1,39 +1,54 @@
 -- Decides the usual states of a packed log with a low limit: absent, live, full, and all expired.
 -- Formats and constants: algorithms/sliding-log-string.lua.
 -- setting: the resolution in ms; 1 if it is left out.
-local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<BI4I6', 11, 512, 4194304
+local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
 local stamp, dead_until, resolution = now, now - window, 1
 if setting and setting > 1 then
   local beyond = now % setting
   resolution = setting
   if beyond > 0 then stamp = now - beyond + setting end
 end
-local entry, two, three, size, max_offset = '<I3B', '<I3BI3', '<I3BI3BI3', 4, 16777215
-if window > SHORT_WINDOW then entry, two, three, size, max_offset = '<I4B', '<I4BI4', '<I4BI4BI4', 5, 4294967295 end
+local entry, four, size, max_offset = '<I3B', '<I3xI3xI3xI3', 4, 16777215
+if window > SHORT_WINDOW then entry, four, size, max_offset = '<I4B', '<I4xI4xI4xI4', 5, 4294967295 end
 local is_live, is_ttl_due = false, true
 if value then
   local length = #value
   local count = (length - HEADER_SIZE) / size
   if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then break end
-  local version, incarnation, base = unpack_struct(HEADER, value)
+  -- The first incarnation, which is 0, is read as a part of the version.
+  local version, base = unpack_struct(HEADER, value)
   local last, hint = unpack_struct(entry, value, length - size + 1)
   local offset, dead_offset = stamp - base, dead_until - base
-  if version ~= VERSION or incarnation > 0 or last > offset or offset > max_offset then break end
+  if version ~= VERSION or last > offset or offset > max_offset then break end
   if last > dead_offset then
     is_live = true
-    -- Find the first live unit and its offset. If the hint is right, mostly one or two more have
-    -- died since.
-    local head, high, first, before, second, _ = 0, count - 1, nil, nil, nil, nil
-    if hint < high then
-      if hint == 0 then
-        first, _, second = unpack_struct(two, value, HEADER_SIZE + 1)
+    -- Find the first live unit and its offset. If the hint is right, mostly few units have died
+    -- since: look at three of them, and then in steps that double.
+    local head, high, first = hint, count - 1, nil
+    if hint + 2 > high then head = 0
+    else
+      -- Before the first unit stands a part of the header.
+      local before, one, two, three = unpack_struct(four, value, HEADER_SIZE + 1 + (hint - 1) * size)
+      if hint > 0 and before > dead_offset then head, high, first = 0, hint - 1, before
+      elseif one > dead_offset then high, first = head, one
+      elseif two > dead_offset then
+        head, first = hint + 1, two
+        high = head
+      elseif three > dead_offset then
+        head, first = hint + 2, three
+        high = head
       else
-        before, _, first, _, second = unpack_struct(three, value, HEADER_SIZE + 1 + (hint - 1) * size)
+        local probe, step = hint + 4, 2
+        head = hint + 3
+        while probe < high do
+          local time = unpack_struct(entry, value, HEADER_SIZE + 1 + probe * size)
+          if time > dead_offset then
+            high, first = probe, time
+            break
+          end
+          head, probe, step = probe + 1, probe + step, step * 2
+        end
       end
-      if before and before > dead_offset then high, first = hint - 1, before
-      elseif first > dead_offset then head, high = hint, hint
-      elseif second > dead_offset then head, high, first = hint + 1, hint + 1, second
-      else head, first = hint + 2, nil end
     end
     while head < high do
       local middle = (head + high - (head + high) % 2) / 2
@@ -62,6 +77,6 @@ end
 if not is_live then
   if units > limit then break end
   amount, detail = units, stamp + window - now
-  write, data = 'SET', pack(HEADER, VERSION, 0, stamp) .. pack(entry, 0, 0):rep(units)
+  write, data = 'SET', pack(HEADER, VERSION, stamp) .. pack(entry, 0, 0):rep(units)
 end
 if is_ttl_due then ttl = window + math.ceil(window / ttl_parts) + resolution - 1 end
