@@ -12,14 +12,14 @@ type DecisionCounter = (decision: CountedDecision) => void
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
 } & {
-  /** Those of `countInstead`. */
+  /** Calls the functions that `countInstead` put in place of observers. */
   readonly countDecision: DecisionCounter | undefined
 }
 
 /** The events of a limiter's callers; its store emits the others. */
 type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
 
-/** By the function itself: a function that wraps it is told of events. */
+/** Counters by their `onDecision`. A function that wraps `onDecision` still gets events. */
 const counters = processWide(
   '@sluice/core/decision-counters/1',
   () => new WeakMap<object, DecisionCounter>(),
