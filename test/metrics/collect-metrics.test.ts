@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore } from '@sluice/core'
+import { createLimiter, type DecisionEvent, memoryStore } from '@sluice/core'
 import { collectMetrics, type Family, type Metrics } from '@sluice/metrics'
 import { describe, expect, it } from 'vitest'
 import { exchange, guardOf } from '../http/exchange.ts'
@@ -131,6 +131,43 @@ describe('metrics of a limiter', () => {
     },
   )
 
+  it('count through a function of the user that passes some of the events on', async () => {
+    const metrics = collectMetrics()
+    const some = {
+      ...metrics,
+      onDecision: (event: DecisionEvent) => {
+        if (event.key !== 'probe') metrics.onDecision(event)
+      },
+    }
+    const limiter = createLimiter({ name: 'api', limit: 9, window: '1m', observers: [some] })
+    for (const key of ['a', 'probe', 'b']) await limiter.consume(key)
+    const checks = await seriesValue(metrics, 'sluice_checks_total{policy="api",result="allowed"}')
+    expect(checks).toBe(2)
+  })
+
+  it('count each decision once beside observers of events and other metrics', async () => {
+    const all = [collectMetrics(), collectMetrics()]
+    const keys: unknown[] = []
+    const limiter = createLimiter({
+      policies: [
+        { name: 'api', limit: 1, window: '1m' },
+        { name: 'trial', limit: 1, window: '1m', mode: 'shadow' },
+      ],
+      observers: [...all, { onDecision: ({ key }) => void keys.push(key) }],
+    })
+    for (const key of ['a', 'a', 'b']) await limiter.consume(key)
+    expect(keys).toEqual(['a', 'a', 'b'])
+    for (const metrics of all) {
+      expect(await checksBy(metrics)).toEqual({
+        'api allowed': 2,
+        'api denied': 1,
+        'trial shadow_allowed': 2,
+        'trial shadow_denied': 0,
+      })
+      expect(metrics.topKeys({ policy: 'api', by: 'denied' })?.total).toBe(1)
+    }
+  })
+
   it('tell a tap of each decision at once', async () => {
     const metrics = collectMetrics()
     const limiter = createLimiter({ name: 'api', limit: 4, window: '1m', observers: [metrics] })
@@ -208,3 +245,11 @@ it.each([
 ])('collectMetrics refuses %j', (options, message) => {
   expect(() => Reflect.apply(collectMetrics, undefined, [options])).toThrow(message)
 })
+
+async function checksBy(metrics: Metrics): Promise<Record<string, number>> {
+  const families = await metrics.read()
+  const checks = families.find(({ name }) => name === 'sluice_checks_total')
+  return Object.fromEntries(
+    checks?.samples.map(({ labels, value }) => [labels.join(' '), value]) ?? [],
+  )
+}

@@ -12,7 +12,8 @@ import {
   type StoreCall,
   wholeNumber,
 } from '@sluice/core'
-import { type CountedDecision, DecisionBatch } from './decision-batch.ts'
+import { type CountedDecision, countInstead } from '@sluice/core/backend'
+import { countedPart, DecisionBatch } from './decision-batch.ts'
 import { FleetCounts } from './fleet-counts.ts'
 import { FleetExchange, type FleetStore } from './fleet-exchange.ts'
 import { FleetKeys, mergedRanking } from './fleet-keys.ts'
@@ -210,8 +211,13 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     return { scope: others === undefined ? 'process' : 'fleet', processes: 1 + (others ?? 0) }
   }
 
+  function onDecision(event: DecisionEvent): void {
+    batch.add(countedPart(event))
+  }
+  countInstead(onDecision, (decision) => batch.add(decision))
+
   return {
-    onDecision: (event) => batch.add(event),
+    onDecision,
     onShadow: ({ outcomes, checks }) => policies.shadowed(outcomes, checks),
     onSkip: ({ route, method }) => requests.add(route, method, 'skipped'),
     onResilience: (event) => stores.note(event),

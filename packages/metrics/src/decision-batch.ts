@@ -1,10 +1,8 @@
 import { type DecisionEvent, notify } from '@sluice/core'
+import type { CountedDecision } from '@sluice/core/backend'
 
 /** The most decisions that wait to be counted. */
 const maxWaiting = 128
-
-/** The part of an event that is counted. */
-export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
 
 /**
  * Decisions that wait to be counted together. Between two decisions a process does so much else
@@ -12,8 +10,8 @@ export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
  */
 export class DecisionBatch {
   readonly #count: (decision: CountedDecision) => void
-  /** The places of decisions, which are used again and again. */
-  readonly #places: WaitingDecision[] = []
+  /** Places of decisions, which are used again and again. */
+  readonly #places: CountedDecision[] = []
   #waiting = 0
   #isOneByOne = false
 
@@ -22,16 +20,11 @@ export class DecisionBatch {
     this.#count = count
   }
 
-  add(event: CountedDecision): void {
-    if (this.#isOneByOne) {
-      this.#count(event)
-      return
-    }
-    const place = this.#places[this.#waiting]
-    if (place) place.take(event)
-    else this.#places.push(new WaitingDecision(event))
+  /** Adds a decision. It is kept for a while, so it must not hold its request. */
+  add(decision: CountedDecision): void {
+    this.#places[this.#waiting] = decision
     this.#waiting += 1
-    if (this.#waiting === maxWaiting) this.countAll()
+    if (this.#waiting === maxWaiting || this.#isOneByOne) this.countAll()
   }
 
   /** Counts all that wait: before anything is read. */
@@ -51,39 +44,8 @@ export class DecisionBatch {
   }
 }
 
-/** The counted part of an event. The event itself would keep its request alive. */
-class WaitingDecision implements CountedDecision {
-  decision: CountedDecision['decision']
-  checks: CountedDecision['checks']
-  route: string | undefined
-  method: string | undefined
-  policy: CountedDecision['policy']
-  answeredBy: string
-  atMs: number | undefined
-  durationMs: number
-  isQueued: boolean
-
-  constructor(event: CountedDecision) {
-    this.decision = event.decision
-    this.checks = event.checks
-    this.route = event.route
-    this.method = event.method
-    this.policy = event.policy
-    this.answeredBy = event.answeredBy
-    this.atMs = event.atMs
-    this.durationMs = event.durationMs
-    this.isQueued = event.isQueued
-  }
-
-  take(event: CountedDecision): void {
-    this.decision = event.decision
-    this.checks = event.checks
-    this.route = event.route
-    this.method = event.method
-    this.policy = event.policy
-    this.answeredBy = event.answeredBy
-    this.atMs = event.atMs
-    this.durationMs = event.durationMs
-    this.isQueued = event.isQueued
-  }
+/** Returns the counted part of an event. The event itself would keep its request alive. */
+export function countedPart(event: DecisionEvent): CountedDecision {
+  const { decision, checks, route, method, policy, answeredBy, atMs, durationMs, isQueued } = event
+  return { decision, checks, route, method, policy, answeredBy, atMs, durationMs, isQueued }
 }

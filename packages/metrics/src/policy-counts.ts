@@ -38,6 +38,9 @@ interface PolicyCount {
   readonly isPenalty: boolean
   /** Slots of `checks` by result; -1 for those that are not known yet. */
   readonly results: Int32Array
+  /** Mostly the next check has this result too. */
+  latestResult: CheckResult | undefined
+  latestSlot: number
   /** Slots of `denials` by route. */
   readonly denials: Map<string, number>
   /** `undefined` for a penalty: its strikes say nothing of near misses. */
@@ -190,11 +193,13 @@ export class PolicyCounts {
   }
 
   #resultSlot(count: PolicyCount, result: CheckResult): number {
+    if (result === count.latestResult) return count.latestSlot
     const place = checkResults.indexOf(result)
     const known = count.results[place] ?? -1
-    if (known !== -1) return known
-    const slot = this.#checks.slot(count.label, result)
+    const slot = known === -1 ? this.#checks.slot(count.label, result) : known
     count.results[place] = slot
+    count.latestResult = result
+    count.latestSlot = slot
     return slot
   }
 
@@ -226,10 +231,12 @@ export class PolicyCounts {
     const isFollowed = this.#followed < maxFollowed
     if (isFollowed) this.#followed += 1
     const isPenalty = algorithmOf(policy).counts === 'strikes'
-    const count = {
+    const count: PolicyCount = {
       label,
       isPenalty,
       results: new Int32Array(checkResults.length).fill(-1),
+      latestResult: undefined,
+      latestSlot: 0,
       denials: new Map<string, number>(),
       usedRatio: isPenalty ? undefined : this.#usedRatio.slot(label),
       topKeys: isFollowed ? new TopKeys() : undefined,

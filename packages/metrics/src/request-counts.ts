@@ -31,8 +31,11 @@ export class RequestCounts {
   readonly #overflow: Series
   readonly #routes = new Map<string | undefined, RouteCount>()
   readonly #others = routeCount(other)
+  /** The request that was counted last: mostly the next one has its slot too. */
   #latestRoute: string | undefined
-  #latest: RouteCount | undefined
+  #latestMethod: string | undefined
+  #latestResult: RequestResult | undefined
+  #latestSlot = 0
 
   constructor(table: SeriesTable) {
     this.#requests = table.of('sluice_requests_total')
@@ -48,6 +51,12 @@ export class RequestCounts {
   }
 
   add(route: string | undefined, method: string | undefined, result: RequestResult): void {
+    const isLatest =
+      result === this.#latestResult && route === this.#latestRoute && method === this.#latestMethod
+    this.#requests.add(isLatest ? this.#latestSlot : this.#slotOf(route, method, result))
+  }
+
+  #slotOf(route: string | undefined, method: string | undefined, result: RequestResult): number {
     const count = this.#countOf(route)
     const methodClass = classOf(method)
     const place = methodClass * results.length + results.indexOf(result)
@@ -56,17 +65,18 @@ export class RequestCounts {
       slot = this.#requests.slot(count.label, classes[methodClass] ?? 'none', result)
       count.slots[place] = slot
     }
-    this.#requests.add(slot)
+    // Each request whose route found no room is told of.
+    if (count === this.#others) return slot
+    this.#latestRoute = route
+    this.#latestMethod = method
+    this.#latestResult = result
+    this.#latestSlot = slot
+    return slot
   }
 
   #countOf(route: string | undefined): RouteCount {
-    if (this.#latest && route === this.#latestRoute) return this.#latest
     const known = this.#routes.get(route)
-    if (known) {
-      this.#latestRoute = route
-      this.#latest = known
-      return known
-    }
+    if (known) return known
     if (this.#routes.size >= maxRoutes) {
       this.#overflow.add(this.#overflow.slot('route'))
       return this.#others
@@ -92,7 +102,5 @@ function routeCount(label: string): RouteCount {
 
 function classOf(method: string | undefined): number {
   if (method === undefined) return none
-  // Most requests are one of these, which spares the set.
-  if (method === 'GET') return 0
   return readingMethods.has(method) ? 0 : 1
 }

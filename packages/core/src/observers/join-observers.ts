@@ -1,5 +1,9 @@
+import { processWide } from '../runtime/process-wide.ts'
 import { notify } from './notify.ts'
-import type { ObserverOptions, Observers } from './observers.ts'
+import type { CountedDecision, ObserverOptions, Observers } from './observers.ts'
+
+/** Counts decisions in place of an observer. It must not throw. */
+type DecisionCounter = (decision: CountedDecision) => void
 
 /**
  * The observers of a list and of the shorthand as one; a field without an observer stays
@@ -7,18 +11,42 @@ import type { ObserverOptions, Observers } from './observers.ts'
  */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
+} & {
+  /** Calls the functions that `countInstead` put in place of observers. */
+  readonly countDecision: DecisionCounter | undefined
 }
 
 /** The events of a limiter's callers; its store emits the others. */
 type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
+
+/** Counters by their `onDecision`. A function that wraps `onDecision` still gets events. */
+const counters = processWide(
+  '@sluice/core/decision-counters/1',
+  () => new WeakMap<object, DecisionCounter>(),
+)
+
+/**
+ * Has limiters call `count` in place of this function `onDecision`. An event for each decision
+ * would cost more than counting it.
+ */
+export function countInstead(
+  onDecision: NonNullable<Observers['onDecision']>,
+  count: DecisionCounter,
+): void {
+  counters.set(onDecision, count)
+}
 
 /** Joins observers, so that all are called even if one throws. */
 export function joinObservers<Request>(
   options: ObserverOptions<Request>,
 ): JoinedObservers<Request> {
   const all = [options, ...(options.observers ?? [])]
+  const counting = all.map(({ onDecision }) => onDecision && counters.get(onDecision))
   return {
-    onDecision: joined(all.map((each) => each.onDecision?.bind(each))),
+    onDecision: joined(
+      all.map((each, i) => (counting[i] ? undefined : each.onDecision?.bind(each))),
+    ),
+    countDecision: joined(counting),
     onShadow: joined(all.map((each) => each.onShadow?.bind(each))),
     onStoreError: joined(all.map((each) => each.onStoreError?.bind(each))),
     onInvalid: joined(all.map((each) => each.onInvalid?.bind(each))),

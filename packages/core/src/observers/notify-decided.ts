@@ -2,14 +2,14 @@ import type { Check } from '../check.ts'
 import { bindingIndex, type Decision } from '../decision.ts'
 import { digestOf } from '../digest.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
+import { divideChecks } from '../policy/divide-checks.ts'
 import type { Policy } from '../policy/policy.ts'
 import { andThen } from '../runtime/maybe-promise.ts'
 import type { Outcome, Store } from '../store.ts'
 import { DecisionTiming, SharedTimer } from './decision-timer.ts'
 import type { JoinedObservers } from './join-observers.ts'
 import { notify } from './notify.ts'
-import type { DecisionEvent, EventSource } from './observers.ts'
+import type { CountedDecision, DecisionEvent, EventSource } from './observers.ts'
 
 /** A decision to notify observers of. */
 export interface ToldDecision<Request> extends EventSource<Request> {
@@ -22,16 +22,22 @@ export interface ToldDecision<Request> extends EventSource<Request> {
   readonly isQueued?: boolean | undefined
 }
 
+type DecisionObservers<Request> = Pick<
+  JoinedObservers<Request>,
+  'onDecision' | 'countDecision' | 'onShadow'
+>
+
 /** Notifies observers of the decisions of one limiter. */
 export class DecisionNotifier<Request = unknown> {
   /** Tells whether somebody observes decisions. */
   readonly isObserved: boolean
-  readonly #observers: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>
+  readonly #observers: DecisionObservers<Request>
   readonly #store: AnsweringStore
   readonly #timer: SharedTimer | undefined
 
-  constructor(observers: Pick<JoinedObservers<Request>, 'onDecision' | 'onShadow'>, store: Store) {
-    this.isObserved = observers.onDecision !== undefined || observers.onShadow !== undefined
+  constructor(observers: DecisionObservers<Request>, store: Store) {
+    const { onDecision, countDecision, onShadow } = observers
+    this.isObserved = [onDecision, countDecision, onShadow].some((each) => each !== undefined)
     this.#observers = observers
     this.#store = new AnsweringStore(store)
     this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
@@ -43,10 +49,11 @@ export class DecisionNotifier<Request = unknown> {
   }
 
   /** Notifies of a decision, and of its policies in shadow as soon as they are known. */
-  notify(decided: ToldDecision<Request>): void {
-    const { onDecision, onShadow } = this.#observers
-    if (onDecision) notify(onDecision, new DecidedEvent(decided, this.#store))
-    if (onShadow) notifyShadow(onShadow, decided)
+  notify(told: ToldDecision<Request>): void {
+    const { onDecision, countDecision, onShadow } = this.#observers
+    if (countDecision) countDecision(new Decided(told, this.#store))
+    if (onDecision) notify(onDecision, new DecidedEvent(told, this.#store))
+    if (onShadow) notifyShadow(onShadow, told)
   }
 }
 
@@ -72,6 +79,54 @@ class AnsweringStore {
   }
 }
 
+/** A decision as it was come to. All else is computed when it is read. */
+class Decided implements CountedDecision {
+  readonly decision: Decision
+  readonly route: string | undefined
+  readonly method: string | undefined
+  readonly isQueued: boolean
+  readonly #asked: readonly Check[]
+  readonly #timing: DecisionTiming | undefined
+  readonly #store: AnsweringStore
+
+  constructor(told: ToldDecision<unknown>, store: AnsweringStore) {
+    this.decision = told.decision
+    this.route = told.route
+    this.method = told.method
+    this.isQueued = told.isQueued === true
+    this.#asked = told.checks
+    this.#timing = told.timing
+    this.#store = store
+  }
+
+  get checks(): readonly Check[] {
+    const asked = this.#asked
+    // As many outcomes as checks: none is in shadow.
+    return asked.length === this.decision.outcomes.length ? asked : divideChecks(asked).enforced
+  }
+
+  /** The check that decides. */
+  get binding(): Check | undefined {
+    return this.checks[bindingIndex(this.decision.outcomes)]
+  }
+
+  get policy(): Policy | undefined {
+    return this.binding?.policy
+  }
+
+  get answeredBy(): string {
+    return this.#store.answererOf(this.decision, this.#timing)
+  }
+
+  get atMs(): number | undefined {
+    return this.#timing?.atMs
+  }
+
+  get durationMs(): number {
+    return this.#timing?.durationMs ?? 0
+  }
+}
+
 /** The digest is computed only where somebody reads it. */
 class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly decision: Decision
@@ -87,23 +142,20 @@ class DecidedEvent<Request> implements DecisionEvent<Request> {
   readonly isQueued: boolean
   readonly #store: Store
 
-  constructor(
-    { decision, timing, checks, request, route, method, isQueued = false }: ToldDecision<Request>,
-    answering: AnsweringStore,
-  ) {
-    const enforced = areEnforced(checks) ? checks : divideChecks(checks).enforced
-    const binding = enforced[bindingIndex(decision.outcomes)]
-    this.decision = decision
-    this.checks = enforced
-    this.request = request
-    this.route = route
-    this.method = method
+  constructor(told: ToldDecision<Request>, answering: AnsweringStore) {
+    const decided = new Decided(told, answering)
+    const { binding } = decided
+    this.decision = decided.decision
+    this.checks = decided.checks
+    this.request = told.request
+    this.route = decided.route
+    this.method = decided.method
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
-    this.answeredBy = answering.answererOf(decision, timing)
-    this.atMs = timing?.atMs
-    this.durationMs = timing?.durationMs ?? 0
-    this.isQueued = isQueued
+    this.answeredBy = decided.answeredBy
+    this.atMs = decided.atMs
+    this.durationMs = decided.durationMs
+    this.isQueued = decided.isQueued
     this.#store = answering.store
   }
 

@@ -67,6 +67,9 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly isQueued: boolean
 }
 
+/** The part of an event that metrics count: it may be kept, since it holds no request. */
+export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
+
 /** A request that passed uncounted. */
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
