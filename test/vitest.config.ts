@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Tests run from the sources: the condition makes every @sluice import resolve to src, without a build.
 // Only what is not there by itself: vitest hands them to Node too, where `import` would give ESM builds to every require().
@@ -14,10 +15,9 @@ const alone = [
   'queue/bullmq-outage.scaled.test.ts',
   'queue/proofs/*.scaled.test.ts',
 ]
-const aloneInProofs = ['faults/faults.scaled.test.ts']
-/** What mostly waits for servers that were stopped: two at a time. */
-const pairedInProofs = [
-  'faults/leaks.scaled.test.ts',
+/** The same in the proofs, and more that stops servers. They mostly wait, so that three of them run at a time. */
+const aloneInProofs = [
+  'faults/{faults,leaks}.scaled.test.ts',
   'metrics/live.proof.ts',
   'policies/fleet.scaled.test.ts',
   'policies/*.proof.ts',
@@ -25,6 +25,46 @@ const pairedInProofs = [
   'queue/proofs/*.{proof,scaled.test}.ts',
   'queue/rabbitmq/*.proof.ts',
 ]
+
+/**
+ * What takes longest, in this order. It begins first: a long file that begins last has the other cores wait for it. In a clean clone
+ * vitest knows no durations.
+ */
+const longest = [
+  'adapters/adapters',
+  'examples/examples',
+  'faults/faults',
+  'examples/queue',
+  'policies/fleet-faults',
+  'packages/tarballs',
+  'examples/observability',
+  'examples/migrating',
+  'metrics/live',
+  'policies/fleet',
+  'queue/brokers',
+  'stores/conformance',
+  'admin/page/page',
+  'admin/page/served',
+  'queue/proofs/queues',
+  'stores/differential',
+  'faults/leaks',
+  'examples/options',
+  'examples/recipes',
+  'stores/properties',
+  'admin/fleet',
+  'metrics/alerts',
+  'packages/nest',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const found = longest.findIndex((name) => moduleId.includes(`/test/${name}.`))
+      return found === -1 ? longest.length : found
+    }
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b))
+  }
+}
 
 /** What a process does once (a warning, one pace for all clients) is tested in a process of its own. */
 const apart = [
@@ -40,9 +80,15 @@ const apart = [
 function project(
   name: string,
   scale: 'short' | 'proof',
-  test: { include: string[]; exclude?: string[]; isolate?: boolean; workers?: number },
+  test: {
+    include: string[]
+    exclude?: string[]
+    isolate?: boolean
+    workers?: number
+    order?: number
+  },
 ) {
-  const { include, exclude = [], isolate = true, workers = 3 } = test
+  const { include, exclude = [], isolate = true, workers = 3, order = 0 } = test
   return {
     extends: true as const,
     test: {
@@ -52,7 +98,7 @@ function project(
       exclude: [...configDefaults.exclude, ...exclude],
       isolate,
       maxWorkers: workers,
-      sequence: { groupOrder: 3 - workers },
+      sequence: { groupOrder: order },
     },
   }
 }
@@ -68,13 +114,15 @@ const projects = [
     isolate: false,
   }),
   project('tests-apart', 'short', { include: apart }),
-  project('tests-alone', 'short', { include: alone, workers: 2 }),
+  project('tests-alone', 'short', { include: alone, workers: 2, order: 1 }),
   project('proofs', 'proof', {
     include: ['**/*.proof.ts', '**/*.scaled.test.ts'],
-    exclude: [...aloneInProofs, ...pairedInProofs],
+    exclude: aloneInProofs,
+    // They wait for processes half of their time.
+    workers: 4,
+    order: 2,
   }),
-  project('proofs-paired', 'proof', { include: pairedInProofs, workers: 2 }),
-  project('proofs-alone', 'proof', { include: aloneInProofs, workers: 1 }),
+  project('proofs-alone', 'proof', { include: aloneInProofs, order: 3 }),
 ]
 
 export default defineConfig({
@@ -92,6 +140,7 @@ export default defineConfig({
     },
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    sequence: { sequencer: LongestFirst },
     projects,
   },
 })

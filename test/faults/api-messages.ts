@@ -49,6 +49,8 @@ export interface ApiReport {
   readonly loop: readonly LoopDelay[]
   /** Keys of which the store has still to be told what was admitted without it. */
   readonly keysOwed: number
+  /** Units of the policy `total` that the store knows of for the hot key; `undefined`: the store did not answer. */
+  readonly chargedInAll: number | undefined
 }
 
 /** When a request arrived in the process, was given to the limiter, was let pass by it or refused, and was replied to. */

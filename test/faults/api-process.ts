@@ -7,14 +7,19 @@ import { connectRedis } from './api-clients.ts'
 import type { ApiSettings, FromApi, RequestTimes, ToApi } from './api-messages.ts'
 import { type ApiWatch, startApi } from './api-servers.ts'
 import type { SteppedClock } from './fault.ts'
+import { hotKey } from './load.ts'
 import { watchLoop } from './loop-delays.ts'
 import { monotonicMs } from './timing.ts'
 
 /** More often than by default, so that a fleet has counted itself before a fault begins. */
 const HEARTBEAT_MS = 1_000
 
+/** The store is there again, only a busy machine may be slow. */
+const REPORT_DEADLINE_MS = 20_000
+
 const settings = JSON.parse(process.argv[2] ?? '{}') as ApiSettings
 const requests: RequestTimes[] = []
+const key = apiKey({ verify: false })
 const { delays: loop } = watchLoop()
 
 const tell = (message: FromApi) => void (process.connected && process.send?.(message))
@@ -34,15 +39,20 @@ const store: Store = redisStore(client.client, {
   ...(settings.ownClock ? { clock: () => realNow() + steps.store } : {}),
 })
 // Limiters of one store share what they know of it.
-const health = createLimiter({ store, policies: settings.policies })
+const total = createLimiter({
+  store,
+  policies: settings.policies.filter(({ name }) => name === 'total'),
+  deadlineMs: REPORT_DEADLINE_MS,
+})
 const api = await startApi(settings.framework, settings.modes.map(routeOf), watchRequests())
 process.on('message', (message: ToApi) => void obey(message))
 tell({ type: 'listening', port: api.port })
 
 async function obey(message: ToApi): Promise<void> {
   if (message.type === 'report') {
-    const { keysOwed } = health.storeHealth()
-    tell({ type: 'report', report: { requests, loop, keysOwed } })
+    const { keysOwed } = total.storeHealth()
+    const chargedInAll = await knownToStore()
+    tell({ type: 'report', report: { requests, loop, keysOwed, chargedInAll } })
     return
   }
   if (message.type === 'step-clock') {
@@ -58,13 +68,20 @@ async function obey(message: ToApi): Promise<void> {
   process.disconnect()
 }
 
+/** Peeks, because the headers of an answer tell of the fallback's counts when the store is late. */
+async function knownToStore(): Promise<number | undefined> {
+  const { source, outcomes } = await total.peek(key.keyOf(hotKey('fallback')))
+  const { limit = 0, remaining } = outcomes[0] ?? {}
+  return source === 'store' && remaining !== undefined ? limit - remaining : undefined
+}
+
 function routeOf(mode: ApiSettings['modes'][number], index: number) {
   const { policies, deadlineMs, instances } = settings
   return {
     mode,
     limits: {
       store,
-      key: apiKey({ verify: false }),
+      key,
       policies,
       failureMode: mode,
       deadlineMs,

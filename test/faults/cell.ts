@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import type { ApiReport, Framework, Route } from './api-messages.ts'
 import type { EndFault, Fault } from './fault.ts'
 import { type Api, type Fleet, startFleet } from './fleet.ts'
-import { askOnce, hotKey, type Sample, type Stream, startLoad } from './load.ts'
+import { askOnce, type Sample, type Stream, startLoad } from './load.ts'
 import { type LoopDelay, watchLoop } from './loop-delays.ts'
 import { type RunningRig, startRig } from './rig.ts'
 import { monotonicMs } from './timing.ts'
@@ -12,8 +12,7 @@ import { monotonicMs } from './timing.ts'
 /** What all APIs are limited by: one window that fills, and one that tells in the end how much was taken in all. */
 export const limit = 80
 export const windowMs = 2_000
-const totalLimit = 1_000_000
-const total: PolicyOptions = { name: 'total', limit: totalLimit, window: '5m' }
+const total: PolicyOptions = { name: 'total', limit: 1_000_000, window: '5m' }
 const burst = { name: 'burst', limit, window: windowMs }
 
 /** The longest back-off, the longest ramp, and some patience. */
@@ -165,22 +164,13 @@ async function askUntilBack(fleet: Fleet): Promise<void> {
 async function reportOn(fleet: Fleet, samples: readonly Sample[]): Promise<FleetRun> {
   const { framework } = fleet.settings
   const reports = await Promise.all(fleet.apis.map((api) => api.report()))
-  const chargedInAll = await charged(fleet)
   const endings = await Promise.all(fleet.apis.map((api) => api.close()))
   return {
     framework,
     apis: fleet.apis,
     reports,
     samples: samples.filter((sample) => sample.framework === framework),
-    chargedInAll,
+    chargedInAll: reports[0]?.chargedInAll,
     endedAlone: endings.every(Boolean),
   }
-}
-
-/** Asked when the window has emptied, so that it passes and the headers tell of all policies; not counting that question. */
-async function charged(fleet: Fleet): Promise<number | undefined> {
-  await sleep(windowMs + 100)
-  const key = hotKey('fallback')
-  const { totalLeft } = await askOnce(fleet, { instance: 0, route: 'fallback', key })
-  return totalLeft === undefined ? undefined : totalLimit - totalLeft - 1
 }

@@ -20,8 +20,6 @@ export interface Sample {
   /** 0: it was not answered. */
   status: number
   endedAt: number
-  /** Units that the policy `total` has left, as the headers say. */
-  totalLeft: number | undefined
   retryAfter: string | undefined
   /** Why it was not answered. */
   problem: string | undefined
@@ -107,7 +105,6 @@ function ask({ apis, settings }: Fleet, { instance, route, key, agent }: Questio
     sentAt: monotonicMs(),
     status: 0,
     endedAt: Number.POSITIVE_INFINITY,
-    totalLeft: undefined,
     retryAfter: undefined,
     problem: 'not answered',
   }
@@ -126,10 +123,8 @@ function ask({ apis, settings }: Fleet, { instance, route, key, agent }: Questio
       },
       (response) => {
         const { statusCode: status = 0, headers } = response
-        const left = /"total";r=(\d+)/.exec(String(headers.ratelimit ?? ''))?.[1]
-        const totalLeft = left === undefined ? undefined : Number(left)
         response.resume().once('error', fail)
-        response.once('end', () => end({ status, totalLeft, retryAfter: headers['retry-after'] }))
+        response.once('end', () => end({ status, retryAfter: headers['retry-after'] }))
       },
     )
     request.once('timeout', () => request.destroy(new Error('timed out')))

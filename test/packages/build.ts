@@ -72,7 +72,7 @@ async function build({ folder, manifest }: Workspace): Promise<void> {
     devDependencies: manifest.devDependencies,
   })
   const pkgroll = join(root, 'node_modules/.bin/pkgroll')
-  await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work })
+  await run(pkgroll, ['--target=node20.19', '--license'], { cwd: work, timeoutMs: 480_000 })
   await finishScripts(join(work, 'dist'), manifest.version ?? '')
   await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
   await writeJson(join(work, 'package.json'), published)

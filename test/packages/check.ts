@@ -1,14 +1,17 @@
 import { join } from 'node:path'
 import { run } from '../support/run.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/workspace.ts'
 import { packAll, type Tarball } from './tarballs.ts'
 
-using home = temporaryFolder('check')
-for (const tarball of await packAll(home.path)) {
-  const problems = await problemsOf(tarball)
-  console.log(`${tarball.name}: ${problems.length === 0 ? 'ok' : `not ok\n${problems.join('\n')}`}`)
-  if (problems.length > 0) process.exitCode = 1
+const waiting = await packAll()
+await Promise.all([checkWaiting(), checkWaiting()])
+
+async function checkWaiting(): Promise<void> {
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    const problems = await problemsOf(next)
+    console.log(`${next.name}: ${problems.length === 0 ? 'ok' : `not ok\n${problems.join('\n')}`}`)
+    if (problems.length > 0) process.exitCode = 1
+  }
 }
 
 /** Asks publint whether a package is published well, and attw whether its types resolve in every module system. */

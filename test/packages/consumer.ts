@@ -53,7 +53,7 @@ export async function installConsumer(
   folder: string,
   tools: Record<string, string> = {},
 ): Promise<Consumer> {
-  const tarballs = await packAll(folder)
+  const tarballs = await packAll()
   const versions = availableVersions()
   const dependencies = Object.fromEntries([
     ...tarballs.map(({ name, path }) => [name, `file:${path}`]),

@@ -19,7 +19,7 @@ const compilerOptions = {
 it('limits an application of Nest 11 in CommonJS, in Jest without flags', async () => {
   using home = temporaryFolder('nest')
   const folder = home.path
-  const tarballs = await packAll(folder)
+  const tarballs = await packAll()
   const dependencies = Object.fromEntries([
     ...tarballs.filter(({ name }) => ours.includes(name)).map(({ name, path }) => [name, path]),
     ...nest11.map((name) => [`@nestjs/${name}`, '^11.0.0']),

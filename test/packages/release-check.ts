@@ -12,12 +12,14 @@ const MAJORS = [22, 24]
 // newer versions of Node. The proofs in tarballs.proof.ts run the programs on this one.
 
 using home = temporaryFolder('nodes')
-const consumer = await installConsumer(await subfolder('consumer'), tools)
+const [consumer, binaries] = await Promise.all([
+  installConsumer(await subfolder('consumer'), tools),
+  installNodes(await subfolder('binaries'), MAJORS),
+])
 for (const problem of await proveTools(consumer)) {
   console.log(problem)
   process.exitCode = 1
 }
-const binaries = await installNodes(await subfolder('binaries'), MAJORS)
 for (const binary of binaries) {
   if (!(await proves(binary, consumer))) process.exitCode = 1
 }

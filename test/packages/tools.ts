@@ -34,10 +34,18 @@ const settings: { readonly [name: string]: Setting } = {
 
 /** Uses the packages with the tools of CommonJS, and resolves to what went wrong. */
 export async function proveTools({ folder }: Consumer): Promise<string[]> {
-  const bin = join(folder, 'node_modules/.bin')
+  const problems = await Promise.all([jestProblems(folder), typeScriptProblems(folder)])
+  return problems.flat()
+}
+
+async function jestProblems(folder: string): Promise<string[]> {
   await writeFile(join(folder, 'jest.config.json'), JSON.stringify(jestConfig))
-  const jest = run(join(bin, 'jest'), ['--ci'], { cwd: folder, timeoutMs: 300_000 })
-  const problems = await problemsOf('jest', jest)
+  const bin = join(folder, 'node_modules/.bin/jest')
+  return problemsOf('jest', run(bin, ['--ci'], { cwd: folder, timeoutMs: 300_000 }))
+}
+
+async function typeScriptProblems(folder: string): Promise<string[]> {
+  const problems: string[] = []
   for (const [name, { options, files }] of Object.entries(settings)) {
     const project = join(folder, `tsconfig.${name}.json`)
     const compilerOptions = {
@@ -45,7 +53,7 @@ export async function proveTools({ folder }: Consumer): Promise<string[]> {
       ...{ lib: ['es2023'], skipLibCheck: false, ...options },
     }
     await writeFile(project, JSON.stringify({ compilerOptions, files }))
-    const tsc = run(join(bin, 'tsc'), ['-p', project], { cwd: folder })
+    const tsc = run(join(folder, 'node_modules/.bin/tsc'), ['-p', project], { cwd: folder })
     problems.push(...(await problemsOf(`typescript ${name}`, tsc)))
   }
   return problems
