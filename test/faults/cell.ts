@@ -109,12 +109,26 @@ async function runUnderLoad(
   fleets: readonly Fleet[],
   { options, end }: { options: CellOptions; end: EndFault | undefined },
 ): Promise<Omit<CellRun, 'loop'>> {
-  const { beforeMs, lastsMs, rates } = options
+  const { rates } = options
   const streams = fleets.flatMap((fleet) =>
     routesOf(rates).map((route): Stream => ({ fleet, route, perSecond: rates[route] ?? 0 })),
   )
-  const loaded = monotonicMs()
   const load = startLoad(streams)
+  const marks = await marksUnderLoad(rig, fleets, { options, end }).finally(() => load.stop())
+  const runs: FleetRun[] = []
+  await Promise.all(fleets.map(askUntilBack))
+  for (const fleet of fleets) runs.push(await reportOn(fleet, load.samples))
+  return { ...options, marks, fleets: runs }
+}
+
+/** Waits from phase to phase. */
+async function marksUnderLoad(
+  rig: RunningRig,
+  fleets: readonly Fleet[],
+  { options, end }: { options: CellOptions; end: EndFault | undefined },
+): Promise<Marks> {
+  const { beforeMs, lastsMs } = options
+  const loaded = monotonicMs()
   if (!end) await sleep(beforeMs)
   const begun = monotonicMs()
   const finish = end ?? (await rig.inflict())
@@ -124,13 +138,7 @@ async function runUnderLoad(
   await untilRecovered(fleets)
   const recovered = monotonicMs()
   await sleep(windowMs + 500)
-  const stopped = monotonicMs()
-  await load.stop()
-  const marks = { loaded, begun, ended, recovered, stopped }
-  const runs: FleetRun[] = []
-  await Promise.all(fleets.map(askUntilBack))
-  for (const fleet of fleets) runs.push(await reportOn(fleet, load.samples))
-  return { ...options, marks, fleets: runs }
+  return { loaded, begun, ended, recovered, stopped: monotonicMs() }
 }
 
 function routesOf(rates: Rates): readonly Route[] {

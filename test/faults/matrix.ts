@@ -42,6 +42,8 @@ process.stdout.write(`\n${table}`)
 if (values.markdown !== undefined) await writeFile(values.markdown, table)
 const broken = judged.flatMap(({ verdicts }) => verdicts.flatMap(({ problems }) => problems))
 if (broken.length > 0) process.exitCode = 1
+// Ends processes of fleets that did not get to their end: they end with this one.
+process.exit()
 
 function keep(run: JudgedCell | undefined): void {
   if (run) judged.push(run)
