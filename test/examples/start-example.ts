@@ -15,7 +15,7 @@ export interface RunningExample {
 export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExample {
   const folder = `examples/${name}`
   const [, ...args] = readManifest(folder).scripts?.start?.split(' ') ?? []
-  return startNode(args, folder, env)
+  return startNode(args, root + folder, env)
 }
 
 /** Starts an example that stops when the test is over. */
@@ -30,14 +30,14 @@ export function startInTest(name: string, env: NodeJS.ProcessEnv): RunningExampl
  * and so of Nest beside a CommonJS package that extends it.
  */
 export function startScript(main: string, env: NodeJS.ProcessEnv): RunningExample {
-  return startNode(['--conditions=@sluice/source', '--import', 'tsx/esm', main], '', env)
+  return startNode(['--conditions=@sluice/source', '--import', 'tsx/esm', main], root, env)
 }
 
-/** Without a REDIS_URL of the surroundings. */
-function startNode(args: string[], folder: string, env: NodeJS.ProcessEnv): RunningExample {
+/** Starts Node in a folder, without a REDIS_URL of the surroundings. */
+export function startNode(args: string[], cwd: string, env: NodeJS.ProcessEnv): RunningExample {
   const { REDIS_URL: _, ...inherited } = process.env
   const child = spawn(process.execPath, args, {
-    cwd: root + folder,
+    cwd,
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
