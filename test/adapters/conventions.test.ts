@@ -1,17 +1,21 @@
 import { createServer, type Server } from 'node:http'
+import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createAdaptorServer } from '@hono/node-server'
+import { Controller, ForbiddenException, Get, StreamableFile } from '@nestjs/common'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { rateLimit as fetchLimit } from '@sluice/fetch'
 import { rateLimit } from '@sluice/hono'
 import { rateLimit as koaLimit } from '@sluice/koa'
+import { RateLimitModule, type RateLimitModuleOptions } from '@sluice/nest'
 import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../support/until.ts'
 import { runningOn } from './drivers/driver.ts'
+import { start } from './nest-app.ts'
 
 const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
 const inflight = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
@@ -211,7 +215,7 @@ describe('a limiter of fetch', () => {
 })
 
 describe('a limiter of Koa', () => {
-  const serving = async (app: Koa) => {
+  const serving = async (app: Pick<Koa, 'listen' | 'silent'>) => {
     app.silent = true
     const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
     onTestFinished(close)
@@ -241,6 +245,66 @@ describe('a limiter of Koa', () => {
     })
     const ask = await serving(app)
     expect(await (await ask()).text()).toBe('mine')
+    await until('the lease is over', async () => (await held()) === 0)
+  })
+})
+
+describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platform) => {
+  /** An application with a handler, as `@Get()` makes one. */
+  const serving = (handle: (this: void) => unknown, limits: RateLimitModuleOptions) => {
+    class Handler {
+      all(): unknown {
+        return handle()
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Handler.prototype, 'all')
+    Get()(Handler.prototype, 'all', descriptor ?? {})
+    Controller()(Handler)
+    return start({ platform, controllers: [Handler], limits: RateLimitModule.forRoot(limits) })
+  }
+
+  it('keeps its fields on an exception of the handler, and settles by its status', async () => {
+    const statuses: number[] = []
+    const chargeWhen = (_: unknown, { status }: { status: number }) => statuses.push(status) > 0
+    const { ask } = await serving(
+      () => {
+        throw new ForbiddenException()
+      },
+      { ...one, chargeWhen },
+    )
+    const { status, headers } = await ask()
+    expect([status, headers.get('ratelimit')]).toEqual([403, spent])
+    await until('the request is settled', () => statuses.length > 0)
+    expect(statuses).toEqual([403])
+  })
+
+  it('refuses HEAD as GET, without a body', async () => {
+    const { ask } = await serving(() => 'hello', one)
+    expect((await ask('/', { method: 'HEAD' })).status).toBe(200)
+    const refused = await ask('/', { method: 'HEAD' })
+    expect([refused.status, refused.headers.get('retry-after'), await refused.text()]).toEqual([
+      429,
+      '60',
+      '',
+    ])
+  })
+
+  it('ends a lease where the client leaves a StreamableFile', async () => {
+    const { options, held } = leases()
+    const endless = () =>
+      new StreamableFile(
+        new Readable({
+          read() {
+            this.push('x'.repeat(1_000))
+          },
+        }),
+      )
+    const { ask } = await serving(endless, options)
+    const leaving = new AbortController()
+    const response = await ask('/', { signal: leaving.signal })
+    expect(await held()).toBe(1)
+    leaving.abort()
+    await response.text().catch(() => undefined)
     await until('the lease is over', async () => (await held()) === 0)
   })
 })
