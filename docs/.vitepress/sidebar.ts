@@ -12,6 +12,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
   ],
   Guides: [
     ['All recipes', '/recipes'],
+    ['Recipes for Hono', '/hono'],
     ['Logins', '/recipes#logging-in'],
     ['Plans', '/recipes#plans-by-api-key'],
     ['GraphQL by complexity', '/recipes#graphql-by-complexity'],

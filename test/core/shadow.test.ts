@@ -83,6 +83,7 @@ describe('a policy in shadow', () => {
       decision,
       outcomes: [expect.objectContaining({ allowed: true, remaining: 0, limit: 1 })],
       checks: [{ policy: limiter.policies[0], key: 'ada', cost: 1, limit: 1 }],
+      digests: [expect.stringMatching(/^[\w-]{22}$/)],
       request: undefined,
       route: undefined,
     })

@@ -10,14 +10,26 @@ export interface PageModule {
 
 /** The sections of a page that have a block of TypeScript. */
 export function pageModules(page: string): readonly PageModule[] {
+  return sections(page).flatMap(({ heading, blocks: [code] }) =>
+    code === undefined ? [] : [{ heading, code }],
+  )
+}
+
+/** The blocks of TypeScript under a heading, by the path of the file that the first line names. */
+export function pageFiles(page: string, heading: string): ReadonlyMap<string, string> {
+  const blocks = sections(page).find((section) => section.heading === heading)?.blocks ?? []
+  return new Map(blocks.map((code) => [/^\/\/ (\S+)\n/.exec(code)?.[1] ?? '', code]))
+}
+
+/** The sections of a page, with their blocks of TypeScript. */
+function sections(page: string): readonly { heading: string; blocks: readonly string[] }[] {
   return readText(page)
     .split(/^## /m)
     .slice(1)
-    .flatMap((section) => {
-      const heading = section.slice(0, section.indexOf('\n'))
-      const code = /^```ts\n(.*?)^```/ms.exec(section)?.[1]
-      return code === undefined ? [] : [{ heading, code }]
-    })
+    .map((section) => ({
+      heading: section.slice(0, section.indexOf('\n')),
+      blocks: [...section.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code),
+    }))
 }
 
 /** Modules written to files, in the folder of the tests, where their imports resolve as a user's do. */

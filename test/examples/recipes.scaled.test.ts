@@ -396,6 +396,8 @@ describe('the recipes', () => {
   })
 
   it.runIf(isProof)('have no mistake in their types', { timeout: 90_000 }, async () => {
+    const written = await writeModules([...recipes, ...pageModules('docs/hono.md')])
+    onTestFinished(() => written.remove())
     const config = {
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: true, composite: false, incremental: false, noUnusedLocals: true },

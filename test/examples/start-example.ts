@@ -21,11 +21,12 @@ export interface RunningExample {
 export function startExample(name: string, env: NodeJS.ProcessEnv): RunningExample {
   const folder = `examples/${name}`
   const [, ...args] = readManifest(folder).scripts?.start?.split(' ') ?? []
-  if (isProof) return startNode(args, folder, env)
-  const main = pathToFileURL(`${root}${folder}/${args.at(-1)}`)
+  const cwd = root + folder
+  if (isProof) return startNode(args, cwd, env)
+  const main = pathToFileURL(`${cwd}/${args.at(-1)}`)
   return startNode(
     bundledScript(main).then((bundle) => [bundle]),
-    folder,
+    cwd,
     env,
   )
 }
@@ -42,16 +43,16 @@ export function startInTest(name: string, env: NodeJS.ProcessEnv): RunningExampl
  * and so of Nest beside a CommonJS package that extends it.
  */
 export function startScript(main: string, env: NodeJS.ProcessEnv): RunningExample {
-  return startNode(['--conditions=@sluice/source', '--import', 'tsx/esm', main], '', env)
+  return startNode(['--conditions=@sluice/source', '--import', 'tsx/esm', main], root, env)
 }
 
-/** Without a REDIS_URL of the surroundings. */
-function startNode(
+/** Starts Node in a folder, without a REDIS_URL of the surroundings. */
+export function startNode(
   args: readonly string[] | Promise<readonly string[]>,
-  folder: string,
+  cwd: string,
   env: NodeJS.ProcessEnv,
 ): RunningExample {
-  const started = Promise.resolve(args).then((known) => spawnNode(known, folder, env))
+  const started = Promise.resolve(args).then((known) => spawnNode(known, cwd, env))
   // Its failure reaches the first that waits for the example.
   started.catch(() => undefined)
   return {
@@ -73,10 +74,10 @@ function startNode(
 
 type Started = ReturnType<typeof spawnNode>
 
-function spawnNode(args: readonly string[], folder: string, env: NodeJS.ProcessEnv) {
+function spawnNode(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
   const { REDIS_URL: _, ...inherited } = process.env
   const child = spawn(process.execPath, args, {
-    cwd: root + folder,
+    cwd,
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

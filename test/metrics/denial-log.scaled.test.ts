@@ -57,6 +57,42 @@ describe('denialLog', () => {
     expect(JSON.stringify(records)).not.toContain('203.0.113.9')
   })
 
+  it('writes what a policy in shadow would have denied, if asked to', async () => {
+    const { records, log } = logged({ shadow: true, perSecond: 1 })
+    const wanted = { name: 'next', limit: 1, window: '1m', mode: 'shadow' } as const
+    const policies = [{ name: 'api', limit: 3, window: '1m' }, wanted] as const
+    const guard = guardOf({ policies: [...policies], observers: [log] })
+    for (let i = 0; i < 4; i += 1) await guard.check(exchange({ route: '/items/:id' }))
+    log.flush()
+
+    const common = {
+      time: '2026-11-20T17:30:00.000Z',
+      ...{ route: 'GET /items/:id', method: 'GET', resetMs: 60_000, retryAfterMs: 60_000 },
+      ...{ digest: expect.stringMatching(/^[\w-]{22}$/), traceId: undefined, factor: 1 },
+    }
+    const shadow = { policy: 'next', limit: 1, used: 1, answeredBy: undefined }
+    expect(records).toEqual([
+      { ...common, ...shadow, type: 'shadow-denial' },
+      { ...common, type: 'denial', policy: 'api', limit: 3, used: 3, answeredBy: 'memory' },
+      {
+        ...{ type: 'denial-summary', time: common.time, forMs: 0 },
+        policies: [{ policy: 'next', shadow: true, denials: 1, records: 0, unrecorded: 1 }],
+      },
+    ])
+    const [first, second] = records
+    expect(first).toMatchObject({ digest: Reflect.get(second ?? {}, 'digest') })
+  })
+
+  it('says nothing of a policy in shadow by itself', async () => {
+    const { records, log } = logged()
+    const guard = guardOf({
+      ...{ name: 'next', limit: 1, window: '1m', mode: 'shadow', observers: [log] },
+    })
+    for (let i = 0; i < 3; i += 1) await guard.check(exchange())
+    expect(log).not.toHaveProperty('onShadow')
+    expect(records).toEqual([])
+  })
+
   it('writes tens of records a second, whatever the flood, which stand for all denials', async () => {
     const perSecond = 5
     const flood = scaled(100_000, 500_000)
@@ -174,6 +210,7 @@ describe('denialLog', () => {
     [{ sink: 'log' }, /sink must be a function/],
     [{ sink: vi.fn(), fields: {} }, /fields must be a function/],
     [{ sink: vi.fn(), perSecond: 0 }, /perSecond must be/],
+    [{ sink: vi.fn(), shadow: 'yes' }, /shadow must be true or false/],
     [{ sink: vi.fn(), sample: 1 }, /sample/],
   ])('refuses %j', (options, message) => {
     expect(() => Reflect.apply(denialLog, undefined, [options])).toThrow(message)

@@ -1,4 +1,5 @@
 import { createServer, get, type IncomingMessage } from 'node:http'
+import { mock } from 'node:test'
 import { createLimiter } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
@@ -7,7 +8,7 @@ import { expectLimited, expectNotLimited, fakeClock, testStore } from '@sluice/t
 import express from 'express'
 import fastify from 'fastify'
 import request from 'supertest'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runningOn } from '../adapters/drivers/driver.ts'
 
 const one = { name: 'burst', limit: 1, window: '30s' } as const
@@ -197,6 +198,51 @@ describe('fakeClock', () => {
     expect(Date.now()).toBe(2)
     second.restore()
     expect(Date.now()).toBeGreaterThan(1_000_000)
+  })
+
+  it('says so where a move would have no effect', () => {
+    const lower = fakeClock({ now: 1 })
+    const upper = fakeClock()
+    expect(() => lower.advance(1)).toThrow(/advance would move no limit, because another clock/)
+    upper.restore()
+    lower.advance(1)
+    expect(Date.now()).toBe(2)
+    lower.restore()
+    expect(() => lower.set(3)).toThrow(/set came after restore\(\).*make a new clock/)
+  })
+
+  it.each<[string, () => void]>([
+    ['fake timers', () => vi.useFakeTimers({ toFake: ['Date'] })],
+    ['a time of vitest alone', () => vi.setSystemTime(5)],
+    ['a spy', () => vi.spyOn(Date, 'now').mockReturnValue(5)],
+    ["a clock of node's", () => mock.timers.enable({ apis: ['Date'] })],
+  ])('refuses to stand beside %s, in either order', (_, fake) => {
+    const end = () => {
+      vi.useRealTimers()
+      vi.restoreAllMocks()
+      mock.timers.reset()
+    }
+    onTestFinished(end)
+    const clock = fakeClock({ now: 1 })
+    onTestFinished(() => clock.restore())
+    fake()
+    expect(() => clock.advance('1m')).toThrow(/leave Date out of your fake timers/)
+    end()
+    clock.restore()
+    expect(Date.now()).toBeGreaterThan(1_000_000)
+
+    fake()
+    expect(() => fakeClock()).toThrow(/fake timers or a mock have replaced Date\.now/)
+    end()
+  })
+
+  it('stands beside fake timers that leave Date alone', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const clock = fakeClock({ now: 1 })
+    clock.advance('1s')
+    expect(Date.now()).toBe(1_001)
+    clock.restore()
   })
 
   it('refuses other times', () => {

@@ -1,11 +1,13 @@
 import { FetchContext, FetchFields } from '@sluice/fetch/adapter'
 import {
+  fieldsOn,
   hideOnRedirect,
   type MaybePromise,
   type Reject,
   type RequestDecision,
   routeScope,
   type Scope,
+  setFields,
 } from '@sluice/http'
 import type { Context, Next } from 'hono'
 import type { RateLimitHandler } from './options.ts'
@@ -13,10 +15,15 @@ import type { RateLimitHandler } from './options.ts'
 /** A request of Hono at one middleware of ours. */
 export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   /** The fields that Hono puts on every response to this request. */
-  readonly response: FetchFields = new FetchFields(() => this.native.res.headers)
+  readonly response: FetchFields = new FetchFields(() => this.#detached ?? this.native.res.headers)
   readonly scope: Scope
   readonly isForAllMethods: boolean
   readonly #next: Next
+  /**
+   * The fields of a request for another protocol. Once `c.res` is read, Hono copies the response
+   * of the handler, and a runtime may not accept a copy of status 101.
+   */
+  #detached: Headers | undefined
 
   constructor(native: Context, next: Next, addressOf?: (context: Context) => string | undefined) {
     super(native, {
@@ -25,6 +32,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
       remoteAddress: () => connectionOf(native.env),
       waitUntil: (work) => waitUntil(native, work),
     })
+    if (native.req.raw.headers.has('upgrade')) this.#detached = new Headers()
     // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
     const own = native.req.matchedRoutes[native.req.routeIndex]
     this.isForAllMethods = own !== undefined && isForAll(own)
@@ -51,6 +59,7 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
   }
 
   protected respond(status: number, body: string, fields: Record<string, string>): Response {
+    this.#attach()
     for (const [name, value] of Object.entries(fields)) this.response.setHeader(name, value)
     return new Response(body, { status, headers: this.native.res.headers })
   }
@@ -59,13 +68,45 @@ export class HonoContext extends FetchContext<Context, RateLimitHandler> {
     handler: RateLimitHandler,
     { decision }: Reject<RateLimitHandler>,
   ): MaybePromise<Response> {
+    this.#attach()
     return handler(this.native, this.#next, decision)
   }
 
   finish(response: Response): Response {
+    if (response.status === 101) {
+      this.end.finish(101)
+      return response
+    }
+    this.#attach()
     hideOnRedirect(this, response.status)
     const body = this.end.watch(response)
-    return body === response.body ? response : new Response(body, response)
+    if (body === response.body) return response
+    this.#settleOnClose()
+    return new Response(body, response)
+  }
+
+  override fail(): void {
+    this.#attach()
+    super.fail()
+  }
+
+  /** Puts the fields on the response that there is by now. */
+  #attach(): void {
+    const fields = this.#detached
+    if (!fields) return
+    this.#detached = undefined
+    setFields(this.response, fieldsOn(this.shown, this.response))
+    for (const [name, value] of fields) {
+      if (this.response.getHeader(name) === undefined) this.response.setHeader(name, value)
+    }
+  }
+
+  /** On Node the connection tells of the end, also if another middleware drops the body. */
+  #settleOnClose(): void {
+    const { outgoing } = nodeOf(this.native.env)
+    outgoing?.once?.('close', () => {
+      this.end.finish(outgoing.writableFinished ? outgoing.statusCode : undefined)
+    })
   }
 }
 
@@ -93,11 +134,20 @@ function scopeOf({ path, method }: Registered, asked: string): Scope {
 interface Env {
   readonly server?: Env
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
+  readonly outgoing?: {
+    readonly statusCode: number
+    readonly writableFinished: boolean
+    once?(event: 'close', listener: () => void): unknown
+  }
   readonly remoteAddr?: { readonly hostname?: string }
 }
 
+function nodeOf(env: Env | undefined): Env {
+  return env?.server ?? env ?? {}
+}
+
 function connectionOf(env: Env | undefined): string | undefined {
-  const { incoming, remoteAddr } = env?.server ?? env ?? {}
+  const { incoming, remoteAddr } = nodeOf(env)
   return incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
 }
 

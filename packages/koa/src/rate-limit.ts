@@ -1,4 +1,4 @@
-import type { Limiter } from '@sluice/http'
+import { fieldsOn, type Limiter, setFields } from '@sluice/http'
 import {
   beforeHead,
   createGuard,
@@ -45,7 +45,15 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   async function sluiceRateLimit(context: Context, next: Next): Promise<void> {
     const asked = new KoaContext(context, next, sluiceRateLimit)
     if (guard.hidesOnRedirect) beforeHead(context.res, (status) => hideOnRedirect(asked, status))
-    if (await throwingObjects(() => serve(asked, guard.check))) await next()
+    if (!(await throwingObjects(() => serve(asked, guard.check)))) return
+    try {
+      await next()
+    } catch (error) {
+      // Koa takes all fields off the response to an error.
+      const { response } = asked
+      beforeHead(context.res, () => setFields(response, fieldsOn(asked.shown, response)))
+      throw error
+    }
   }
 
   return Object.assign(sluiceRateLimit, { limiter: guard.limiter })

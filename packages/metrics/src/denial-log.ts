@@ -1,15 +1,19 @@
 import {
   type DecisionEvent,
+  flag,
   invalid,
-  isPromise,
   knownFields,
   notify,
+  type Outcome,
+  type ShadowEvent,
   wholeNumber,
 } from '@sluice/core'
+import { type AddedFields, traced, written } from './added-fields.ts'
 
 /** One denied request, or so many like it. */
-export interface DenialRecord {
-  readonly type: 'denial'
+export interface DenialRecord extends AddedFields {
+  /** `shadow-denial`: a policy in shadow would have denied the request, which passed. */
+  readonly type: 'denial' | 'shadow-denial'
   /** ISO 8601, in UTC. */
   readonly time: string
   readonly route: string | undefined
@@ -22,17 +26,11 @@ export interface DenialRecord {
   readonly retryAfterMs: number | undefined
   /** Stands for the identity. */
   readonly digest: string | undefined
-  readonly answeredBy: string
+  /** `undefined` in a `shadow-denial`. */
+  readonly answeredBy: string | undefined
   readonly traceId: string | undefined
   /** Denials since the last record of this policy, with this one: 1 until there are too many. */
   readonly factor: number
-  /** Fields that `fields` added, as JSON can carry them. */
-  readonly fields?: unknown
-  /**
-   * The reason for missing fields, or a missing `traceId`: the function threw, it returned a
-   * promise, or the fields were too long.
-   */
-  readonly fieldsError?: string
 }
 
 /** Summary of a minute in which some denials got no record. */
@@ -47,6 +45,8 @@ export interface DenialSummary {
 /** Denials of one policy, and the records that were written of them. */
 export interface PolicyDenials {
   readonly policy: string
+  /** True for the denials of a policy in shadow, which refused nobody. */
+  readonly shadow?: true
   readonly denials: number
   readonly records: number
   /** Denials since the last record: the factors of the records and these add up to `denials`. */
@@ -72,29 +72,46 @@ export interface DenialLogOptions<Request = unknown> {
    * and fewer do. @default 5
    */
   perSecond?: number
+  /**
+   * Writes a record of type `shadow-denial` for each request that a policy in shadow would have
+   * denied, with a bound of its own for each policy. @default false
+   */
+  shadow?: boolean
 }
 
 /** An observer that writes denials to a log. */
 export interface DenialLog<Request = unknown> {
   onDecision(event: DecisionEvent<Request>): void
+  /** Missing without the option `shadow`. */
+  onShadow?(event: ShadowEvent<Request>): void
   /** Writes the summary that is due, for the end of a process. */
   flush(): void
 }
 
 const secondMs = 1_000
 const minuteMs = 60_000
-const maxFieldsLength = 4_000
 /** Policies that are told apart; all further ones share the bound of one. */
 const maxPolicies = 200
 
-/** Counts of one policy. */
+/** Counts of one policy, for the records of one type. */
 interface Tally {
+  readonly policy: string
+  readonly type: DenialRecord['type']
   secondAt: number
   inSecond: number
   denials: number
   records: number
   /** Denials since the last record. */
   unrecorded: number
+}
+
+/** A denial that gets a record. */
+interface Recorded<Request>
+  extends Pick<DenialRecord, 'answeredBy' | 'digest' | 'factor' | 'type'> {
+  readonly source: Pick<DecisionEvent<Request>, 'request' | 'route' | 'method'>
+  readonly policy: string | undefined
+  readonly outcome: Outcome | undefined
+  readonly retryAfterMs: number
 }
 
 /**
@@ -110,7 +127,7 @@ interface Tally {
 export function denialLog<Request = unknown>(
   options: DenialLogOptions<Request>,
 ): DenialLog<Request> {
-  knownFields(options, 'denialLog', ['sink', 'fields', 'traceId', 'perSecond'])
+  knownFields(options, 'denialLog', ['sink', 'fields', 'traceId', 'perSecond', 'shadow'])
   const { sink, fields, traceId } = options
   if (typeof sink !== 'function') throw invalid({ option: 'sink' }, sink, 'a function of a record')
   for (const [option, value] of Object.entries({ fields, traceId })) {
@@ -123,15 +140,18 @@ export function denialLog<Request = unknown>(
     { option: 'perSecond' },
     { min: 1, max: 1_000 },
   )
+  const hasShadow = flag(options.shadow, { option: 'shadow' }, false)
   const tallies = new Map<string, Tally>()
   let summary: { readonly timer: NodeJS.Timeout; readonly since: number } | undefined
 
-  function tallyOf(policy: string): Tally {
-    const name = tallies.has(policy) || tallies.size < maxPolicies ? policy : 'other'
-    const known = tallies.get(name)
+  function tallyOf(named: string, type: Tally['type']): Tally {
+    const isTold = tallies.has(`${type} ${named}`) || tallies.size < maxPolicies
+    const policy = isTold ? named : 'other'
+    const known = tallies.get(`${type} ${policy}`)
     if (known) return known
-    const tally = { secondAt: 0, inSecond: 0, denials: 0, records: 0, unrecorded: 0 }
-    tallies.set(name, tally)
+    const counts = { secondAt: 0, inSecond: 0, denials: 0, records: 0, unrecorded: 0 }
+    const tally = { policy, type, ...counts }
+    tallies.set(`${type} ${policy}`, tally)
     return tally
   }
 
@@ -147,13 +167,12 @@ export function denialLog<Request = unknown>(
   function flush(): void {
     if (!summary) return
     clearTimeout(summary.timer)
-    const policies = [...tallies]
-      .filter(([, { denials, records }]) => denials > records)
-      .map(([policy, { denials, records, unrecorded }]) => ({
+    const policies = [...tallies.values()]
+      .filter(({ denials, records }) => denials > records)
+      .map(({ policy, type, denials, records, unrecorded }) => ({
         policy,
-        denials,
-        records,
-        unrecorded,
+        ...(type === 'shadow-denial' && { shadow: true as const }),
+        ...{ denials, records, unrecorded },
       }))
     const forMs = Math.max(0, Date.now() - summary.since)
     summary = undefined
@@ -162,46 +181,60 @@ export function denialLog<Request = unknown>(
     notify(sink, { type: 'denial-summary', time, forMs, policies })
   }
 
-  function recordOf(event: DecisionEvent<Request>, factor: number): DenialRecord {
-    const { decision, policy, request, route, method, digest, answeredBy } = event
-    const outcome = decision.outcomes.find((each) => each.policy === policy)
-    const { limit, remaining, resetMs } = outcome ?? {}
-    const waits = Number.isFinite(decision.retryAfterMs)
+  function recordOf(recorded: Recorded<Request>): DenialRecord {
+    const { type, policy, digest, answeredBy, factor, retryAfterMs } = recorded
+    const { request, route, method } = recorded.source
+    const { limit, remaining, resetMs } = recorded.outcome ?? {}
     return {
-      type: 'denial',
+      type,
       time: new Date().toISOString(),
-      route,
-      method,
-      policy: policy?.name,
-      limit,
+      ...{ route, method, policy, limit },
       used: limit === undefined || remaining === undefined ? undefined : limit - remaining,
       resetMs,
-      retryAfterMs: waits ? decision.retryAfterMs : undefined,
-      digest,
-      answeredBy,
-      traceId: undefined,
-      factor,
+      retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined,
+      ...{ digest, answeredBy, traceId: undefined, factor },
       ...(traceId && traced(() => traceId(request))),
       ...(fields && written(() => fields(request))),
     }
   }
 
+  /** Counts a denial, and writes its record if it gets one. */
+  function note(tally: Tally, describe: () => Omit<Recorded<Request>, 'factor' | 'type'>): void {
+    const isRecorded = hasRecord(tally, perSecond, Date.now())
+    tally.denials += 1
+    tally.unrecorded += 1
+    if (!isRecorded) {
+      if (!summary) beginSummary(tally)
+      return
+    }
+    const { type, unrecorded: factor } = tally
+    tally.records += 1
+    tally.unrecorded = 0
+    notify(sink, recordOf({ ...describe(), factor, type }))
+  }
+
+  function onShadow(event: ShadowEvent<Request>): void {
+    for (const [index, outcome] of event.outcomes.entries()) {
+      const { allowed, policy, retryAfterMs } = outcome
+      if (allowed) continue
+      note(tallyOf(policy.name, 'shadow-denial'), () => ({
+        ...{ source: event, policy: policy.name, outcome, retryAfterMs },
+        ...{ digest: event.digests[index], answeredBy: undefined },
+      }))
+    }
+  }
+
   return {
     onDecision(event) {
-      if (event.decision.allowed) return
-      const tally = tallyOf(event.policy?.name ?? event.answeredBy)
-      const isRecorded = hasRecord(tally, perSecond, Date.now())
-      tally.denials += 1
-      tally.unrecorded += 1
-      if (!isRecorded) {
-        if (!summary) beginSummary(tally)
-        return
-      }
-      const factor = tally.unrecorded
-      tally.records += 1
-      tally.unrecorded = 0
-      notify(sink, recordOf(event, factor))
+      const { decision, policy, answeredBy } = event
+      const { allowed, outcomes, retryAfterMs } = decision
+      if (allowed) return
+      note(tallyOf(policy?.name ?? answeredBy, 'denial'), () => ({
+        ...{ source: event, policy: policy?.name, answeredBy, digest: event.digest, retryAfterMs },
+        outcome: outcomes.find((each) => each.policy === policy),
+      }))
     },
+    ...(hasShadow && { onShadow }),
     flush,
   }
 }
@@ -219,52 +252,6 @@ function hasRecord(tally: Tally, perSecond: number, nowMs: number): boolean {
   // One in 10 up to 100 more, one in 100 up to 1,000 more, and so on.
   const step = 10 ** Math.max(1, Math.ceil(Math.log10(over + 1)) - 1)
   return over % step === 0
-}
-
-/**
- * Returns the fields of the user's function as JSON: bounded, without cycles. An error of it never
- * reaches a request.
- */
-function written(find: () => unknown): Pick<DenialRecord, 'fields' | 'fieldsError'> {
-  let hasPromise = false
-  function withoutPromises(_: string, value: unknown): unknown {
-    if (!isPromise(value)) return value
-    hasPromise = true
-    leaveAlone(value)
-    return undefined
-  }
-  try {
-    const text = JSON.stringify(find(), withoutPromises) ?? 'null'
-    if (hasPromise) return { fieldsError: 'fields has a promise: return what is known at once' }
-    if (text.length <= maxFieldsLength) return { fields: JSON.parse(text) }
-    return { fieldsError: `fields are ${text.length} characters long: ${maxFieldsLength} at most` }
-  } catch (error) {
-    return { fieldsError: reasonOf(error) }
-  }
-}
-
-/** The id of a trace; a record without it is better than none. */
-function traced(find: () => unknown): Partial<Pick<DenialRecord, 'traceId' | 'fieldsError'>> {
-  try {
-    const id = find()
-    if (typeof id === 'string') return { traceId: id }
-    if (!isPromise(id)) return {}
-    leaveAlone(id)
-    return { fieldsError: 'traceId returned a promise: return the id at once' }
-  } catch (error) {
-    return { fieldsError: reasonOf(error) }
-  }
-}
-
-/** Has nobody wait for a promise: where it rejects, that is no error of the process. */
-function leaveAlone(promise: Promise<unknown>): void {
-  Promise.resolve(promise).catch(() => {
-    // The record says already that a promise cannot be used.
-  })
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message.slice(0, 200) : 'no Error'
 }
 
 function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {

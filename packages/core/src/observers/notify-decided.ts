@@ -53,7 +53,7 @@ export class DecisionNotifier<Request = unknown> {
     const { onDecision, countDecision, onShadow } = this.#observers
     if (countDecision) countDecision(new Decided(told, this.#store))
     if (onDecision) notify(onDecision, new DecidedEvent(told, this.#store))
-    if (onShadow) notifyShadow(onShadow, told)
+    if (onShadow) notifyShadow(onShadow, told, this.#store.store)
   }
 }
 
@@ -172,6 +172,7 @@ function isLimited({ limit }: Outcome): boolean {
 function notifyShadow<Request>(
   onShadow: NonNullable<JoinedObservers<Request>['onShadow']>,
   { decision, checks: asked, request, route, method }: ToldDecision<Request>,
+  store: Store,
 ): void {
   const run = decision.shadow
   if (!run) return
@@ -179,6 +180,11 @@ function notifyShadow<Request>(
     const { shadows } = divideChecks(asked)
     const checks = shadows.filter((_, index) => decisions[index]?.outcomes.length === 1)
     if (checks.length === 0) return
-    notify(onShadow, { decision, outcomes: run.outcomes, checks, request, route, method })
+    notify(onShadow, {
+      ...{ decision, outcomes: run.outcomes, checks, request, route, method },
+      get digests() {
+        return checks.map(({ key }) => digestOf(key, store))
+      },
+    })
   })
 }

@@ -105,6 +105,11 @@ export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
    * before they reach a log.
    */
   readonly checks: readonly Check[]
+  /**
+   * Stand for the keys in logs and metrics, in the order of the outcomes. They are computed when
+   * they are read.
+   */
+  readonly digests: readonly string[]
 }
 
 /** A store that could not decide; the failure mode answered instead. */

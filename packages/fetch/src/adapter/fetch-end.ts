@@ -41,7 +41,11 @@ export class FetchEnd {
     this.#status = status
     const isRead =
       body !== null && this.#holds.length > 0 && this.#runtime.request.method !== 'HEAD'
-    if (isRead) return watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
+    if (isRead) {
+      const stream = watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
+      dropped?.register(stream, () => this.finish(status))
+      return stream
+    }
     this.finish(status)
     return body
   }
@@ -74,6 +78,16 @@ export class FetchEnd {
     )
   }
 }
+
+/**
+ * Settles what a body held that other code replaced: nobody reads or cancels it, so the collector
+ * of garbage is the only one to notice. Without it a lease would be renewed for ever. Older edge
+ * runtimes have no such registry.
+ */
+const dropped =
+  typeof FinalizationRegistry === 'undefined'
+    ? undefined
+    : new FinalizationRegistry<() => void>((settle) => settle())
 
 /**
  * Makes a body that tells of its end.

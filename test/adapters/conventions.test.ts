@@ -1,0 +1,310 @@
+import { createServer, type Server } from 'node:http'
+import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createAdaptorServer } from '@hono/node-server'
+import { Controller, ForbiddenException, Get, StreamableFile } from '@nestjs/common'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { rateLimit as fetchLimit } from '@sluice/fetch'
+import { rateLimit } from '@sluice/hono'
+import { rateLimit as koaLimit } from '@sluice/koa'
+import { RateLimitModule, type RateLimitModuleOptions } from '@sluice/nest'
+import { Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import Koa from 'koa'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { until } from '../support/until.ts'
+import { runningOn } from './drivers/driver.ts'
+import { start } from './nest-app.ts'
+
+const one = { limit: 1, window: '1m', headers: ['draft-11'] } as const
+const inflight = { name: 'inflight', algorithm: 'concurrency', limit: 2 } as const
+const spent = '"default";r=0;t=60'
+const env = { incoming: { socket: { remoteAddress: '203.0.113.9' } } }
+const info = { remoteAddress: '203.0.113.9' }
+
+/** A lease of the key of ada, and the leases that are held. */
+function leases() {
+  const store = memoryStore()
+  const limiter = createLimiter({ ...inflight, store })
+  return {
+    options: { ...inflight, store, key: () => 'ada' },
+    held: async () => 2 - ((await limiter.peek('ada')).outcomes[0]?.remaining ?? 0),
+  }
+}
+
+/** What a WebSocket library of an edge runtime returns: Node makes no Response of 101. */
+function upgraded(): Response {
+  return Object.defineProperties(new Response(null), {
+    status: { value: 101 },
+    webSocket: { value: {} },
+  })
+}
+
+describe('a limiter of Hono', () => {
+  it('hands on a change of protocols as it is, and ends its lease', async () => {
+    const { options, held } = leases()
+    const response = upgraded()
+    const headers = { upgrade: 'websocket' }
+    const app = new Hono().use(rateLimit(options)).get('/', () => response)
+    expect(await app.request('/', { headers }, env)).toBe(response)
+    expect(await held()).toBe(0)
+  })
+
+  it('keeps its fields where a middleware replaces the response', async () => {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      await next()
+      c.res = new Response('other', { headers: { 'x-other': '1' } })
+    })
+    app.use(rateLimit(one)).get('/', (c) => c.text('hello'))
+    const found = await app.request('/', {}, env)
+    expect([found.headers.get('ratelimit'), found.headers.get('x-other')]).toEqual([spent, '1'])
+  })
+
+  it('ends a lease where a middleware outside replaces the response', async () => {
+    const { options, held } = leases()
+    const app = new Hono()
+    app.use(async (c, next) => {
+      await next()
+      c.res = new Response('other')
+    })
+    app.use(rateLimit(options)).get('/', (c) => c.text('hello'))
+    const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
+    const { port, close } = await runningOn(server.listen(0, '127.0.0.1'))
+    onTestFinished(close)
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('other')
+    await until('the lease is over', async () => (await held()) === 0)
+  })
+
+  it('puts its fields on what answers a request for another protocol', async () => {
+    const headers = { upgrade: 'websocket', connection: 'Upgrade' }
+    const app = new Hono().use(rateLimit({ ...one, name: 'outer', limit: 2 })).use(rateLimit(one))
+    app.get('/', (c) => c.text('plain', 426))
+    const plain = await app.request('/', { headers }, env)
+    expect([plain.status, plain.headers.get('ratelimit')]).toEqual([
+      426,
+      '"outer";r=1;t=60, "default";r=0;t=60',
+    ])
+    const refused = await app.request('/', { headers }, env)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(refused.headers.get('ratelimit')).toContain('"default";r=0;t=60')
+    expect(refused.headers.get('cache-control')).toBe('no-store')
+    const thrown = new Hono().use(rateLimit({ ...one, limit: 0, handler: 'throw' }))
+    expect((await thrown.request('/', { headers }, env)).headers.get('ratelimit')).toBe(
+      '"default";r=0',
+    )
+  })
+
+  it.each([401, 404, 500] as const)(
+    'settles by the status of an HTTPException: %i',
+    async (status) => {
+      const charged: number[] = []
+      const app = new Hono().use(
+        rateLimit({
+          ...one,
+          chargeWhen: (_c, response) => {
+            charged.push(response.status)
+            return false
+          },
+        }),
+      )
+      app.get('/', () => {
+        throw new HTTPException(status, { message: 'mine' })
+      })
+      const found = await app.request('/', {}, env)
+      expect([found.status, found.headers.get('ratelimit')]).toEqual([status, spent])
+      await found.text()
+      expect(charged).toEqual([status])
+    },
+  )
+
+  it('settles by the status that onError answers with', async () => {
+    const statuses: number[] = []
+    const chargeWhen = (_c: unknown, { status }: { status: number }) => statuses.push(status) > 0
+    const app = new Hono().use(rateLimit({ ...one, chargeWhen }))
+    app.onError((_error, c) => c.text('teapot', 418))
+    app.get('/', () => {
+      throw new Error('mine')
+    })
+    const found = await app.request('/', {}, env)
+    expect([await found.text(), found.headers.get('ratelimit')]).toEqual(['teapot', spent])
+    expect(statuses).toEqual([418])
+  })
+
+  it('puts its fields on the response of an HTTPException that has its own', async () => {
+    const app = new Hono().use(rateLimit(one)).get('/', () => {
+      throw new HTTPException(401, {
+        res: new Response('no', { status: 401, headers: { 'www-authenticate': 'Basic' } }),
+      })
+    })
+    const { status, headers } = await app.request('/', {}, env)
+    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Basic'])
+    expect(headers.get('ratelimit')).toBe(spent)
+  })
+
+  it('puts its fields on the result of fetch', async () => {
+    const origin = createServer((_request, response) => response.end('origin'))
+    const { port, close } = await runningOn(origin.listen(0, '127.0.0.1'))
+    onTestFinished(close)
+    const app = new Hono().use(rateLimit(one)).get('/', () => fetch(`http://127.0.0.1:${port}/`))
+    const found = await app.request('/', {}, env)
+    expect([await found.text(), found.headers.get('ratelimit')]).toEqual(['origin', spent])
+  })
+
+  it('answers a refused HEAD and OPTIONS without a body that counts', async () => {
+    const app = new Hono().use(rateLimit({ ...one, limit: 0 }))
+    const head = await app.request('/', { method: 'HEAD' }, env)
+    expect([head.status, await head.text()]).toEqual([429, ''])
+    expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0)
+    expect((await app.request('/', { method: 'OPTIONS' }, env)).status).toBe(429)
+  })
+})
+
+describe('a limiter of fetch', () => {
+  it('hands on a change of protocols as it is, and ends its lease', async () => {
+    const { options, held } = leases()
+    const response = upgraded()
+    const found = await fetchLimit(options)(() => response)(new Request('http://a/'), info)
+    expect(found).toBe(response)
+    expect(await held()).toBe(0)
+  })
+
+  it('ends a lease where the client leaves a stream, and has the source know', async () => {
+    const { options, held } = leases()
+    const cancel = vi.fn()
+    const source = () =>
+      new Response(
+        new ReadableStream({ pull: (to) => to.enqueue(new TextEncoder().encode('x')), cancel }),
+      )
+    const found = await fetchLimit(options)(source)(new Request('http://a/'), info)
+    expect(await held()).toBe(1)
+    await found.body?.cancel('gone')
+    expect(cancel).toHaveBeenCalledWith('gone')
+    expect(await held()).toBe(0)
+  })
+
+  it('ends a lease where its response is dropped, once the collector notices', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: unknown = runInNewContext('gc')
+    const { options, held } = leases()
+    await fetchLimit(options)(() => new Response('hello'))(new Request('http://a/'), info)
+    await until('the lease is over', async () => {
+      Reflect.apply(Object(collect), undefined, [])
+      return (await held()) === 0
+    })
+  })
+
+  it('keeps several cookies, and the type of a body', async () => {
+    const headers = new Headers([
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+      ['content-type', 'text/event-stream'],
+    ])
+    const handler = fetchLimit(one)(() => new Response('data: 1\n\n', { headers }))
+    const found = await handler(new Request('http://a/'), info)
+    expect(found.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect(found.headers.get('content-type')).toBe('text/event-stream')
+  })
+
+  it.each([204, 205, 304])('adds no body to status %i', async (status) => {
+    const handler = fetchLimit(one)(() => new Response(null, { status }))
+    const found = await handler(new Request('http://a/'), info)
+    expect([found.status, found.body]).toEqual([status, null])
+  })
+})
+
+describe('a limiter of Koa', () => {
+  const serving = async (app: Pick<Koa, 'listen' | 'silent'>) => {
+    app.silent = true
+    const { port, close } = await runningOn(app.listen(0, '127.0.0.1'))
+    onTestFinished(close)
+    return (init?: RequestInit) => fetch(`http://127.0.0.1:${port}/`, init)
+  }
+
+  it('keeps Retry-After and its fields on an error that ctx.throw made', async () => {
+    const app = new Koa().use(koaLimit(one)).use((context) => context.throw(401, 'who?'))
+    const ask = await serving(app)
+    const thrown = await ask()
+    expect([thrown.status, thrown.headers.get('ratelimit')]).toEqual([401, spent])
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+  })
+
+  it("keeps its fields on the refusal of handler: 'throw'", async () => {
+    const ask = await serving(new Koa().use(koaLimit({ ...one, limit: 0, handler: 'throw' })))
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, '"default";r=0'])
+  })
+
+  it('leaves a response alone that ctx.respond = false writes', async () => {
+    const { options, held } = leases()
+    const app = new Koa().use(koaLimit(options)).use((context) => {
+      context.respond = false
+      context.res.end('mine')
+    })
+    const ask = await serving(app)
+    expect(await (await ask()).text()).toBe('mine')
+    await until('the lease is over', async () => (await held()) === 0)
+  })
+})
+
+describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platform) => {
+  /** An application with a handler, as `@Get()` makes one. */
+  const serving = (handle: (this: void) => unknown, limits: RateLimitModuleOptions) => {
+    class Handler {
+      all(): unknown {
+        return handle()
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Handler.prototype, 'all')
+    Get()(Handler.prototype, 'all', descriptor ?? {})
+    Controller()(Handler)
+    return start({ platform, controllers: [Handler], limits: RateLimitModule.forRoot(limits) })
+  }
+
+  it('keeps its fields on an exception of the handler, and settles by its status', async () => {
+    const statuses: number[] = []
+    const chargeWhen = (_: unknown, { status }: { status: number }) => statuses.push(status) > 0
+    const { ask } = await serving(
+      () => {
+        throw new ForbiddenException()
+      },
+      { ...one, chargeWhen },
+    )
+    const { status, headers } = await ask()
+    expect([status, headers.get('ratelimit')]).toEqual([403, spent])
+    await until('the request is settled', () => statuses.length > 0)
+    expect(statuses).toEqual([403])
+  })
+
+  it('refuses HEAD as GET, without a body', async () => {
+    const { ask } = await serving(() => 'hello', one)
+    expect((await ask('/', { method: 'HEAD' })).status).toBe(200)
+    const refused = await ask('/', { method: 'HEAD' })
+    expect([refused.status, refused.headers.get('retry-after'), await refused.text()]).toEqual([
+      429,
+      '60',
+      '',
+    ])
+  })
+
+  it('ends a lease where the client leaves a StreamableFile', async () => {
+    const { options, held } = leases()
+    const endless = () =>
+      new StreamableFile(
+        new Readable({
+          read() {
+            this.push('x'.repeat(1_000))
+          },
+        }),
+      )
+    const { ask } = await serving(endless, options)
+    const leaving = new AbortController()
+    const response = await ask('/', { signal: leaving.signal })
+    expect(await held()).toBe(1)
+    leaving.abort()
+    await response.text().catch(() => undefined)
+    await until('the lease is over', async () => (await held()) === 0)
+  })
+})

@@ -1,0 +1,340 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Server } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { readText, root } from '../support/workspace.ts'
+
+/** The blocks of TypeScript on the first pages, by page, heading and the title of their tab. */
+const blocks = new Map(
+  ['docs/index.md', 'docs/start/index.md', 'docs/start/proxy.md', 'docs/start/redis.md'].flatMap(
+    (page) =>
+      readText(page)
+        .split(/^## /m)
+        .flatMap((section) =>
+          [...section.matchAll(/^```ts(?: \[(.*?)\])?\n(.*?)^```/gms)].map(
+            ([, tab = '', code = '']) => {
+              const heading = section.slice(0, section.indexOf('\n')).replace('# ', '')
+              const name = [page.replace('docs/', ''), heading, tab].filter(Boolean).join(' > ')
+              return [name, code] as const
+            },
+          ),
+        ),
+  ),
+)
+const tried = new Set<string>()
+const servers: Server[] = []
+let folder: string
+let redisServer: RedisServer
+
+beforeAll(async () => {
+  // Inside the tests' folder, where its imports resolve as a user's do.
+  folder = await mkdtemp(join(root, 'test/examples/.start-'))
+  const compilerOptions = { experimentalDecorators: true }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  redisServer = await startRedis()
+  return async () => {
+    await redisServer.stop()
+    await rm(folder, { recursive: true })
+  }
+})
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
+  const { listen } = Server.prototype
+  // Port 3000 may be taken: the servers of the pages listen on any.
+  vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args) {
+    servers.push(this)
+    return Reflect.apply(listen, this, args.map(atAnyPort))
+  })
+})
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+  vi.unstubAllEnvs()
+  vi.useRealTimers()
+})
+
+function atAnyPort(given: unknown): unknown {
+  if (given === 3000) return 0
+  const isOptions = typeof given === 'object' && given !== null && 'port' in given
+  return isOptions ? { ...given, port: 0 } : given
+}
+
+/** Runs a block as it stands on the page, in the application that it leaves out. */
+async function runBlock(name: string, around: { before?: string; after?: string } = {}) {
+  const code = blocks.get(name)
+  if (code === undefined) throw new Error(`no page has the block ${name}`)
+  const { before = '', after = '' } = around
+  const file = join(folder, `block-${tried.size}.ts`)
+  tried.add(name)
+  await writeFile(file, `${before}\n${code}\n${after}\nexport {}\n`)
+  const module: Record<string, unknown> = await import(/* @vite-ignore */ file)
+  return module
+}
+
+type Ask = (path: string, init?: RequestInit) => Promise<Response>
+
+/** Asks the server that a block has started. */
+const askServer: Ask = async (path, init) => {
+  await until('the block listens', () => servers[0]?.listening === true)
+  const address = servers[0]?.address()
+  return fetch(`http://localhost:${Object(address).port}${path}`, init)
+}
+
+async function statuses(ask: Ask, path: string, count: number, init?: RequestInit) {
+  const found: number[] = []
+  for (let i = 0; i < count; i += 1) found.push((await ask(path, init)).status)
+  return found
+}
+
+const express = `import express from 'express'
+  const app = express()`
+const expressApp = `import { rateLimit } from '@sluice/express'
+  ${express}`
+const helloOfExpress = `app.get('/', (_request, response) => void response.send('hello'))
+  app.listen(3000)`
+const nest = `import { Controller, Get, Module, Post } from '@nestjs/common'
+  import { APP_GUARD, NestFactory } from '@nestjs/core'
+  import { RateLimit, RateLimitGuard, RateLimitModule } from '@sluice/nest'
+  @Controller() class Hello { @Get() hello() { return 'hello' } }
+  const limits = {
+    imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })],
+    providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
+  }`
+
+describe('the block of the page', () => {
+  it.each([
+    ['index.md > One line for a limit', {}],
+    ['start/index.md > Add a limit > Express', {}],
+    ['start/index.md > Add a limit > Fastify', {}],
+    ['start/index.md > Add a limit > Koa', {}],
+    ['start/index.md > Add a limit > Hono', {}],
+    [
+      'start/index.md > Add a limit > NestJS',
+      {
+        before: `import { Controller, Get } from '@nestjs/common'
+          import { NestFactory } from '@nestjs/core'`,
+        after: `@Controller() class Hello { @Get() hello() { return 'hello' } }
+          @Module({ imports: [AppModule], controllers: [Hello] }) class Whole {}
+          await (await NestFactory.create(Whole, { logger: false })).listen(3000)`,
+      },
+    ],
+  ])('%s admits five requests', async (name, around) => {
+    vi.stubEnv('PORT', undefined)
+    await runBlock(name, around)
+    expect(await statuses(askServer, '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
+  })
+
+  it('start/index.md > Add a limit > fetch, in Deno', async () => {
+    const serve = vi.fn<(handler: (request: Request, info: object) => Promise<Response>) => void>()
+    vi.stubGlobal('Deno', { serve })
+    await runBlock('start/index.md > Add a limit > fetch')
+    const [handler] = serve.mock.calls[0] ?? []
+    const info = { remoteAddr: { transport: 'tcp', hostname: '203.0.113.9', port: 1 } }
+    const ask = async () =>
+      handler?.(new Request('http://localhost/'), info) ?? new Response(null, { status: 500 })
+    expect(await statuses(ask, '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
+  })
+
+  it.each([
+    [
+      'start/index.md > Give one route a limit of its own > Express, Koa, Hono, fetch',
+      {
+        before: `${expressApp}
+          app.use(`,
+        after: `)
+          app.post('/login', (_request, response) => void response.send('in'))
+          app.get('/health', (_request, response) => void response.send('ok'))
+          ${helloOfExpress}`,
+      },
+    ],
+    [
+      'start/index.md > Give one route a limit of its own > Fastify',
+      {
+        before: `import { rateLimitPlugin } from '@sluice/fastify'
+          import fastify from 'fastify'
+          const app = fastify()
+          await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
+          const [login, health] = [async () => 'in', async () => 'ok']`,
+        after: `await app.listen({ port: 3000 })`,
+      },
+    ],
+    [
+      'start/index.md > Give one route a limit of its own > NestJS',
+      {
+        before: `import { HttpCode, SetMetadata } from '@nestjs/common'
+          import { SkipRateLimit } from '@sluice/nest'
+          ${nest}
+          @Controller() class Logins {
+            @SkipRateLimit() @Get('health') health() {}
+            @HttpCode(200)`,
+        after: `}
+          @Module({ ...limits, controllers: [Hello, Logins] }) class AppModule {}
+          await (await NestFactory.create(AppModule, { logger: false })).listen(3000)`,
+      },
+    ],
+  ])('%s', async (name, around) => {
+    await runBlock(name, around)
+    const login = await statuses(askServer, '/login', 6, { method: 'POST' })
+    expect(login).toEqual([200, 200, 200, 200, 200, 429])
+    expect((await askServer('/health')).headers.has('ratelimit')).toBe(false)
+  })
+
+  const toProxy = 'start/proxy.md > Behind a proxy'
+  it.each([
+    [
+      'Express',
+      {
+        before: expressApp,
+        after: `app.use(rateLimit({ limit: 100, window: '1m' })); ${helloOfExpress}`,
+      },
+    ],
+    [
+      'NestJS',
+      {
+        before: `import type { NestExpressApplication } from '@nestjs/platform-express'
+          ${nest}
+          @Module({ ...limits, controllers: [Hello] }) class AppModule {}`,
+        after: 'await app.listen(3000)',
+      },
+    ],
+    [
+      'Koa',
+      {
+        before: `import { rateLimit } from '@sluice/koa'
+          import Koa from 'koa'
+          const app = new Koa()`,
+        after: `app.use(rateLimit({ limit: 100, window: '1m' }))
+          app.use((context) => { context.body = 'hello' })
+          app.listen(3000)`,
+      },
+    ],
+    [
+      'Hono',
+      {
+        before: `import { serve } from '@hono/node-server'
+          import { rateLimit } from '@sluice/hono'
+          import { Hono } from 'hono'
+          const app = new Hono()
+          app.use(`,
+        after: `)
+          app.get('/', (c) => c.text('hello'))
+          serve({ fetch: app.fetch, port: 3000 })`,
+      },
+    ],
+    [
+      'fetch',
+      {
+        before: `import { serve } from '@hono/node-server'
+          import { rateLimit } from '@sluice/fetch'
+          const limit =`,
+        after: `const handler = limit(() => new Response('hello'))
+          serve({ fetch: (request) => handler(request, {}), port: 3000 })`,
+      },
+    ],
+  ])(`${toProxy} > %s finds the client behind a proxy`, async (tab, around) => {
+    await runBlock(`${toProxy} > ${tab}`, around)
+    const left = (address: string) =>
+      leftOf(askServer, { 'x-forwarded-for': `10.9.9.9, ${address}`, 'x-real-ip': address })
+    expect(await left('203.0.113.9')).toBe('99')
+    expect(await left('203.0.113.10')).toBe('99')
+    expect(await left('203.0.113.9')).toBe('98')
+  })
+
+  it(`${toProxy} > Fastify finds the client behind a proxy`, async () => {
+    const { left } = await runBlock(`${toProxy} > Fastify`, {
+      before: `import { rateLimitPlugin } from '@sluice/fastify'
+        import fastify from 'fastify'`,
+      after: `await app.register(rateLimitPlugin, { limit: 100, window: '1m' })
+        app.get('/', async () => 'hello')
+        export async function left(address, proxy) {
+          const headers = { 'x-forwarded-for': address }
+          return (await app.inject({ url: '/', remoteAddress: proxy, headers })).headers['x-ratelimit-remaining']
+        }`,
+    })
+    const ask = (...args: string[]) => Reflect.apply(Object(left), undefined, args)
+    expect(await ask('203.0.113.9', '10.0.0.1')).toBe('99')
+    expect(await ask('203.0.113.10', '10.0.0.2')).toBe('99')
+    expect(await ask('203.0.113.9', '10.0.0.2')).toBe('98')
+    expect(await ask('203.0.113.9', '192.0.2.1')).toBe('99')
+  })
+
+  it('start/proxy.md counts users, and else addresses', async () => {
+    await runBlock('start/proxy.md > Count something better than addresses', {
+      before: `${express}
+        app.use((request, response, next) => {
+          if (request.get('x-user')) response.locals.user = { id: request.get('x-user') }
+          next()
+        })`,
+      after: helloOfExpress,
+    })
+    expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('99')
+    expect(await leftOf(askServer, {})).toBe('99')
+    expect(await leftOf(askServer, { 'x-user': 'ada' })).toBe('98')
+  })
+
+  it('start/redis.md counts in Redis, by either client', async () => {
+    vi.stubEnv('REDIS_URL', redisServer.url)
+    for (const [tab, end] of [
+      ['ioredis', 'disconnect'],
+      ['node-redis', 'destroy'],
+    ] as const) {
+      const { close } = await runBlock(`start/redis.md > Add the store > ${tab}`, {
+        before: express,
+        after: `${helloOfExpress}
+          export const close = () => redis.${end}()`,
+      })
+      await until('the counts are in Redis', async () => {
+        expect((await askServer('/')).status).toBe(200)
+        return Number(await redisServer.cli('DBSIZE')) > 0
+      })
+      Reflect.apply(Object(close), undefined, [])
+      await redisServer.cli('FLUSHALL')
+      for (const each of servers.splice(0)) each.close()
+    }
+  })
+
+  it('start/redis.md gives policies names', async () => {
+    await runBlock('start/redis.md > Give policies names', {
+      before: `import { memoryStore } from '@sluice/express'
+        ${expressApp}
+        const store = memoryStore()
+        app.use(`,
+      after: `)
+        ${helloOfExpress}`,
+    })
+    const { headers } = await askServer('/')
+    expect(headers.get('ratelimit-policy')).toBe('"burst";q=10;w=1, "sustained";q=600;w=60')
+  })
+
+  it('start/redis.md shuts down', async () => {
+    vi.stubEnv('REDIS_URL', redisServer.url)
+    const once = vi.spyOn(process, 'once').mockReturnThis()
+    const { redis } = await runBlock('start/redis.md > Shut down', {
+      before: `import { createServer } from 'node:http'
+        import { redisStore } from '@sluice/redis'
+        import { Redis } from 'ioredis'
+        const server = createServer().listen(3000)
+        export const redis = new Redis(process.env.REDIS_URL)
+        const store = redisStore(redis)
+        await redis.ping()`,
+    })
+    const [, stop] = once.mock.calls.find(([event]) => event === 'SIGTERM') ?? []
+    stop?.()
+    await until('the client is closed', () => Reflect.get(Object(redis), 'status') === 'end')
+    expect(servers[0]?.listening).toBe(false)
+  })
+
+  it('is tried, whichever it is', () => {
+    expect([...tried].sort()).toEqual([...blocks.keys()].sort())
+  })
+})
+
+/** The units that the first policy has left. */
+async function leftOf(ask: Ask, headers: Record<string, string>): Promise<string | null> {
+  return (await ask('/', { headers })).headers.get('x-ratelimit-remaining')
+}
