@@ -35,7 +35,8 @@ interface Tail {
 
 /**
  * The most requests that each client has made in any window of 1 s, 10 s, 1 min and 1 h, exact to
- * the millisecond. It takes 36 bytes for each client, and 8 bytes for each request of the last hour.
+ * the millisecond. It takes 36 bytes for each client, and 8 bytes for each request of the last
+ * hour.
  */
 export class RollingRates {
   /** Rows of numbers by client. Blocks are not copied when there are more clients. */

@@ -56,7 +56,7 @@ const maxIdentities = 1_000_000
 
 /** A smaller heap may double before garbage is collected, which costs less. */
 const largeHeapBytes = 128 * 1024 * 1024
-/** Growth of a large heap until garbage is collected again: less memory, for some more of the CPU. */
+/** Growth (percent) of a large heap until garbage is collected: less memory for more of the CPU. */
 const heapGrowthPercent = 20
 
 /** As in Express, whose routers differ: a rule too many is safer than one too few. */

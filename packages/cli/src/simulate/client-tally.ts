@@ -24,7 +24,7 @@ export interface Denial {
 
 const maxClients = 1_000_000
 
-/** The clients of a log, a million at most. Each has a number, in the order of their first requests. */
+/** The clients of a log, a million at most, numbered in the order of their first requests. */
 export class ClientTable {
   readonly #numbers = new Map<string, number>()
   readonly #rates = new RollingRates()
