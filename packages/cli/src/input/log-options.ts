@@ -20,8 +20,9 @@ export interface LogCommandOptions {
   readonly strict?: boolean
 }
 
-export const logNotes = `Formats: auto (the first lines tell), common, combined, vhost-combined, pino-http, caddy, traefik, envoy,
-alb, cloudfront, json with --fields, or the log_format of nginx in quotes, with its $variables. A file
+export const logNotes = `Formats: auto (the first lines tell), common, combined, vhost-combined, pino-http, caddy, traefik,
+traefik-common, envoy, alb, cloudfront, json with --fields, or the log_format of nginx in quotes, with its
+$variables. A file
 may be packed with gzip; - is the standard input. Several files are merged by time.`
 
 /** Adds the options of commands that read logs. */

@@ -9,8 +9,6 @@ export interface LineFields {
   /** The peer of the connection, without its port. */
   readonly address: string | undefined
   readonly method: string
-  /** As it was sent, with the query. */
-  readonly target: string
   /** 0 where the log has none. */
   readonly status: number
   /** Values by the names of the log. */
@@ -19,6 +17,8 @@ export interface LineFields {
 
 /** The other values of a line, looked up when they are asked for. */
 export interface FieldSource {
+  /** The target of the request as it was sent, with the query. */
+  readonly target: string
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
   /** A value by the name that the log has for it. */
@@ -26,9 +26,8 @@ export interface FieldSource {
 }
 
 /** One request of a log, as a guard and its key resolvers see it. */
-export class LogRequest implements HttpRequest, FieldSource {
+export class LogRequest implements HttpRequest {
   readonly method: string
-  readonly path: string
   readonly durationMs: number | undefined
   readonly status: number
   /** The time as the log has it: of the begin or the end. */
@@ -44,15 +43,17 @@ export class LogRequest implements HttpRequest, FieldSource {
   readonly #source: FieldSource
 
   constructor(fields: LineFields, startMs: number) {
-    const { target } = fields
     this.method = fields.method
-    this.path = pathOf(target)
     this.durationMs = fields.durationMs
     this.status = fields.status
     this.loggedMs = fields.timeMs
     this.startMs = startMs
     this.ip = fields.address
     this.#source = fields.source
+  }
+
+  get path(): string {
+    return pathOf(this.#source.target)
   }
 
   header(name: string): string | undefined {

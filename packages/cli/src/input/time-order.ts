@@ -2,6 +2,8 @@ import type { LogRequest } from './log-request.ts'
 
 /** The most requests that wait for others, so that a busy log takes no more memory. */
 const maxWaiting = 65_536
+/** The most requests that were taken, and are still in the list. */
+const maxTaken = 8_192
 
 /**
  * Puts requests in the order of their times, within a window: logs have them in the order of their
@@ -13,6 +15,8 @@ export class TimeOrder {
   readonly #windowMs: number
   /** In order; of one time as they came. */
   #waiting: LogRequest[] = []
+  /** Requests at the begin of the list that were taken. */
+  #taken = 0
   #takenMs = Number.NEGATIVE_INFINITY
 
   constructor(windowMs: number) {
@@ -43,16 +47,21 @@ export class TimeOrder {
   }
 
   #takeUntil(place: number): readonly LogRequest[] {
-    if (place === 0) return []
-    const taken = this.#waiting.slice(0, place)
-    this.#waiting = this.#waiting.slice(place)
+    if (place <= this.#taken) return []
+    const taken = this.#waiting.slice(this.#taken, place)
+    this.#taken = place
+    // The rest is moved now and then, and not for each piece.
+    if (place === this.#waiting.length || place > maxTaken) {
+      this.#waiting = this.#waiting.slice(place)
+      this.#taken = 0
+    }
     this.#takenMs = taken.at(-1)?.startMs ?? this.#takenMs
     return taken
   }
 
   /** The place after all requests up to a time. */
   #placeOf(timeMs: number): number {
-    let low = 0
+    let low = this.#taken
     let high = this.#waiting.length
     while (low < high) {
       const middle = (low + high) >>> 1

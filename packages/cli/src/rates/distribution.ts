@@ -1,5 +1,5 @@
 import type { BusyClient, RatesReport } from '../report/simulation-report.ts'
-import { rateWindowsMs } from './rolling-counts.ts'
+import { rateWindowsMs } from './rolling-rates.ts'
 
 const maxBusyClients = 500
 

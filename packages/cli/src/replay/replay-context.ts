@@ -19,6 +19,8 @@ export class ReplayContext implements RequestContext<LogRequest> {
   readonly native: LogRequest
   readonly response = response
   readonly scope = ''
+  /** The application is shown none, and each request has one guard. */
+  readonly shown = undefined
   #holds: Hold[] | undefined
 
   constructor(request: LogRequest) {

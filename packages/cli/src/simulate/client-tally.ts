@@ -1,143 +1,159 @@
-import { RollingCounts, rateWindowsMs } from '../rates/rolling-counts.ts'
+import { RollingRates, rateWindowsMs } from '../rates/rolling-rates.ts'
 import type { BusyClient, DeniedClient } from '../report/simulation-report.ts'
 
-/** The refusals of one client. */
+/** The refusals of one client. Times (ms) are told from the first request of the log on. */
 interface Denials {
   count: number
-  readonly firstMs: number
-  /** Begin of the refusals that no allowed request has ended yet. */
-  beganMs: number | undefined
-  longestMs: number
-  longestAtMs: number
-  hourMs: number
-  readonly policies: Set<string>
+  readonly first: number
+  /** Begin of the refusals that no allowed request has ended yet, or -1. */
+  began: number
+  longest: number
+  longestAt: number
+  hour: number
+  policies: readonly string[]
+}
+
+/** A refusal of a request. */
+export interface Denial {
+  readonly timeMs: number
+  /** Number of the hour of the log. */
+  readonly hour: number
+  /** Names of what refused. */
+  readonly by: readonly string[]
 }
 
 const maxClients = 1_000_000
-const onceEach: readonly number[] = rateWindowsMs.map(() => 1)
 
-/** The clients of a log, a million at most. */
+/** The clients of a log, a million at most, numbered in the order of their first requests. */
 export class ClientTable {
-  /**
-   * A client that came once, and was not refused, is the time of its request: most are. The time is
-   * told from the first request on, since a small number takes no memory of its own.
-   */
-  readonly #clients = new Map<string, ClientTally | number>()
+  readonly #numbers = new Map<string, number>()
+  readonly #rates = new RollingRates()
+  readonly #denials = new Map<number, Denials>()
+  /** Lists of names, so that clients with the same one share it. */
+  readonly #lists = new Map<string, readonly string[]>()
   #beginMs: number | undefined
 
   get size(): number {
-    return this.#clients.size
+    return this.#numbers.size
+  }
+
+  /** Number of clients that were refused. */
+  get deniedSize(): number {
+    return this.#denials.size
   }
 
   /**
    * Counts a request.
-   * @returns the tally of a client that came before; `undefined` for a client beyond the bound
+   * @returns the number of the client; `undefined` for a client beyond the bound
    */
-  request(client: string, timeMs: number): ClientTally | 'first' | undefined {
-    const known = this.#clients.get(client)
-    if (known === undefined) {
-      if (this.#clients.size >= maxClients) return undefined
+  request(client: string, timeMs: number): number | undefined {
+    let number = this.#numbers.get(client)
+    if (number === undefined) {
+      if (this.#numbers.size >= maxClients) return undefined
       this.#beginMs ??= timeMs
-      this.#clients.set(client, timeMs - this.#beginMs)
-      return 'first'
+      number = this.#numbers.size
+      this.#numbers.set(client, number)
     }
-    const tally = typeof known === 'number' ? this.#tallyOf(client, known) : known
-    tally.request(timeMs)
-    return tally
+    this.#rates.add(number, timeMs)
+    return number
   }
 
-  /** Returns the tally of a client whose first request is refused; it has been counted. */
-  tallyOf(client: string): ClientTally | undefined {
-    const known = this.#clients.get(client)
-    return typeof known === 'number' ? this.#tallyOf(client, known) : known
+  /** Notes that a request of a client passed. */
+  allow(client: number): void {
+    if (this.#denials.size === 0) return
+    const denials = this.#denials.get(client)
+    if (denials) denials.began = -1
   }
 
-  *busy(): Generator<BusyClient> {
-    for (const [client, known] of this.#clients) {
-      if (typeof known === 'object') yield known.busy
-      else yield { client, requests: 1, denied: 0, rates: onceEach }
-    }
-  }
-
-  *denied(): Generator<DeniedClient> {
-    for (const known of this.#clients.values()) {
-      const denied = typeof known === 'object' ? known.denied : undefined
-      if (denied) yield denied
-    }
-  }
-
-  /** @param first time (ms) after the first request of all */
-  #tallyOf(client: string, first: number): ClientTally {
-    const tally = new ClientTally(client)
-    tally.request((this.#beginMs ?? 0) + first)
-    this.#clients.set(client, tally)
-    return tally
-  }
-}
-
-/** One client of a log. */
-class ClientTally {
-  readonly #client: string
-  readonly #rates = new RollingCounts()
-  #requests = 0
-  #denials: Denials | undefined
-
-  constructor(client: string) {
-    this.#client = client
-  }
-
-  get isDenied(): boolean {
-    return this.#denials !== undefined
-  }
-
-  request(timeMs: number): void {
-    this.#requests += 1
-    this.#rates.add(timeMs)
-  }
-
-  allow(): void {
-    if (this.#denials) this.#denials.beganMs = undefined
-  }
-
-  /** @returns whether it is the first refusal of the client in an hour */
-  deny(timeMs: number, hourMs: number, policies: Iterable<string>): boolean {
-    this.#denials ??= {
-      ...{ count: 0, firstMs: timeMs, beganMs: undefined, hourMs: Number.NaN },
-      ...{ longestMs: 0, longestAtMs: timeMs, policies: new Set() },
-    }
-    const denials = this.#denials
+  /**
+   * Notes a refusal.
+   * @returns whether it is the first one of the client in an hour
+   */
+  deny(client: number, { timeMs, hour, by }: Denial): boolean {
+    const time = timeMs - (this.#beginMs ?? 0)
+    const denials = this.#denials.get(client) ?? this.#denialsFrom(client, time)
     denials.count += 1
-    denials.beganMs ??= timeMs
-    if (timeMs - denials.beganMs > denials.longestMs) {
-      denials.longestMs = timeMs - denials.beganMs
-      denials.longestAtMs = denials.beganMs
+    if (denials.began < 0) denials.began = time
+    if (time - denials.began > denials.longest) {
+      denials.longest = time - denials.began
+      denials.longestAt = denials.began
     }
-    for (const policy of policies) denials.policies.add(policy)
-    const isFirst = denials.hourMs !== hourMs
-    denials.hourMs = hourMs
+    for (const name of by) {
+      if (!denials.policies.includes(name)) denials.policies = this.#with(denials.policies, name)
+    }
+    const isFirst = denials.hour !== hour
+    denials.hour = hour
     return isFirst
   }
 
-  get busy(): BusyClient {
-    return {
-      client: this.#client,
-      requests: this.#requests,
-      denied: this.#denials?.count ?? 0,
-      rates: this.#rates.maxima,
+  /** The most requests of all clients in a window, by the numbers of the clients. */
+  ratesIn(window: number): Uint32Array {
+    return Uint32Array.from({ length: this.size }, (_, client) =>
+      this.#rates.rateOf(client, window),
+    )
+  }
+
+  *busy(): Generator<BusyClient> {
+    for (const [client, number] of this.#numbers) yield this.#busyClient(client, number)
+  }
+
+  /** Clients by their numbers. */
+  *named(numbers: ReadonlySet<number>): Generator<BusyClient> {
+    for (const [client, number] of this.#numbers) {
+      if (numbers.has(number)) yield this.#busyClient(client, number)
     }
   }
 
-  get denied(): DeniedClient | undefined {
-    const denials = this.#denials
-    if (!denials) return undefined
-    return {
-      client: this.#client,
-      requests: this.#requests,
-      denied: denials.count,
-      policies: [...denials.policies],
-      firstDenialMs: denials.firstMs,
-      longestDenialMs: denials.longestMs,
-      longestDenialAtMs: denials.longestAtMs,
+  /** The clients with the most refusals, most first. */
+  mostDenied(count: number): readonly DeniedClient[] {
+    const most = new Map(
+      [...this.#denials].sort(([, one], [, other]) => other.count - one.count).slice(0, count),
+    )
+    const begin = this.#beginMs ?? 0
+    const found = new Map<number, DeniedClient>()
+    for (const [client, number] of this.#numbers) {
+      const denials = most.get(number)
+      if (!denials) continue
+      found.set(number, {
+        client,
+        requests: this.#rates.requestsOf(number),
+        denied: denials.count,
+        policies: denials.policies,
+        firstDenialMs: begin + denials.first,
+        longestDenialMs: denials.longest,
+        longestDenialAtMs: begin + denials.longestAt,
+      })
     }
+    return [...most.keys()].flatMap((number) => found.get(number) ?? [])
+  }
+
+  #busyClient(client: string, number: number): BusyClient {
+    return {
+      client,
+      requests: this.#rates.requestsOf(number),
+      denied: this.#denials.get(number)?.count ?? 0,
+      rates: rateWindowsMs.map((_, window) => this.#rates.rateOf(number, window)),
+    }
+  }
+
+  #denialsFrom(client: number, first: number): Denials {
+    const denials = {
+      ...{ count: 0, first, began: -1, longest: 0, longestAt: first, hour: -1 },
+      policies: this.#list([]),
+    }
+    this.#denials.set(client, denials)
+    return denials
+  }
+
+  #with(names: readonly string[], name: string): readonly string[] {
+    return this.#list([...names, name])
+  }
+
+  #list(names: readonly string[]): readonly string[] {
+    const text = JSON.stringify(names)
+    const known = this.#lists.get(text)
+    if (known) return known
+    this.#lists.set(text, names)
+    return names
   }
 }

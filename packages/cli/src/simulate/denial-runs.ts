@@ -27,6 +27,7 @@ export class DenialRuns {
 
   /** Notes that a request of an identity passed. */
   allow(identity: string): void {
+    if (this.#beganMs.size === 0) return
     const known = this.#beganMs.get(identity)
     if (known !== undefined && known >= 0) this.#beganMs.set(identity, -1)
   }

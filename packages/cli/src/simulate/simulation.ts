@@ -1,12 +1,7 @@
 import type { Policy } from '@sluice/core'
 import { ratesReport } from '../rates/distribution.ts'
 import type { Replayed } from '../replay/replay.ts'
-import type {
-  DeniedClient,
-  HourReport,
-  RouteReport,
-  SimulationReport,
-} from '../report/simulation-report.ts'
+import type { HourReport, RouteReport, SimulationReport } from '../report/simulation-report.ts'
 import { ClientTable } from './client-tally.ts'
 import { DenialRuns } from './denial-runs.ts'
 import { PolicyTally } from './policy-tally.ts'
@@ -60,14 +55,12 @@ export class Simulation {
       route.denied += 1
       route.denials.deny(replayed.client, request.startMs)
     } else if (result === 'allowed' || result === 'skipped') route.denials.allow(replayed.client)
-    const known = this.#clients.request(replayed.client, request.startMs)
-    if (known === undefined) this.#totals.unlistedRequests += 1
-    if (typeof known === 'object' && (result === 'allowed' || result === 'skipped')) known.allow()
-    if (!isDenied || known === undefined) return
-    const client = known === 'first' ? this.#clients.tallyOf(replayed.client) : known
-    if (!client) return
-    if (!client.isDenied) this.#totals.clientsDenied += 1
-    if (client.deny(request.startMs, startOfHour, denying)) hour.clientsDenied += 1
+    const client = this.#clients.request(replayed.client, request.startMs)
+    if (client === undefined) this.#totals.unlistedRequests += 1
+    else if (isDenied) {
+      const denial = { timeMs: request.startMs, hour: startOfHour / hourMs, by: denying }
+      if (this.#clients.deny(client, denial)) hour.clientsDenied += 1
+    } else if (result === 'allowed' || result === 'skipped') this.#clients.allow(client)
   }
 
   /** @param about the fields that others know */
@@ -75,6 +68,7 @@ export class Simulation {
     about: Pick<SimulationReport, 'policyFile' | 'clients' | 'log' | 'notes'>,
   ): SimulationReport {
     this.#totals.clients = this.#clients.size
+    this.#totals.clientsDenied = this.#clients.deniedSize
     return {
       kind: 'sluice-simulation',
       version: 1,
@@ -85,7 +79,7 @@ export class Simulation {
       policies: [...this.#policies.values()].map(({ report }) => report),
       routes: this.#routeReports(),
       hours: this.#hourReports(),
-      deniedClients: this.#deniedClients(),
+      deniedClients: this.#clients.mostDenied(maxDeniedClients),
       rates: ratesReport(this.#clients.busy()),
       notes: about.notes,
     }
@@ -142,11 +136,5 @@ export class Simulation {
       const startMs = first + index * hourMs
       return { startMs, ...this.#hourAt(startMs) }
     })
-  }
-
-  #deniedClients(): readonly DeniedClient[] {
-    return [...this.#clients.denied()]
-      .sort((one, other) => other.denied - one.denied)
-      .slice(0, maxDeniedClients)
   }
 }

@@ -3,7 +3,7 @@ import { resolveKey } from '@sluice/http'
 import { CliError } from '../exit-codes.ts'
 import { type LogCommandOptions, openLog, readAll } from '../input/log-options.ts'
 import { namedKey } from '../replay/named-code.ts'
-import type { LogReport } from '../report/simulation-report.ts'
+import type { BusyClient, LogReport } from '../report/simulation-report.ts'
 import { ClientTable } from '../simulate/client-tally.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { pairsFor, type Suggestion } from './suggestion.ts'
@@ -52,10 +52,9 @@ export async function suggestFrom(
   if (clients.size === 0) {
     throw new CliError(`no request of the log has the key ${options.by}; try another --by`)
   }
-  const listed = [...clients.busy()]
   const { isWholeSeconds } = seen
-  const found = pairsFor(listed, { maxTouched, isWholeSeconds })
-  const most = listed.reduce((one, other) => (other.requests > one.requests ? other : one))
+  const found = pairsFor(clients, { maxTouched, isWholeSeconds })
+  const most = busiestOf(clients.busy())
   return {
     kind: 'sluice-suggestion',
     version: 1,
@@ -63,7 +62,7 @@ export async function suggestFrom(
     ...found,
     warnings: [
       ...sizeWarnings(log, clients.size),
-      ...(most.requests > log.requests * suspectShare
+      ...(most && most.requests > log.requests * suspectShare
         ? [
             `${most.client} has more than half of all requests: if it is a proxy, name it with --trust-proxy`,
           ]
@@ -84,6 +83,12 @@ export async function suggestFrom(
         : []),
     ],
   }
+}
+
+function busiestOf(clients: Iterable<BusyClient>): BusyClient | undefined {
+  let most: BusyClient | undefined
+  for (const client of clients) if (client.requests > (most?.requests ?? 0)) most = client
+  return most
 }
 
 function sizeWarnings({ fromMs, toMs }: LogReport, identities: number): readonly string[] {

@@ -1,4 +1,4 @@
-import { rateWindowsMs } from '../rates/rolling-counts.ts'
+import { rateWindowsMs } from '../rates/rolling-rates.ts'
 import type { BusyClient, LogReport } from '../report/simulation-report.ts'
 
 /** The result of `sluice suggest --json`. Times and spans are in ms. */
@@ -60,16 +60,24 @@ interface Windows {
   readonly sustained: number
 }
 
+/** The rates of clients, which are known by their numbers. */
+export interface RatedClients {
+  /** The most requests of all clients in a window, by the numbers of the clients. */
+  ratesIn(window: number): Uint32Array
+  /** Clients by their numbers. */
+  named(numbers: ReadonlySet<number>): Iterable<BusyClient>
+}
+
 /** @param isWholeSeconds tells whether the log knows seconds alone: no short window can use it */
 export function pairsFor(
-  clients: readonly BusyClient[],
+  clients: RatedClients,
   { maxTouched, isWholeSeconds }: { readonly maxTouched: number; readonly isWholeSeconds: boolean },
 ): Pick<Suggestion, 'quantiles' | 'pair' | 'alternatives' | 'outliers' | 'outlierCount'> {
   const sustained = rateWindowsMs.indexOf(60_000)
   const windows = { burst: rateWindowsMs.indexOf(isWholeSeconds ? 10_000 : 1_000), sustained }
-  const outliers = outliersOf(clients, sustained)
-  const usual = outliers.length > 0 ? withoutAll(clients, outliers) : clients
-  const sorted = rateWindowsMs.map((_, window) => ratesOf(usual, window))
+  const outliers = outliersOf(clients.ratesIn(sustained))
+  const usual = rateWindowsMs.map((_, window) => without(clients.ratesIn(window), outliers))
+  const sorted = usual.map((rates) => rates.toSorted())
   const pairOf = (share: number): LimitPair => limitPair(usual, sorted, windows, share)
   return {
     quantiles: rateWindowsMs.map((windowMs, window) => {
@@ -85,32 +93,33 @@ export function pairsFor(
     }),
     pair: pairOf(maxTouched),
     alternatives: shares.filter((share) => share !== maxTouched).map(pairOf),
-    outliers: outliers
-      .toSorted((one, other) => rateOf(other, sustained) - rateOf(one, sustained))
+    outliers: [...clients.named(outliers)]
+      .sort((one, other) => (other.rates[sustained] ?? 0) - (one.rates[sustained] ?? 0))
       .slice(0, maxOutliers),
-    outlierCount: outliers.length,
+    outlierCount: outliers.size,
   }
 }
 
-function outliersOf(clients: readonly BusyClient[], window: number): readonly BusyClient[] {
-  const sorted = ratesOf(clients, window)
-  const most = Math.max(1, Math.floor(clients.length * maxOutlierShare))
+/** The numbers of clients with a rate far above nearly all others. */
+function outliersOf(rates: Uint32Array): ReadonlySet<number> {
+  const sorted = rates.toSorted()
+  const most = Math.max(1, Math.floor(rates.length * maxOutlierShare))
   const usual = sorted[Math.max(0, sorted.length - 1 - most)] ?? 0
   const bound = Math.max(usual * outlierFactor, minOutlierRate)
-  return clients.filter((client) => rateOf(client, window) > bound)
+  const outliers = new Set<number>()
+  for (let client = 0; client < rates.length; client += 1) {
+    if ((rates[client] ?? 0) > bound) outliers.add(client)
+  }
+  return outliers
 }
 
-function withoutAll(
-  clients: readonly BusyClient[],
-  left: readonly BusyClient[],
-): readonly BusyClient[] {
-  const gone = new Set(left)
-  return clients.filter((client) => !gone.has(client))
+function without(rates: Uint32Array, left: ReadonlySet<number>): Uint32Array {
+  return left.size === 0 ? rates : rates.filter((_, client) => !left.has(client))
 }
 
 /** Half of the share for each limit, so that both together touch no more than the share. */
 function limitPair(
-  clients: readonly BusyClient[],
+  rates: readonly Uint32Array[],
   sorted: readonly Uint32Array[],
   windows: Windows,
   maxTouched: number,
@@ -119,24 +128,17 @@ function limitPair(
     roundedUp(quantile(sorted[window] ?? new Uint32Array(), 1 - maxTouched / 2))
   const burst = limitOf(windows.burst)
   const sustained = Math.max(burst, limitOf(windows.sustained))
-  const touched = clients.filter(
-    (client) =>
-      rateOf(client, windows.burst) > burst || rateOf(client, windows.sustained) > sustained,
-  )
+  const sustainedRates = rates[windows.sustained] ?? new Uint32Array()
+  let touched = 0
+  for (const [client, rate] of rates[windows.burst]?.entries() ?? []) {
+    if (rate > burst || (sustainedRates[client] ?? 0) > sustained) touched += 1
+  }
   return {
     maxTouched,
     burst: { limit: burst, windowMs: rateWindowsMs[windows.burst] ?? 0 },
     sustained: { limit: sustained, windowMs: rateWindowsMs[windows.sustained] ?? 0 },
-    touched: touched.length,
+    touched,
   }
-}
-
-function ratesOf(clients: readonly BusyClient[], window: number): Uint32Array {
-  return Uint32Array.from(clients, (client) => rateOf(client, window)).sort()
-}
-
-function rateOf({ rates }: BusyClient, window: number): number {
-  return rates[window] ?? 0
 }
 
 /** The least rate that so large a share of the rates does not exceed. */

@@ -16,6 +16,8 @@ export interface FormatOptions {
 
 const common = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'
 const combined = `${common} "$http_referer" "$http_user_agent"`
+/** Its `common`, which is its default, has more values than that of others. */
+const traefikCommon = `${combined} $request_count "$router" "$server_url" \${request_ms}ms`
 const alb =
   '$type $time $elb $remote_addr $target $request_processing_time $target_processing_time ' +
   '$response_processing_time $status $target_status $received_bytes $sent_bytes "$request" ' +
@@ -68,6 +70,7 @@ const fieldMaps: Readonly<Record<string, FieldMap>> = {
 const makers: Readonly<Record<string, () => LogFormat>> = {
   combined: () => textFormat(combined, { name: 'combined' }),
   'vhost-combined': () => textFormat(`$host ${combined}`, { name: 'vhost-combined' }),
+  'traefik-common': () => textFormat(traefikCommon, { name: 'traefik-common', timeIs: 'start' }),
   common: () => textFormat(common, { name: 'common' }),
   alb: () => textFormat(alb, { name: 'alb', timeIs: 'start' }),
   cloudfront: cloudFrontFormat,

@@ -33,7 +33,6 @@ export function cloudFrontFormat(): LogFormat {
       durationMs: seconds >= 0 ? Math.round(seconds * 1_000) : undefined,
       address: address && addresses.read(address),
       method,
-      target: source.slice('cs-uri-stem') ?? '/',
       status: statusOf(source.slice('sc-status')),
       source,
     }
@@ -49,6 +48,10 @@ class Columns implements FieldSource {
   constructor(columns: readonly string[], values: readonly string[]) {
     this.#columns = columns
     this.#values = values
+  }
+
+  get target(): string {
+    return this.slice('cs-uri-stem') ?? '/'
   }
 
   header(name: string): string | undefined {

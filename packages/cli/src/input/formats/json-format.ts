@@ -53,9 +53,8 @@ export function jsonFormat(name: string, map: FieldMap): LogFormat {
       durationMs: Number(duration) >= 0 ? Math.round(Number(duration) * unitMs) : undefined,
       address: address && withoutPort(address),
       method,
-      target,
       status: statusOf(map.status && textAt(value, map.status)),
-      source: new JsonFields(value, map),
+      source: new JsonFields(target, value, map),
     }
   }
 
@@ -63,11 +62,13 @@ export function jsonFormat(name: string, map: FieldMap): LogFormat {
 }
 
 class JsonFields implements FieldSource {
+  readonly target: string
   readonly #value: JsonObject
   readonly #map: FieldMap
   #headers: ReadonlyMap<string, string> | undefined
 
-  constructor(value: JsonObject, map: FieldMap) {
+  constructor(target: string, value: JsonObject, map: FieldMap) {
+    this.target = target
     this.#value = value
     this.#map = map
   }

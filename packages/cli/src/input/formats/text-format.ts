@@ -1,6 +1,6 @@
 import { CliError } from '../../exit-codes.ts'
 import type { FieldSource, LineFields } from '../log-request.ts'
-import { Addresses, detached, isMethod, type LogFormat, present, statusOf } from './log-format.ts'
+import { Addresses, detached, isMethod, type LogFormat, present } from './log-format.ts'
 import { TimeReader } from './times.ts'
 
 /** A variable of a pattern, and the text that ends its value. */
@@ -19,7 +19,9 @@ interface Places {
   readonly method: number
   readonly target: number
   readonly status: number
+  /** In seconds. */
   readonly duration: number
+  readonly durationMs: number
 }
 
 interface TextOptions {
@@ -42,11 +44,18 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
     return times.readAt(line, values.from(place), values.to(place))
   }
 
+  function durationOf(line: string): number | undefined {
+    return places.durationMs === -1
+      ? msOf(values.text(line, places.duration), 1_000)
+      : msOf(values.text(line, places.durationMs), 1)
+  }
+
   function read(line: string): LineFields | string {
     const mistake = values.find(line)
     if (mistake !== undefined) return mistake
-    const [method, target] = requestOf(line, values, places)
-    if (!isMethod(method) || target === '') return 'it has no HTTP request line'
+    const request = requestOf(line, values, places)
+    if (!request) return 'it has no HTTP request line'
+    const { method } = request
     const timeMs = timeAt(line, places.time)
     if (Number.isNaN(timeMs)) return `it has no time at $${names[places.time]}`
     const beginMs = places.begin === -1 ? timeMs : timeAt(line, places.begin)
@@ -55,15 +64,11 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
     if (address?.includes(' ')) return 'it has no address where the format has one'
     return {
       timeMs: beginMs,
-      durationMs:
-        places.begin === -1
-          ? secondsOf(values.text(line, places.duration))
-          : Math.max(0, timeMs - beginMs),
+      durationMs: places.begin === -1 ? durationOf(line) : Math.max(0, timeMs - beginMs),
       address: address && addresses.read(address),
       method,
-      target,
-      status: statusOf(values.text(line, places.status)),
-      source: new TextFields(line, values),
+      status: statusAt(line, values, places.status),
+      source: new TextFields(line, values, request),
     }
   }
 
@@ -128,10 +133,18 @@ class LineValues {
 class TextFields implements FieldSource {
   readonly #line: string
   readonly #values: LineValues
+  readonly #from: number
+  readonly #to: number
 
-  constructor(line: string, values: LineValues) {
+  constructor(line: string, values: LineValues, { from, to }: RequestPlace) {
     this.#line = line
     this.#values = values
+    this.#from = from
+    this.#to = to
+  }
+
+  get target(): string {
+    return this.#line.slice(this.#from, this.#to)
   }
 
   header(name: string): string | undefined {
@@ -172,6 +185,7 @@ const placeNames = {
   target: ['request_uri', 'uri'],
   status: ['status'],
   duration: ['request_time'],
+  durationMs: ['request_ms'],
 } as const
 
 function placesOf(names: readonly string[]): Places {
@@ -188,6 +202,7 @@ function placesOf(names: readonly string[]): Places {
     target: place(placeNames.target),
     status: place(placeNames.status),
     duration: place(placeNames.duration),
+    durationMs: place(placeNames.durationMs),
   }
   if (places.time === -1) throw missing('a time', placeNames.time)
   if (places.request === -1 && (places.method === -1 || places.target === -1)) {
@@ -215,26 +230,50 @@ function isEscaped(line: string, at: number, from: number): boolean {
   return slashes % 2 === 1
 }
 
-function requestOf(
-  line: string,
-  values: LineValues,
-  places: Places,
-): [method: string, target: string] {
-  if (places.request === -1) {
-    return [values.text(line, places.method) ?? '', values.text(line, places.target) ?? '']
-  }
-  const [from, to] = [values.from(places.request), values.to(places.request)]
-  const first = line.indexOf(' ', from)
-  if (first === -1 || first >= to) return ['', '']
-  const last = line.lastIndexOf(' ', to - 1)
-  const hasVersion = last > first && line.startsWith('HTTP/', last + 1)
-  return [line.slice(from, first), line.slice(first + 1, hasVersion ? last : to)]
+/** The method of a request, and where its target stands in the line. */
+interface RequestPlace {
+  readonly method: string
+  readonly from: number
+  readonly to: number
 }
 
+/** Finds the request of a line; `undefined` where it has none. */
+function requestOf(line: string, values: LineValues, places: Places): RequestPlace | undefined {
+  if (places.request === -1) {
+    const method = values.text(line, places.method) ?? ''
+    const [from, to] = [values.from(places.target), values.to(places.target)]
+    return isMethod(method) && from < to ? { method, from, to } : undefined
+  }
+  const [begin, end] = [values.from(places.request), values.to(places.request)]
+  const first = line.indexOf(' ', begin)
+  if (first === -1 || first >= end) return undefined
+  // Most requests have a text that need not be copied.
+  const method = line.startsWith('GET ', begin) ? 'GET' : line.slice(begin, first)
+  const last = line.lastIndexOf(' ', end - 1)
+  const to = last > first && line.startsWith('HTTP/', last + 1) ? last : end
+  return isMethod(method) && first + 1 < to ? { method, from: first + 1, to } : undefined
+}
+
+/** Reads a status of three digits without a copy of its text. */
+function statusAt(line: string, values: LineValues, place: number): number {
+  if (place === -1) return 0
+  const from = values.from(place)
+  if (values.to(place) - from !== 3) return 0
+  let status = 0
+  for (let at = from; at < from + 3; at += 1) {
+    const digit = line.charCodeAt(at) - zero
+    if (digit < 0 || digit > 9) return 0
+    status = 10 * status + digit
+  }
+  return status >= 100 ? status : 0
+}
+
+const zero = 48
+
 /** `0.052`; of several upstreams, which nginx lists, there is no one number. */
-function secondsOf(text: string | undefined): number | undefined {
-  const seconds = text === undefined || text === '' ? Number.NaN : Number(text)
-  return seconds >= 0 ? Math.round(seconds * 1_000) : undefined
+function msOf(text: string | undefined, unitMs: number): number | undefined {
+  const duration = text === undefined || text === '' ? Number.NaN : Number(text)
+  return duration >= 0 ? Math.round(duration * unitMs) : undefined
 }
 
 /** nginx and Apache write characters as `\x22`, and a quote after a backslash. */
