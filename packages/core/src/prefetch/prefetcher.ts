@@ -3,6 +3,7 @@ import type { Policy } from '../policy/policy.ts'
 import { isPromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { DecidingOp, Outcome, Store } from '../store.ts'
+import type { GrantCounters } from './grant.ts'
 import { askForGrant, mustBeTold, refundAtStore, settle } from './grant-calls.ts'
 import { later, type Moment, momentNow, OwnGrant } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
@@ -10,18 +11,6 @@ import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
-
-/** Units of grants since the start of the process. The counters only grow. */
-export interface GrantCounters {
-  /** Units that the store has granted. */
-  taken: number
-  /** Units that were spent without asking the store. */
-  spent: number
-  /** Units that were not spent, and that the store has back. */
-  returned: number
-  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
-  lapsed: number
-}
 
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
 const closingShare = 1 / 8
