@@ -128,9 +128,9 @@ export class Central {
     return this.#access.overwrite('reset', asked, this.#caller)
   }
 
-  close(): void {
+  close(): Promise<void> {
     this.#caller.denials?.close()
-    this.#access.prefetcher.close(this.#caller.store)
+    return this.#access.prefetcher.close(this.#caller.store)
   }
 }
 

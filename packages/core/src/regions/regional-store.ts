@@ -254,8 +254,8 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     },
     async close() {
       board.close()
-      central.close()
       claim.giveUp()
+      await central.close()
       await Promise.all([local.close?.(), global.close?.()])
     },
   }
