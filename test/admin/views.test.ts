@@ -1,4 +1,4 @@
-import { memoryStore, type Store } from '@sluice/core'
+import { memoryStore, regionalStore, type Store } from '@sluice/core'
 import { createWorker } from '@sluice/queue'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
@@ -54,8 +54,22 @@ describe('the views of the admin API', () => {
       scope: 'fleet',
       instances: [{ id: policies.id, version: policies.version, isThis: true }],
       versions: [{ version: policies.version, instances: 1 }],
-      store: { name: 'memory', breaker: 'closed', isAway: false },
+      store: { name: 'memory', breaker: 'closed', isAway: false, hotKeys: 0, regions: [] },
     })
+  })
+
+  it('tell the usage of the regions of a regional store', async () => {
+    const [local, global] = [memoryStore(), memoryStore()]
+    const store = regionalStore({ region: 'eu', local, global, shares: { eu: 0.4, us: 0.4 } })
+    onTestFinished(() => store.close())
+    const { call, visit } = await startAdmin({ store })
+    for (let i = 0; i < 7; i += 1) await visit('ada')
+    const { body } = await call('GET', 'fleet')
+    expect(body.store.grants).toEqual({ taken: 0, spent: 0, returned: 0, lapsed: 0 })
+    expect(body.store.regions).toMatchObject([{ region: 'eu', share: 0.4, processes: 1, held: 0 }])
+    const [{ fromShare, borrowed }] = body.store.regions
+    // Three policies count each request: of the first one, two units are the share and one the pool.
+    expect([fromShare, borrowed]).toEqual([8, 1])
   })
 
   it('show dead letters without their payloads, run them again, and forget them', async () => {

@@ -109,8 +109,38 @@ describe('a policy with async', () => {
     for (let i = 0; i < 20; i += 1) void decideAtOnce(limiter)
     await counted(limiter)
     expect(submit.mock.calls.map(([{ op, checks }]) => [op, checks[0]?.cost])).toEqual([
-      ['charge', 1],
-      ['charge', 19],
+      ['charge', 10],
+      ['charge', 10],
+    ])
+    submit.mockRestore()
+  })
+
+  it('collects the units of all keys for a moment, and of each key in one charge', async () => {
+    const limiter = limiterWith()
+    const [policy] = limiter.policies
+    if (!policy) throw new Error('no policy')
+    const checks = ['k', 'l', 'm'].map((key) => ({ policy, key, cost: 1, limit: policy.limit }))
+    for (const check of checks) await limiter.decide([check])
+    const submit = vi.spyOn(store, 'submit')
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    for (let i = 0; i < 3; i += 1) for (const check of checks) void limiter.decide([check])
+    expect(submit).not.toHaveBeenCalled()
+    expect(timers.mock.calls.filter(([, delayMs]) => delayMs === 5)).toHaveLength(1)
+    timers.mockRestore()
+    await counted(limiter)
+    expect(
+      submit.mock.calls.map(
+        ([
+          {
+            op,
+            checks: [one],
+          },
+        ]) => [op, one?.key, one?.cost],
+      ),
+    ).toEqual([
+      ['charge', 'k', 3],
+      ['charge', 'l', 3],
+      ['charge', 'm', 3],
     ])
     submit.mockRestore()
   })
@@ -204,8 +234,8 @@ describe('refunds', () => {
   it('go to the store while and after it is told', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
-    const late = await decideAtOnce(limiter)
-    // The charge is under way.
+    const late = await decideAtOnce(limiter, 10)
+    // These are half of the bound, so the charge is under way.
     expect(await limiter.refund(late)).toBe(false)
     await counted(limiter)
     const after = await decideAtOnce(limiter)

@@ -164,6 +164,10 @@ export const dashboards: readonly Dashboard[] = [
         queries: [[`sum by (event) (${rate('sluice_prefetch_units_total', job)})`, '{{event}}']],
       },
       {
+        title: 'Hot keys that processes take grants for',
+        queries: [[`sum(sluice_prefetch_hot_keys{${job}})`, 'keys']],
+      },
+      {
         title: 'Units that the store has not confirmed (policies with async)',
         queries: [
           [`sum(sluice_uncounted_units{${job}})`, 'units, all keys'],
@@ -175,6 +179,33 @@ export const dashboards: readonly Dashboard[] = [
         queries: [
           [`max(sluice_fleet_instances{${job}})`, 'processes'],
           [`max(abs(sluice_clock_skew_seconds{${job}}))`, 'skew in s'],
+        ],
+      },
+      {
+        title: 'Units by region, from the share and from the pool',
+        unit: 'ops',
+        queries: [
+          [
+            `sum by (region, source) (${rate('sluice_region_units_total', job)})`,
+            '{{region}} {{source}}',
+          ],
+        ],
+      },
+      {
+        title: 'Regions: guaranteed share, and held units of the pool',
+        queries: [
+          [`max by (region) (sluice_region_share{${job}})`, 'share {{region}}'],
+          [`sum by (region) (sluice_region_held_units{${job}})`, 'held {{region}}'],
+          [`max by (region) (sluice_region_global_away{${job}})`, 'global store away {{region}}'],
+        ],
+      },
+      {
+        title: 'Bounds in force by region, in units',
+        queries: [
+          [
+            `max by (policy, region, part) (sluice_region_bound_units{${job}})`,
+            '{{policy}} {{region}} {{part}}',
+          ],
         ],
       },
     ],

@@ -1,4 +1,4 @@
-import { createLimiter } from '@sluice/core'
+import { createLimiter, memoryStore, regionalStore } from '@sluice/core'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
 
 /** Metrics of a process in which everything has happened that can be counted, once `connect` has brought them to a library. */
@@ -10,6 +10,14 @@ export async function everyMetric(connect: (metrics: Metrics) => void): Promise<
   const penalty = { name: 'ban', after: 1, within: '1m', for: '2m' } as const
   const limiter = createLimiter({ name: 'api', limit: 1, window: '1m', penalty, observers })
   for (let i = 0; i < 4; i += 1) await limiter.consume('canary')
+
+  const region = regionalStore({
+    region: 'eu',
+    local: memoryStore(),
+    global: memoryStore(),
+    shares: { eu: 0.4 },
+  })
+  createLimiter({ name: 'divided', limit: 10, window: '1m', store: region, observers })
 
   metrics.onStoreCall({ requests: 1, checks: 2, startedAt: 0, durationMs: 3, failed: true })
   metrics.onResilience({ type: 'clock-skew', skewMs: 2_000 })

@@ -83,7 +83,9 @@ describe('prometheus() with prom-client 15', () => {
     )
     expect(summed.map(({ name }) => name)).toEqual([
       'sluice_keys_owed',
+      'sluice_prefetch_hot_keys',
       'sluice_uncounted_units',
+      'sluice_region_held_units',
       'sluice_outbound_waiting',
     ])
   })

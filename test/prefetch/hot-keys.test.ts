@@ -160,3 +160,42 @@ describe('a denial that is remembered', () => {
     expect(store.of('consume')).toHaveLength(asked)
   })
 })
+
+describe('the end of a limiter with many hot keys', () => {
+  const count = 250
+
+  async function withHotKeys() {
+    const limiter = store.limiter({ policies: [{ ...policy, limit: 100_000 }] })
+    for (let i = 0; i < 25; i += 1) {
+      await Promise.all(Array.from({ length: count }, (_, key) => limiter.consume(`k${key}`)))
+    }
+    expect(limiter.storeHealth().hotKeys).toBe(count)
+    store.answering = 'when-released'
+    store.asked.length = 0
+    return limiter
+  }
+
+  it('returns the grants of some keys at a time', async () => {
+    const limiter = await withHotKeys()
+    const closing = limiter.close()
+    const asked = [store.of('grant').length]
+    for (let i = 0; i < 2; i += 1) {
+      await store.release()
+      asked.push(store.of('grant').length)
+    }
+    expect(asked).toEqual([100, 200, count])
+    await closing
+    const { grants } = limiter.storeHealth()
+    await store.release()
+    expect(grants.spent).toBeGreaterThan(0)
+    expect(store.of('grant').every(({ cost }) => cost === 0)).toBe(true)
+  })
+
+  it('waits two seconds at most for a store that does not answer', async () => {
+    const limiter = await withHotKeys()
+    const closing = limiter.close()
+    await vi.advanceTimersByTimeAsync(2_000)
+    await closing
+    expect(store.of('grant')).toHaveLength(100)
+  })
+})

@@ -64,13 +64,35 @@ describe('the script', () => {
     const beside = patientLimiter({ store, policies: [log, bucket] })
     // The server knows the script of the third call already, and not that of the second.
     const other = redisStore(client, { heartbeatMs: 0 })
-    await patientLimiter({ store: other, policies: [log] }).charge('other')
+    await patientLimiter({ store: other, policies: [log] }).reset('other')
     const [, second] = await Promise.all([
       alone.consume('k'),
       beside.consume('k'),
-      alone.charge('k', { cost: 5 }),
+      alone.reset('k'),
     ])
     expect(second.outcomes[0]?.remaining).toBe(8)
+  })
+
+  it('is the same for charges and for requests, which keep their order in one call', async () => {
+    const store = redisStore(client, { heartbeatMs: 0 })
+    const limiter = patientLimiter({ store, limit: 10, window: '1m' })
+    const charged = await limiter.charge('k', { cost: 3 })
+    expect(charged.outcomes[0]).toMatchObject({ allowed: true, remaining: 7 })
+    const [first, beyond, last] = await Promise.all([
+      limiter.consume('k', { cost: 2 }),
+      limiter.charge('k', { cost: 9 }),
+      limiter.consume('k'),
+    ])
+    expect(first.outcomes[0]?.remaining).toBe(5)
+    expect(beyond.outcomes[0]).toMatchObject({ allowed: true, remaining: 0 })
+    expect(last.allowed).toBe(false)
+    // A charge alone that does not fit is taken all the same.
+    await limiter.charge('other', { cost: 12 })
+    expect((await limiter.peek('other')).outcomes[0]?.remaining).toBe(0)
+    expect(await limiter.refund(beyond)).toBe(true)
+    expect((await limiter.consume('k')).outcomes[0]?.remaining).toBe(4)
+    // The script for requests, and the general one for the peek and the refund.
+    expect(await calls('eval')).toBe(2)
   })
 
   it('is sent whole again after the server forgot it, and counts once', async () => {

@@ -2,9 +2,14 @@ import {
   createLimiter,
   memoryStore,
   type PolicyOptions,
+  type RegionalStore,
   type RegionalStoreOptions,
   regionalStore,
 } from '@sluice/core'
+import { ip } from '@sluice/http'
+import { createOutbound } from '@sluice/outbound'
+import { createQueue, createWorker, memoryBroker, statusMonitor } from '@sluice/queue'
+import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
 import { describe, expect, it } from 'vitest'
 
 const shares = { eu: 0.4, us: 0.4 }
@@ -80,6 +85,11 @@ describe('regionalStore refuses', () => {
       /countDenied .*use the option penalty/,
     ],
     [
+      'decisions before the count, which charge one store',
+      () => withPolicy({ limit: 5, window: '1m', async: { maxUncounted: 2 } }),
+      /policy 'api' cannot be used .*async charges one store.*add reach: 'global', or leave async out/,
+    ],
+    [
       'an unknown reach',
       () => withPolicy(Object({ limit: 5, window: '1m', reach: 'planet' })),
       /policies\[0\]\.reach must be one of 'region', 'global', but is 'planet'/,
@@ -125,6 +135,37 @@ describe('regionalStore refuses', () => {
         store,
       }),
     ).toThrow(/the name 'api' is one quota on this store.*with reach 'global'/)
+  })
+})
+
+describe('what needs its counts in one place refuses a regionalStore', () => {
+  const broker = memoryBroker({ name: 'regions' })
+  const refused = (make: (store: RegionalStore) => unknown) => () => make(open())
+  const handler = async () => undefined
+
+  it.each([
+    [
+      'createOutbound',
+      refused((store) =>
+        createOutbound({ name: 'crm', limits: [{ limit: 5, window: '1s' }], store }),
+      ),
+    ],
+    [
+      'createWorker',
+      refused((store) => createWorker({ broker, limit: 5, window: '1s', store, handler })),
+    ],
+    [
+      'statusMonitor',
+      refused((store) => statusMonitor({ queue: createQueue({ broker, identity: ip() }), store })),
+    ],
+    [
+      'rabbitmqBroker',
+      refused((store) => rabbitmqBroker({ name: 'jobs', connection: 'amqp://127.0.0.1', store })),
+    ],
+  ])('%s', (_what, make) => {
+    expect(make).toThrow(
+      "store must be a store that counts in one place, such as the global store of the regionalStore, but is 'regional'",
+    )
   })
 })
 

@@ -1,5 +1,7 @@
 import type { Decision, Limiter, Outcome } from '@sluice/core'
+import { collectMetrics } from '@sluice/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seriesValue } from '../metrics/scrape.ts'
 import { patientLimiter, type SomeOptions } from '../support/patient-limiter.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -387,6 +389,26 @@ describe('regions()', () => {
       borrowed: 2,
       held: 0,
     })
+  })
+})
+
+describe('the metrics of a region', () => {
+  it('have its share, its units by source, and the bounds in force', async () => {
+    const metrics = collectMetrics()
+    const { limiter } = await limiterOf('eu', namespace(), { observers: [metrics] })
+    expect(await exhaust(limiter)).toBe(6)
+    const value = (name: string) => seriesValue(metrics, name)
+    expect(await value('sluice_region_share{region="eu"}')).toBe(0.4)
+    expect(await value('sluice_region_units_total{region="eu",source="share"}')).toBe(4)
+    expect(await value('sluice_region_units_total{region="eu",source="pool"}')).toBe(2)
+    expect(await value('sluice_region_held_units{region="eu"}')).toBe(0)
+    expect(await value('sluice_region_global_away{region="eu"}')).toBe(0)
+    const page = await metrics.read()
+    const bounds = page.find(({ name }) => name === 'sluice_region_bound_units')?.samples ?? []
+    expect(bounds.map(({ labels: [, ...of], value: units }) => [...of, units])).toEqual([
+      ['eu', 'share', 4],
+      ['eu', 'pool', 2],
+    ])
   })
 })
 

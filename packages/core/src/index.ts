@@ -85,11 +85,12 @@ export {
   type WindowForm,
 } from './policy/policy.ts'
 export { type PolicySetVersion, Registrations, type SetTraits } from './policy/policy-registry.ts'
-export type { RegionReport } from './regions/region-board.ts'
+export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './regions/region.ts'
 export {
   type RegionalStore,
   type RegionalStoreOptions,
   regionalStore,
+  withoutRegions,
 } from './regions/regional-store.ts'
 export type { BreakerState } from './resilience/circuit-breaker.ts'
 export type {

@@ -1,6 +1,7 @@
 import type { Check, Receipt } from './check.ts'
 import type { Documents } from './documents.ts'
 import type { Policy } from './policy/policy.ts'
+import type { StoreRegion } from './regions/region.ts'
 import type { ResilienceEvent } from './resilience/resilience-event.ts'
 import type { MaybePromise } from './runtime/maybe-promise.ts'
 
@@ -227,6 +228,8 @@ export interface Store {
    * counts. Left out by a store that is not in Redis.
    */
   runScript?(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  /** Region of a store that shares limits with other regions. Left out by all others. */
+  readonly region?: StoreRegion
   /**
    * Settles what is under way and lets go of timers. The clients that users passed in stay theirs.
    */

@@ -225,7 +225,7 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
     onLimiter(limiter) {
       stores.watch(limiter)
       for (const policy of limiter.policies) {
-        if (policy.limit !== Number.POSITIVE_INFINITY) policies.introduce(policy, limiter.version)
+        if (policy.limit !== Number.POSITIVE_INFINITY) policies.introduce(policy, limiter)
       }
     },
     onEvent: (event) => work.note(event),

@@ -1,3 +1,7 @@
+import type { InstrumentName } from './instrument-names.ts'
+
+export type { InstrumentName }
+
 /** A metric, for every reader. */
 export interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram'
@@ -18,47 +22,6 @@ export interface Instrument {
 const decisionBuckets = [0.00001, 0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
 const callBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 const workBuckets = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800]
-
-/** The names of all metrics for Prometheus, in base units. */
-export type InstrumentName =
-  | 'sluice_requests_total'
-  | 'sluice_checks_total'
-  | 'sluice_denials_total'
-  | 'sluice_penalties_total'
-  | 'sluice_used_ratio'
-  | 'sluice_decision_seconds'
-  | 'sluice_policy_limit'
-  | 'sluice_policy_window_seconds'
-  | 'sluice_policy_info'
-  | 'sluice_hot_key_share'
-  | 'sluice_store_call_seconds'
-  | 'sluice_store_call_checks'
-  | 'sluice_store_call_failures_total'
-  | 'sluice_deadlines_missed_total'
-  | 'sluice_reconciled_units_total'
-  | 'sluice_breaker_state'
-  | 'sluice_fallback_active'
-  | 'sluice_keys_owed'
-  | 'sluice_prefetch_units_total'
-  | 'sluice_uncounted_units'
-  | 'sluice_uncounted_bound_units'
-  | 'sluice_clock_skew_seconds'
-  | 'sluice_fleet_instances'
-  | 'sluice_jobs_total'
-  | 'sluice_job_wait_seconds'
-  | 'sluice_job_run_seconds'
-  | 'sluice_queue_depth'
-  | 'sluice_queue_dead_letters'
-  | 'sluice_queue_oldest_seconds'
-  | 'sluice_outbound_calls_total'
-  | 'sluice_outbound_refusals_total'
-  | 'sluice_outbound_pause_seconds_total'
-  | 'sluice_outbound_wait_seconds'
-  | 'sluice_outbound_run_seconds'
-  | 'sluice_outbound_waiting'
-  | 'sluice_client_wait_seconds'
-  | 'sluice_client_give_ups_total'
-  | 'sluice_series_overflow_total'
 
 /** All metrics. docs/metrics.md is written from this table. */
 export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
@@ -178,6 +141,13 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     labels: ['event'],
     help: 'Units of grants: taken from the store, spent without asking it, returned, or lapsed',
   },
+  sluice_prefetch_hot_keys: {
+    kind: 'gauge',
+    unit: '{key}',
+    labels: [],
+    aggregator: 'sum',
+    help: 'Keys that this process takes grants for',
+  },
   sluice_uncounted_units: {
     kind: 'gauge',
     unit: '{unit}',
@@ -201,6 +171,37 @@ export const instruments: Readonly<Record<InstrumentName, Instrument>> = {
     unit: '{instance}',
     labels: [],
     help: 'Processes that share the store, as last seen',
+  },
+  sluice_region_share: {
+    kind: 'gauge',
+    unit: '1',
+    labels: ['region'],
+    help: 'Share of each limit that is guaranteed to the region of this process',
+  },
+  sluice_region_units_total: {
+    kind: 'counter',
+    unit: '{unit}',
+    labels: ['region', 'source'],
+    help: 'Units that this process took from the share of its region, or borrowed from the pool',
+  },
+  sluice_region_held_units: {
+    kind: 'gauge',
+    unit: '{unit}',
+    labels: ['region'],
+    aggregator: 'sum',
+    help: 'Units of the pool that this process holds, and has not spent',
+  },
+  sluice_region_bound_units: {
+    kind: 'gauge',
+    unit: '{unit}',
+    labels: ['policy', 'region', 'part'],
+    help: 'Bound in force of a policy: share of the region and pool of all regions, or the whole limit, by reach: global, or region for each region',
+  },
+  sluice_region_global_away: {
+    kind: 'gauge',
+    unit: '1',
+    labels: ['region'],
+    help: '1 while the global store does not answer this process, else 0',
   },
   sluice_jobs_total: {
     kind: 'counter',

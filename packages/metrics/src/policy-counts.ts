@@ -3,9 +3,9 @@ import {
   type Decision,
   type DecisionEvent,
   digestOf,
+  type LimiterEvent,
   type Outcome,
   type Policy,
-  type PolicySetVersion,
   type Store,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
@@ -91,9 +91,9 @@ export class PolicyCounts {
   }
 
   /** Shows a policy although no request has met it. */
-  introduce(policy: Policy, version: PolicySetVersion | undefined): void {
+  introduce(policy: Policy, { version, region }: Partial<LimiterEvent> = {}): void {
     const { label } = this.#counts.get(policy) ?? this.#meet(policy)
-    if (this.#byLabel.has(label)) this.#descriptions.add(label, { policy, version })
+    if (this.#byLabel.has(label)) this.#descriptions.add(label, { policy, version, region })
   }
 
   /** Counts the checks of a request that were enforced. */
@@ -216,7 +216,7 @@ export class PolicyCounts {
   #meetUnannounced(policy: Policy): PolicyCount {
     const count = this.#meet(policy)
     const isKnown = this.#descriptions.has(count.label) || policy.limit === Number.POSITIVE_INFINITY
-    if (!isKnown) this.introduce(policy, undefined)
+    if (!isKnown) this.introduce(policy)
     return count
   }
 

@@ -1,4 +1,4 @@
-import type { Policy, PolicySetVersion } from '@sluice/core'
+import type { Policy, PolicySetVersion, StoreRegion } from '@sluice/core'
 import type { SeriesTable } from './series.ts'
 
 /** The version of policies that are given in code, as a label. */
@@ -10,6 +10,8 @@ interface Description {
   readonly policy: Policy
   /** `undefined` for a policy that is given in code, which is always in force. */
   readonly version: PolicySetVersion | undefined
+  /** The region of its store, if it has one. */
+  readonly region: StoreRegion | undefined
 }
 
 /**
@@ -26,10 +28,10 @@ export class PolicyDescriptions {
   }
 
   /** Adds a policy, once for each version. */
-  add(label: string, { policy, version }: Description): void {
+  add(label: string, description: Description): void {
     const known = this.#byLabel.get(label) ?? []
-    if (known.some((each) => each.version === version)) return
-    this.#byLabel.set(label, [...known, { policy, version }].slice(-maxVersions))
+    if (known.some(({ version }) => version === description.version)) return
+    this.#byLabel.set(label, [...known, description].slice(-maxVersions))
     this.#isChanged = true
   }
 
@@ -48,19 +50,23 @@ export class PolicyDescriptions {
     }
     if (!this.#isChanged) return
     this.#isChanged = false
-    const [limits, windows, infos] = [
+    const [limits, windows, infos, bounds] = [
       this.#table.of('sluice_policy_limit'),
       this.#table.of('sluice_policy_window_seconds'),
       this.#table.of('sluice_policy_info'),
+      this.#table.of('sluice_region_bound_units'),
     ]
-    for (const series of [limits, windows, infos]) series.clear()
+    for (const series of [limits, windows, infos, bounds]) series.clear()
     for (const [label, known] of this.#byLabel) {
-      for (const { policy, version } of known) {
+      for (const { policy, version, region } of known) {
         const { limit, windowMs, algorithm, enforcedShare } = policy
         const mode = enforcedShare === 0 ? 'shadow' : enforcedShare === 1 ? 'enforce' : 'canary'
         limits.set(limits.slot(label), limit)
         windows.set(windows.slot(label), windowMs / 1_000)
         infos.set(infos.slot(label, mode, algorithm, version?.id ?? inCode), 1)
+        for (const { part, units } of region?.boundsOf(policy) ?? []) {
+          bounds.set(bounds.slot(label, region?.name ?? '', part), units)
+        }
       }
     }
   }

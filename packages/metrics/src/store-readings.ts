@@ -1,4 +1,10 @@
-import type { LimiterEvent, ResilienceEvent, StoreCall, StoreHealth } from '@sluice/core'
+import type {
+  LimiterEvent,
+  ResilienceEvent,
+  StoreCall,
+  StoreHealth,
+  StoreRegion,
+} from '@sluice/core'
 import type { InstrumentName } from './instruments.ts'
 import type { SeriesTable } from './series.ts'
 
@@ -8,6 +14,7 @@ export class StoreReadings {
   readonly #spaces = new Set<WeakRef<object>>()
   /** Held by its space alone, so that the store of a limiter that nobody uses is let go. */
   readonly #health = new WeakMap<object, () => StoreHealth>()
+  readonly #regions = new WeakMap<object, StoreRegion>()
   #reconciled = 0
   #missed = 0
 
@@ -15,7 +22,8 @@ export class StoreReadings {
     this.#table = table
   }
 
-  watch({ space, storeHealth }: LimiterEvent): void {
+  watch({ space, storeHealth, region }: LimiterEvent): void {
+    if (region) this.#regions.set(space, region)
     if (!this.#health.has(space)) this.#spaces.add(new WeakRef(space))
     this.#health.set(space, storeHealth)
   }
@@ -67,21 +75,40 @@ export class StoreReadings {
         all.reduce((sum, { grants }) => sum + grants[event], 0),
       )
     }
+    this.#set(
+      'sluice_prefetch_hot_keys',
+      all.reduce((sum, { hotKeys }) => sum + hotKeys, 0),
+    )
+    for (const region of this.#liveSpaces().flatMap((space) => this.#regions.get(space) ?? [])) {
+      this.#readRegion(region)
+    }
+  }
+
+  #readRegion({ name, isGlobalAway, use }: StoreRegion): void {
+    const { share, fromShare, borrowed, held } = use()
+    this.#set('sluice_region_share', share, name)
+    this.#set('sluice_region_units_total', fromShare, name, 'share')
+    this.#set('sluice_region_units_total', borrowed, name, 'pool')
+    this.#set('sluice_region_held_units', held, name)
+    this.#set('sluice_region_global_away', isGlobalAway ? 1 : 0, name)
   }
 
   #healthOfAll(): readonly StoreHealth[] {
-    const all: StoreHealth[] = []
-    for (const ref of this.#spaces) {
-      const space = ref.deref()
-      const health = space && this.#health.get(space)
-      if (health) all.push(health())
-      else this.#spaces.delete(ref)
-    }
-    return all
+    return this.#liveSpaces().flatMap((space) => this.#health.get(space)?.() ?? [])
   }
 
-  #set(name: InstrumentName, value: number): void {
+  #liveSpaces(): readonly object[] {
+    const spaces: object[] = []
+    for (const ref of this.#spaces) {
+      const space = ref.deref()
+      if (space) spaces.push(space)
+      else this.#spaces.delete(ref)
+    }
+    return spaces
+  }
+
+  #set(name: InstrumentName, value: number, ...labels: readonly string[]): void {
     const series = this.#table.of(name)
-    series.set(series.slot(), value)
+    series.set(series.slot(...labels), value)
   }
 }

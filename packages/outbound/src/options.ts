@@ -12,6 +12,7 @@ import {
   waitBoundMs,
   wholeNumber,
   windowMsOf,
+  withoutRegions,
 } from '@sluice/core'
 import type { OutboundObserver, OutboundObservers } from './event.ts'
 import type { Quota } from './fleet/quota-units.ts'
@@ -159,7 +160,7 @@ export function setUpOutbound(options: OutboundOptions): OutboundSetup {
   return {
     name,
     quotas: quotasOf(options.limits),
-    store: orDefault(options.store, memoryStore()),
+    store: withoutRegions(orDefault(options.store, memoryStore())),
     maxQueue: wholeNumber(orDefault(options.maxQueue, 1_000), { option: 'maxQueue' }, { min: 1 }),
     maxWaitMs: waitBoundMs(orDefault(options.maxWait, '1m'), 'maxWait'),
     timeoutMs: waitBoundMs(orDefault(options.timeout, '1m'), 'timeout'),

@@ -14,26 +14,34 @@
 -- ARGV[4]  the call: 'c<number>'; with a caller's clock 'c<number>;<incarnation>', the u32 from
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
--- ARGV[6]  '1' if a key occurs more than once, else '0'
--- ARGV[7…] the cost of each key; left out if all are 1. A lease that is released or renewed has its
---          setting here.
--- One request needs only ARGV[1] to ARGV[5] if its cost is 1 or left out, and with the server's
--- clock ARGV[1] to ARGV[3].
--- Returns  with ARGV[6]: { ARGV[4], now, a report for each key, and, if there were any, how many
---          stored values could not be read }
---          without ARGV[6]: { the report, now, and, if the state is not usual, how many stored
---          values could not be read }
+-- ARGV[6]  '1' if a key occurs more than once, else '0'; if there is one key, its cost, left out if
+--          it is 1
+-- ARGV[7…] the cost of each of several keys; left out if all are 1. A lease that is released or
+--          renewed has its setting here.
+-- A cost below 0 is a charge: its units are taken without asking. If there is one key of cost 1,
+-- ARGV[4] and ARGV[5] may be left out with the server's clock.
+-- Returns  for several keys: { ARGV[4], now, a report for each key, and, if there were any, how
+--          many stored values could not be read }
+--          for one key: { the report, now, and, if the state is not usual, how many stored values
+--          could not be read }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
 if setting then setting = tonumber(setting) or setting end
 -- include shared
-local values, value_index, units = nil, 1, 1
+local values, value_index, units, is_charge = nil, 1, 1, false
+local is_alone = #KEYS == 1
 
 -- A request alone is decided before anything else is defined.
-if not ARGV[6] then
+if is_alone then
+  if ARGV[6] then
+    units = ARGV[6] + 0
+    if units < 0 then units, is_charge = -units, true end
+  end
   local amount, detail, denied, write, where, data, ttl, extra, is_new
-  -- DECIDE
-  if amount and not (denied and COUNTS_DENIED) then
+  if units > 0 then
+    -- DECIDE
+  end
+  if amount and not (denied and (COUNTS_DENIED or is_charge)) then
     -- include usual/write
     -- include report
     return { report, now }
@@ -48,7 +56,7 @@ end
 
 local fields, reply = nil, { call_text or '', now }
 local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = ARGV[6] == '1', 0, 0
+local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
 for number = 1, size do
   if READS_STRINGS and number > values_end and not repeats then
     -- Arguments have to fit the stack of Lua.
@@ -59,9 +67,11 @@ for number = 1, size do
   local amount, detail, denied, write, where, data, ttl, extra, is_new
   value_index, key = number - values_before, keys[number]
   if costs then
-    units, setting = costs[number], policy_setting
+    units, setting, is_charge = costs[number], policy_setting, false
     if type(units) == 'string' then
       setting, units = units, units:find(':', 1, true) and 1
+    elseif units < 0 then
+      units, is_charge = -units, true
     end
   end
   if units and units > 0 then
@@ -70,7 +80,7 @@ for number = 1, size do
   if is_new and amount then
     if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
   end
-  if not amount or denied and COUNTS_DENIED then
+  if not amount or denied and (COUNTS_DENIED or is_charge) then
     fields = { 1, limit, window, setting }
     -- include usual/unusual
     local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
@@ -78,7 +88,7 @@ for number = 1, size do
       local operation = sign == '+' and 'renew' or 'release'
       decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
     else
-      decide_request('consume', policies, number - 1, costs, number - 1)
+      decide_request(is_charge and 'charge' or 'consume', policies, number - 1, { units }, 0)
     end
   else
     -- include usual/write
@@ -87,6 +97,6 @@ for number = 1, size do
   end
 end
 local unreadable = unreadable_values and unreadable_values() or 0
-if not ARGV[6] then return { reply[3], now, unreadable } end
+if is_alone then return { reply[3], now, unreadable } end
 if unreadable > 0 then reply[size + 3] = unreadable end
 return reply

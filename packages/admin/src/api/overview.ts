@@ -40,6 +40,8 @@ export const fleet: Answering = async ({ admin }) => {
       name: admin.store()?.name ?? 'store',
       ...{ breaker: health.breaker, isAway: health.isAway, keysOwed: health.keysOwed },
       ...{ instances: health.instances, clockSkewMs: health.clockSkewMs },
+      ...{ hotKeys: health.hotKeys, grants: health.grants },
+      regions: admin.store()?.region?.reports() ?? [],
     },
   }
 }

@@ -245,8 +245,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
     async close() {
       denials?.close()
-      prefetcher?.close(store)
       uncounted?.close(caller)
+      if (prefetcher) await prefetcher.close(store)
       await store.close?.()
     },
   }

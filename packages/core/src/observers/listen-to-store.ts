@@ -29,7 +29,8 @@ export function listenToStore(
   const { onResilience, onStoreCall, onLimiter, observers = [] } = options
   const space = store.space ?? store
   const version = versionBeingMade()
-  const told = { policies, space, version, storeHealth: () => access.health(store) }
+  const { region } = store
+  const told = { policies, space, version, region, storeHealth: () => access.health(store) }
   if (onResilience) access.observe(onResilience)
   if (onStoreCall) listenToCalls(store, onStoreCall, onStoreCall)
   notify(onLimiter, told)

@@ -4,6 +4,7 @@ import type { ErrorCode, SluiceError } from '../options/errors.ts'
 import { invalid } from '../options/options.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { PolicySetVersion } from '../policy/policy-registry.ts'
+import type { StoreRegion } from '../regions/region.ts'
 import type { ResilienceEvent } from '../resilience/resilience-event.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import type { Outcome, StoreCall, StoreOp } from '../store.ts'
@@ -87,6 +88,8 @@ export interface LimiterEvent {
   readonly version?: PolicySetVersion | undefined
   /** The same object for all limiters whose stores count in one place. */
   readonly space: object
+  /** Region of the store; `undefined` for a store without regions. */
+  readonly region?: StoreRegion | undefined
   /** Reads the health of the store. */
   storeHealth(): StoreHealth
 }

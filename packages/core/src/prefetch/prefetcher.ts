@@ -1,8 +1,10 @@
 import { type Check, Receipt } from '../check.ts'
 import type { Policy } from '../policy/policy.ts'
-import { isPromise } from '../runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { DecidingOp, Outcome, Store } from '../store.ts'
+import { endsWithin } from '../waiting/timers.ts'
+import type { GrantCounters } from './grant.ts'
 import { askForGrant, mustBeTold, refundAtStore, settle } from './grant-calls.ts'
 import { later, type Moment, momentNow, OwnGrant } from './holding.ts'
 import type { HotKey } from './hot-key.ts'
@@ -11,20 +13,13 @@ import { type GrantCaller, HotPolicy, idleMs } from './hot-policy.ts'
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 
-/** Units of grants since the start of the process. The counters only grow. */
-export interface GrantCounters {
-  /** Units that the store has granted. */
-  taken: number
-  /** Units that were spent without asking the store. */
-  spent: number
-  /** Units that were not spent, and that the store has back. */
-  returned: number
-  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
-  lapsed: number
-}
-
 /** The part of a grant's life that is left when it is closed, so that unspent units come back. */
 const closingShare = 1 / 8
+
+/** Number of keys whose grants are closed together at the end of a limiter. */
+const closedAtOnce = 100
+/** The longest time (ms) for that. */
+const closingMs = 2_000
 
 /** Spends grants for the hot keys of a store, and asks the store for more. */
 export class Prefetcher {
@@ -123,16 +118,28 @@ export class Prefetcher {
     })
   }
 
-  /** Returns all units of a store that are not spent. */
-  close(store: Store): void {
+  /**
+   * Returns all units of a store that are not spent: of some keys at a time, so that neither this
+   * process nor Redis stands still. Units that are not returned within two seconds lapse.
+   */
+  async close(store: Store): Promise<void> {
+    const closed: [hot: HotKey, hotPolicy: HotPolicy][] = []
     for (const hotPolicy of this.#policies.values()) {
       if (hotPolicy.caller.store !== store) continue
       for (const hot of hotPolicy.keys) {
         // With their true units: nothing is reset.
         hot.holding.forget()
-        if (hot.holding.closed.length > 0) this.#ask(hot, hotPolicy, { units: 0, now: momentNow() })
+        if (hot.holding.closed.length > 0) closed.push([hot, hotPolicy])
       }
       this.#policies.delete(hotPolicy.policy)
+    }
+    const untilMs = monotonicMs() + closingMs
+    while (closed.length > 0 && monotonicMs() < untilMs) {
+      const some = closed.splice(0, closedAtOnce)
+      const now = momentNow()
+      const answers = some.map((each) => this.#ask(...each, { units: 0, now }))
+      // The store itself settles the last ones.
+      if (closed.length > 0) await endsWithin(Promise.all(answers), untilMs - monotonicMs())
     }
   }
 
@@ -167,7 +174,12 @@ export class Prefetcher {
     this.counters.lapsed += holding.dropEnded(now)
   }
 
-  #ask(hot: HotKey, hotPolicy: HotPolicy, { units, now }: { units: number; now: Moment }): void {
+  /** Returns a promise that resolves after the answer; never rejects. */
+  #ask(
+    hot: HotKey,
+    hotPolicy: HotPolicy,
+    { units, now }: { units: number; now: Moment },
+  ): MaybePromise<void> {
     if (this.#isAway()) return
     const { policy, caller } = hotPolicy
     hot.holding.close(({ left }) => left === 0)
@@ -208,8 +220,8 @@ export class Prefetcher {
     try {
       const answer = askForGrant(caller.store, check, told)
       // The next request of the key asks the store, and finds out why it failed.
-      if (isPromise(answer)) answer.then(onAnswer, () => hot.holding.fail(id))
-      else onAnswer(answer)
+      if (isPromise(answer)) return answer.then(onAnswer, () => hot.holding.fail(id))
+      onAnswer(answer)
     } catch {
       hot.holding.fail(id)
     }

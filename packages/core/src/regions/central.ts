@@ -11,6 +11,7 @@ import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import type { Outcome, Store } from '../store.ts'
+import type { StoreRegion } from './region.ts'
 import type { Shares } from './shares.ts'
 
 /** The life of a grant from the pool where a policy does not say one. */
@@ -72,9 +73,15 @@ export class Central {
     return this.#access.health(this.#caller.store).isAway
   }
 
+  /** Units of this process' grants, and the number of their keys. */
+  get grants(): ReturnType<StoreRegion['grants']> {
+    const { counters, hotKeys } = this.#access.prefetcher
+    return { ...counters, hotKeys }
+  }
+
   /** Units of the pool that this process holds and has not spent. */
   get heldUnits(): number {
-    const { taken, spent, returned, lapsed } = this.#access.prefetcher.counters
+    const { taken, spent, returned, lapsed } = this.grants
     return Math.max(0, taken - spent - returned - lapsed)
   }
 
@@ -121,9 +128,9 @@ export class Central {
     return this.#access.overwrite('reset', asked, this.#caller)
   }
 
-  close(): void {
+  close(): Promise<void> {
     this.#caller.denials?.close()
-    this.#access.prefetcher.close(this.#caller.store)
+    return this.#access.prefetcher.close(this.#caller.store)
   }
 }
 

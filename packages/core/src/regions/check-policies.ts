@@ -41,6 +41,9 @@ function problemOf(policy: Policy): string | undefined {
     return 'countDenied charges a policy in one step with the denial, which may be made elsewhere; use the option penalty'
   }
   if (reach === 'global') return undefined
+  if (policy.maxUncounted > 0) {
+    return "async charges one store, and a region has units of two; add reach: 'global', or leave async out"
+  }
   if (!besideGrants[algorithm]) {
     const names = Object.keys(besideGrants).join("', '")
     return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or leave algorithm out`

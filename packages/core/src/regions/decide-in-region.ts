@@ -6,6 +6,7 @@ import type { Policy } from '../policy/policy.ts'
 import { besideGrants } from '../policy/prefetch.ts'
 import type { Cancellation, Outcome, Store } from '../store.ts'
 import type { Central } from './central.ts'
+import type { RegionBound } from './region.ts'
 import type { Shares } from './shares.ts'
 
 /** Units that this process has admitted, since its start. */
@@ -28,6 +29,16 @@ export interface Region {
  */
 export function isDivided({ algorithm, reach }: Policy): boolean {
   return reach === 'region' && besideGrants[algorithm] !== undefined
+}
+
+/** Returns the parts that the limit of a policy has, in units. */
+export function boundsOf(policy: Policy, shares: Shares): readonly RegionBound[] {
+  const { limit, reach } = policy
+  if (!isDivided(policy)) return [{ part: reach, units: limit }]
+  return [
+    { part: 'share', units: shares.guaranteed(limit) },
+    { part: 'pool', units: shares.pool(limit) },
+  ]
 }
 
 /** Returns the check as the local store decides it. */

@@ -1,16 +1,5 @@
 import { isOptions } from '../options/options.ts'
-
-/** The usage that a process posts, in units since its start. */
-export interface Usage {
-  /** The share of each limit that is guaranteed to the region. */
-  readonly share: number
-  /** Units that were taken from the share. */
-  readonly fromShare: number
-  /** Units that were taken from the pool. */
-  readonly borrowed: number
-  /** Units of the pool that are held now, and not spent. */
-  readonly held: number
-}
+import type { RegionUse } from './region.ts'
 
 /** A reset or a block that the other regions have to repeat. */
 export interface Notice {
@@ -36,7 +25,7 @@ export interface Post {
   readonly member: string
   /** Number that grows with each post. */
   readonly sequence: number
-  readonly usage: Usage
+  readonly usage: RegionUse
   readonly notices: readonly AgedNotice[]
 }
 

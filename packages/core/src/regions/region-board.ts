@@ -2,25 +2,19 @@ import type { Check } from '../check.ts'
 import { definePolicy, type Policy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import type { Store } from '../store.ts'
-import { type AgedNotice, decodePost, type Notice, type Post, type Usage } from './post.ts'
+import { type AgedNotice, decodePost, type Notice, type Post } from './post.ts'
+import type { RegionReport, RegionUse } from './region.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 declare function clearTimeout(timer: unknown): void
-
-/** The usage of a region, as its processes last told. */
-export interface RegionReport extends Usage {
-  readonly region: string
-  /** Processes that have reported within ten seconds. */
-  readonly processes: number
-}
 
 interface BoardOptions {
   readonly region: string
   readonly shares: string
   readonly local: Store
   readonly global: Store
-  readonly usage: () => Usage
+  readonly usage: () => RegionUse
   /** Told once when another region divides limits otherwise. */
   onOtherShares(region: string): void
 }

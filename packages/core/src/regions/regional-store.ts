@@ -8,14 +8,15 @@ import { Central } from './central.ts'
 import { checkPolicies } from './check-policies.ts'
 import { claimRegion } from './claim-region.ts'
 import {
+  boundsOf,
   decideInRegion,
   fromLocal,
   isDivided,
   localCheck,
   type Region,
 } from './decide-in-region.ts'
-import type { Usage } from './post.ts'
-import { RegionBoard, type RegionReport } from './region-board.ts'
+import type { RegionReport, RegionUse, StoreRegion } from './region.ts'
+import { RegionBoard } from './region-board.ts'
 import { Shares } from './shares.ts'
 import { asChecked, inOrder, partsOf } from './two-stores.ts'
 
@@ -44,6 +45,7 @@ export interface RegionalStoreOptions {
 export interface RegionalStore extends Store {
   /** Returns the usage of each region, as its processes last told. */
   regions(): readonly RegionReport[]
+  readonly region: StoreRegion
   close(): Promise<void>
 }
 
@@ -91,7 +93,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   })
   const counters = { fromShare: 0, borrowed: 0 }
   const own: Region = { local, shares, central, counters }
-  const usage = (): Usage => ({ share: shares.own, ...counters, held: central.heldUnits })
+  const usage = (): RegionUse => ({ share: shares.own, ...counters, held: central.heldUnits })
   const board = new RegionBoard({
     region,
     shares: shares.text,
@@ -228,6 +230,16 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       checkPolicies(policies, { deadlineMs, globalDeadlineMs })
     },
     regions: () => board.reports(),
+    region: {
+      name: region,
+      get isGlobalAway() {
+        return central.isAway
+      },
+      use: usage,
+      reports: () => board.reports(),
+      boundsOf: (policy) => boundsOf(policy, shares),
+      grants: () => central.grants,
+    },
     ...partsOf(local, global),
     space: claim.space,
     // While the local store is away, each process enforces its part of the share.
@@ -242,11 +254,22 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     },
     async close() {
       board.close()
-      central.close()
       claim.giveUp()
+      await central.close()
       await Promise.all([local.close?.(), global.close?.()])
     },
   }
+}
+
+/**
+ * Checks the store of a part of an application that needs all counts in one place. Returns the
+ * store.
+ * @throws SluiceError when it is a store of a region
+ */
+export function withoutRegions<S extends Store | undefined>(store: S, option = 'store'): S {
+  if (store?.region === undefined) return store
+  const legal = 'a store that counts in one place, such as the global store of the regionalStore'
+  throw invalid({ option }, store.name, legal)
 }
 
 function storeOf(store: unknown, option: string): Store {

@@ -16,7 +16,7 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import { DeadlinesByDuration, inTime } from './deadlines.ts'
 import type { AnswerHandler, Caller, PendingAsk } from './pending-ask.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
-import { type StoreHealth, StoreMonitor } from './store-health.ts'
+import { grantsOf, type StoreHealth, StoreMonitor } from './store-health.ts'
 
 /** Asks a store for all its limiters: with a deadline, a circuit breaker and a local fallback. */
 export class StoreAccess implements AnswerHandler, CountingAccess {
@@ -64,7 +64,7 @@ export class StoreAccess implements AnswerHandler, CountingAccess {
       isAway: this.isAway,
       keysOwed: this.#fallback.debts.size,
       ...this.uncounted.reading(store.instances),
-      grants: { ...this.prefetcher.counters },
+      ...grantsOf(this.prefetcher, store),
     }
   }
 

@@ -1,5 +1,5 @@
 import { notify } from '../observers/notify.ts'
-import type { GrantCounters } from '../prefetch/prefetcher.ts'
+import type { GrantCounters } from '../prefetch/grant.ts'
 import type { Store } from '../store.ts'
 import type { BreakerState } from './circuit-breaker.ts'
 import type { ResilienceEvent } from './resilience-event.ts'
@@ -26,8 +26,10 @@ export interface StoreHealth {
    */
   readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
-  /** Units of grants, for policies with `prefetch`. */
+  /** Units of grants, for policies with `prefetch`, and of the pool of regions. */
   readonly grants: Readonly<GrantCounters>
+  /** Number of keys that this process takes grants for. */
+  readonly hotKeys: number
 }
 
 /** Counters since the start of the process: they only grow. */
@@ -123,3 +125,22 @@ function count(counters: ResilienceCounters, event: ResilienceEvent): void {
       return
   }
 }
+
+/** The grants of a store, with those of the pool if it is the store of a region. */
+export function grantsOf(
+  { counters, hotKeys }: { readonly counters: GrantCounters; readonly hotKeys: number },
+  { region }: Store,
+): Pick<StoreHealth, 'grants' | 'hotKeys'> {
+  const { taken, spent, returned, lapsed, hotKeys: ofPool } = region?.grants() ?? noGrants
+  return {
+    hotKeys: hotKeys + ofPool,
+    grants: {
+      taken: counters.taken + taken,
+      spent: counters.spent + spent,
+      returned: counters.returned + returned,
+      lapsed: counters.lapsed + lapsed,
+    },
+  }
+}
+
+const noGrants = { taken: 0, spent: 0, returned: 0, lapsed: 0, hotKeys: 0 }

@@ -75,6 +75,16 @@ export class KnownKey {
   /** Answers to questions up to this number are too old to be learned. */
   #forgotten = 0
 
+  /** True if the store was not told of some units. */
+  get hasUntold(): boolean {
+    return this.#open !== undefined && this.#open.units > 0
+  }
+
+  /** True if these are half of `maxUncounted`. */
+  get isHalfFull(): boolean {
+    return this.#open !== undefined && 2 * this.#open.units >= this.#open.check.policy.maxUncounted
+  }
+
   /**
    * Answers a check by the last known state, without taking anything; `undefined` when the store
    * has to be asked.

@@ -5,6 +5,7 @@ import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import type { StoreHealth } from '../resilience/store-health.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { DecidingOp, Outcome, StoreOp } from '../store.ts'
+import { startTimer } from '../waiting/timers.ts'
 import { KnownKey } from './known-key.ts'
 
 /** The way to the store, and what is known of it. */
@@ -27,6 +28,9 @@ type Ask = (op: DecidingOp, checks: readonly Check[], request?: object) => Maybe
 /** Number of keys whose last known state is kept. Keys with uncounted units are kept besides. */
 const maxKeys = 10_000
 
+/** Time (ms) for which units are collected, so that one charge of a key carries many of them. */
+const collectMs = 5
+
 /**
  * Decides requests by the last known state of their keys, and tells the store afterwards. Of each
  * key at most `maxUncounted` units are admitted that the store has not confirmed.
@@ -37,6 +41,8 @@ export class Uncounted {
   #young = new Map<string, KnownKey>()
   #old = new Map<string, KnownKey>()
   #room = maxKeys
+  /** Keys with units that the store is told of when the timer ends. */
+  readonly #collecting = new Map<KnownKey, Caller>()
 
   constructor(access: CountingAccess) {
     this.#access = access
@@ -111,8 +117,7 @@ export class Uncounted {
   #take(check: Check, { remaining = 0, ...outcome }: Outcome, caller: Caller): Outcome {
     const key = this.#keyOf(check)
     const receipt = new Receipt(check, 0, key.take(check))
-    // While one charge is under way, units are collected for the next one.
-    if (key.awaited === 0) this.#tell(key, caller)
+    this.#collect(key, caller)
     return { ...outcome, remaining: remaining - check.cost, receipt }
   }
 
@@ -124,6 +129,26 @@ export class Uncounted {
     key.settleDebts(this.#access.isPaid)
     key.maxUncounted = check.policy.maxUncounted
     return { key, number: key.ask() }
+  }
+
+  /**
+   * Tells the store of the units of a key a moment later, or now if they are half of what may be
+   * uncounted. While one charge is under way, units wait for its answer.
+   */
+  #collect(key: KnownKey, caller: Caller): void {
+    if (key.awaited > 0 || !key.hasUntold) return
+    if (key.isHalfFull) {
+      this.#tell(key, caller)
+      return
+    }
+    if (this.#collecting.size === 0) startTimer(() => this.#tellCollected(), collectMs)
+    this.#collecting.set(key, caller)
+  }
+
+  #tellCollected(): void {
+    const collected = [...this.#collecting]
+    this.#collecting.clear()
+    for (const [key, caller] of collected) if (key.awaited === 0) this.#tell(key, caller)
   }
 
   /** Has the store count the units of a key that it was not told of. */
@@ -143,7 +168,7 @@ export class Uncounted {
         const back = { ...check, cost: batch.lateUnits, receipt: batch.charged.receipt }
         void this.#access.followUp('refund', batch.charged, [back], caller)
       }
-      this.#tell(key, caller)
+      this.#collect(key, caller)
     })
   }
 

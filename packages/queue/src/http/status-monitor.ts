@@ -1,4 +1,11 @@
-import { createLimiter, type Duration, knownFields, type Limiter, type Store } from '@sluice/core'
+import {
+  createLimiter,
+  type Duration,
+  knownFields,
+  type Limiter,
+  type Store,
+  withoutRegions,
+} from '@sluice/core'
 import type { Handler, HandlerRequest, HandlerResponse } from '@sluice/http'
 import type { Cancelled } from '../broker.ts'
 import { isOpen } from '../job.ts'
@@ -77,7 +84,12 @@ const cancelAnswers: { readonly [outcome in Cancelled]: (id: string) => JobAnswe
 function pollLimiter<Native>({ poll, store }: StatusMonitorOptions<Native>): Limiter {
   if (poll !== undefined) knownFields(poll, 'poll', ['limit', 'window'])
   const { limit, window } = poll ?? pollPolicy
-  return createLimiter({ ...pollPolicy, limit, window, ...(store ? { store } : {}) })
+  return createLimiter({
+    ...pollPolicy,
+    limit,
+    window,
+    ...(store ? { store: withoutRegions(store) } : {}),
+  })
 }
 
 function response({ status, headers, body }: JobAnswer, method: string): HandlerResponse {

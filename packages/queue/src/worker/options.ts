@@ -11,6 +11,7 @@ import {
   type Without,
   wholeNumber,
   windowMsOf,
+  withoutRegions,
 } from '@sluice/core'
 import { type Broker, brokerOf } from '../broker.ts'
 import { checkObservers, type QueueObserverOptions } from '../event.ts'
@@ -149,7 +150,7 @@ function rateOf(
         'each would have the whole limit to itself',
     )
   }
-  return { limit: known, window: `${windowMs}ms`, store: store ?? memoryStore() }
+  return { limit: known, window: `${windowMs}ms`, store: withoutRegions(store) ?? memoryStore() }
 }
 
 function backoffOf(backoff: WorkerOptions['backoff'] = {}): Backoff {

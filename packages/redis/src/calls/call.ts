@@ -33,8 +33,7 @@ export interface EncodedCall {
   readonly args: string[]
   readonly keyCount: number
   /**
-   * Id that the script echoes; '' for a request alone of one policy and of cost 1, or of one lease,
-   * which needs no echo.
+   * Id that the script echoes; '' for a request alone of one policy, which needs no echo.
    */
   readonly callId: string
 }
@@ -67,12 +66,10 @@ export class CallEncoder {
       for (let i = 0; i < keyCount; i += 1) args.push(grantsKey(args[2 + i] ?? ''))
     args[1] = String(args.length - 2)
     const [only] = asks
-    const lease = only && asks.length === 1 ? leaseSetting(only) : undefined
-    const isLone =
-      plan?.width === 1 && asks.length === 1 && (lease !== undefined || asks.every(costsOne))
+    const isLone = plan?.width === 1 && asks.length === 1
     if (!plan) args.push(callId, clock, new GeneralCall(asks, apart).json)
     else if (plan.width > 1) pushList(args, plan, asks, [callId, clock])
-    else if (isLone) pushLone(args, plan, { lease, stamp: [callId, clock] })
+    else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
     else pushOne(args, plan, asks, [callId, clock])
     return { script, args, keyCount, callId: isLone ? '' : callId }
   }
@@ -88,38 +85,41 @@ type CallStamp = readonly [callId: string, clock: string]
 
 /**
  * Appends the arguments of `lua/usual-one.lua` for a request alone. By the server's clock the
- * policy is enough.
+ * policy is enough for a request of cost 1.
  */
 function pushLone(
   args: string[],
   { fields, loneFields }: Plan,
-  { lease, stamp }: { lease: string | undefined; stamp: CallStamp },
+  { ask, stamp }: { ask: Ask; stamp: CallStamp },
 ): void {
-  if (stamp[1] !== '' || lease !== undefined) {
+  const lease = leaseSetting(ask)
+  const hasCost = lease === undefined && !costsOne(ask)
+  const hasStamp = hasCost || stamp[1] !== ''
+  if (hasStamp || lease !== undefined) {
     const [limit = '', windowMs = '', setting = ''] = fields
     args.push(limit, windowMs, lease ?? setting)
-    if (stamp[1] !== '') args.push(...stamp)
+    if (hasStamp) args.push(...stamp)
+    if (hasCost) pushCosts(args, ask)
   } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
 /** Appends the arguments of `lua/usual-one.lua`. */
 function pushOne(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
   args.push(...fields, ...stamp, repeatsKeys(asks) ? '1' : '0')
-  pushCosts(args, asks)
+  if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
 }
 
 /** Appends the arguments of `lua/usual-list.lua`. */
 function pushList(args: string[], { fields }: Plan, asks: readonly Ask[], stamp: CallStamp): void {
   args.push(...stamp, repeatsKeys(asks) ? '1' : '0', ...fields)
-  pushCosts(args, asks)
+  if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
 }
 
-/** The cost of each key, where not all are 1, or the lease that is given back or renewed. */
-function pushCosts(args: string[], asks: readonly Ask[]): void {
-  if (asks.every(costsOne)) return
-  for (const ask of asks) {
-    const lease = leaseSetting(ask)
-    for (const { cost } of ask.checks) args.push(lease ?? String(cost))
+/** The cost of each key, below 0 for a charge; or the lease that is given back or renewed. */
+function pushCosts(args: string[], ask: Ask): void {
+  const lease = leaseSetting(ask)
+  for (const { cost } of ask.checks) {
+    args.push(lease ?? String(ask.op === 'charge' ? -cost : cost))
   }
 }
 

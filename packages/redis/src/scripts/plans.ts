@@ -2,6 +2,7 @@ import type { Ask, Check, Policy } from '@sluice/core'
 import type { Script, Scripts } from './scripts.ts'
 import {
   hasUsualSetting,
+  isUsualCharge,
   leaseSetting,
   type StoreSettings,
   type UsualModule,
@@ -11,7 +12,7 @@ import {
 
 /**
  * The script and the arguments for all requests that consume by one list of policies. If the list
- * has one policy, also for requests that give back or renew its leases.
+ * has one policy, also for its charges, and for requests that give back or renew its leases.
  */
 export interface Plan {
   readonly policies: readonly Policy[]
@@ -54,8 +55,8 @@ export class Plans {
 
   /** The plan for a request; `undefined` where the general script has to decide it. */
   planOf(ask: Ask): Plan | undefined {
-    if (ask.op !== 'consume' && leaseSetting(ask) === undefined) return undefined
-    const { checks } = ask
+    const { checks, op } = ask
+    if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
     let branches = this.#roots
     let branch: Branch | undefined
     for (let i = 0; i < checks.length; i += 1) {

@@ -70,6 +70,8 @@ interface UsualStates {
   setting(check: Check): number | string
   /** The setting that the module assumes where none is told. */
   usualSetting(check: Check): number | string
+  /** True if a charge that fits is recorded and reported as a request is. */
+  readonly hasCharges?: boolean
 }
 
 const bucketStates = (name: UsualName): UsualStates => ({
@@ -93,6 +95,7 @@ const logStates: UsualStates = {
   },
   setting: ({ policy }) => policy.resolutionMs,
   usualSetting: () => 1,
+  hasCharges: true,
 }
 
 const luaTwins: { readonly [name in Counting]: LuaTwin } = {
@@ -106,16 +109,22 @@ const luaTwins: { readonly [name in Counting]: LuaTwin } = {
     usual: logStates,
   },
   'sliding-counter': {
-    usual: { nameOf: () => 'sliding-counter', setting: () => 0, usualSetting: () => 0 },
+    usual: {
+      nameOf: () => 'sliding-counter',
+      setting: () => 0,
+      usualSetting: () => 0,
+      hasCharges: true,
+    },
   },
   'fixed-window': {
     usual: {
       nameOf: () => 'fixed-window',
       setting: ({ policy }) => (policy.clockAligned ? 1 : 0),
       usualSetting: () => 0,
+      hasCharges: true,
     },
   },
-  'token-bucket': { usual: bucketStates('token-bucket') },
+  'token-bucket': { usual: { ...bucketStates('token-bucket'), hasCharges: true } },
   'leaky-bucket': {
     files: () => ['token-bucket', 'leaky-bucket'],
     usual: bucketStates('leaky-bucket'),
@@ -168,6 +177,13 @@ export function leaseSetting({ op, checks }: Ask): string | undefined {
   const { policy, cost, limit, receipt } = check
   if (algorithmOf(policy).counts !== 'leases') return undefined
   return `${sign}${receipt.at}:${Math.min(cost, limit)}`
+}
+
+/** Tells whether an ask is a charge of one policy, whose usual states a module decides. */
+export function isUsualCharge({ op, checks }: Ask): boolean {
+  const [check] = checks
+  if (op !== 'charge' || !check || checks.length > 1) return false
+  return check.cost > 0 && luaTwins[check.policy.counting].usual?.hasCharges === true
 }
 
 const leaseSigns: { readonly [op in StoreOp]?: string } = { refund: '-', release: '-', renew: '+' }

@@ -202,6 +202,27 @@ export const fleetAnswer = open({
       keysOwed: count('Keys of which the store has to be told what was admitted without it.'),
       instances: count('Processes that share the store, as last seen.'),
       clockSkewMs: Type.Number(),
+      hotKeys: count('Keys that this process takes grants for.'),
+      grants: open(
+        {
+          taken: count('Granted by the store.'),
+          spent: count('Spent without a call.'),
+          returned: count('Closed before they were spent.'),
+          lapsed: count('Not spent before their grant ended.'),
+        },
+        'Units of grants of this process.',
+      ),
+      regions: Type.Array(
+        open({
+          region: Type.String(),
+          share: Type.Number({ description: 'Guaranteed share of each limit, 0 to 1.' }),
+          processes: count('Processes that reported within ten seconds.'),
+          fromShare: count('Units that were taken from the share.'),
+          borrowed: count('Units that were taken from the pool.'),
+          held: count('Units of the pool that are held, and not spent.'),
+        }),
+        { description: 'Empty for a store without regions.' },
+      ),
     }),
   ),
 })

@@ -5,6 +5,7 @@ import {
   knownFields,
   orDefault,
   type Store,
+  withoutRegions,
 } from '@sluice/core'
 import {
   type SharedOptions,
@@ -58,7 +59,7 @@ export function setUpRabbitmq(options: RabbitmqBrokerOptions): RabbitmqSetup {
   return {
     ...shared,
     server: serverOf(options.connection),
-    runScript: scriptsOf(options.store),
+    runScript: scriptsOf(withoutRegions(options.store)),
     queue: `${prefix}.${shared.name}`,
     keyPrefix: `{${prefix}:${shared.name}}`,
     consumerTimeoutMs: durationMs(orDefault(options.consumerTimeout, '30m'), 'consumerTimeout'),

@@ -5,6 +5,7 @@ import { Badge, Loaded, Panel } from '../../parts/basics.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 
 type Instance = Fleet['instances'][number]
+type Region = NonNullable<Fleet['store']>['regions'][number]
 
 const instanceColumns: readonly Column<Instance>[] = [
   {
@@ -24,6 +25,14 @@ const instanceColumns: readonly Column<Instance>[] = [
       </>
     ),
   },
+]
+
+const regionColumns: readonly Column<Region>[] = [
+  { title: 'Region', cell: ({ region }) => region },
+  { title: 'Share', look: 'num', cell: ({ share }) => `${+(100 * share).toFixed(4)} %` },
+  { title: 'From share', look: 'num', cell: ({ fromShare }) => count(fromShare) },
+  { title: 'Borrowed', look: 'num', cell: ({ borrowed }) => count(borrowed) },
+  { title: 'Held', look: 'num', cell: ({ held }) => count(held) },
 ]
 
 /** The processes, the versions they run, and the store they count in. */
@@ -52,6 +61,14 @@ export function FleetPanel({ fleet, live }: { fleet: Polled<Fleet>; live: Live |
               idOf={({ id }) => id}
               columns={instanceColumns}
             />
+            {store && store.regions.length > 0 && (
+              <Table
+                label="Regions of the store"
+                items={store.regions}
+                idOf={({ region }) => region}
+                columns={regionColumns}
+              />
+            )}
             {(store || live) && <StoreHealth store={store} live={live} />}
           </>
         )}
@@ -84,6 +101,25 @@ function StoreHealth({ store, live }: { store: Fleet['store']; live: Live | unde
         <dt>Clock skew</dt>
         <dd>{latency(Math.abs(Math.round(skewMs)))}</dd>
       </div>
+      {store && store.grants.taken > 0 && <Grants store={store} />}
     </dl>
+  )
+}
+
+function Grants({ store: { grants, hotKeys } }: { store: NonNullable<Fleet['store']> }) {
+  return (
+    <>
+      <div>
+        <dt>Hot keys</dt>
+        <dd>{count(hotKeys)}</dd>
+      </div>
+      <div>
+        <dt>Units of grants</dt>
+        <dd>
+          {count(grants.taken)} taken, {count(grants.spent)} spent, {count(grants.returned)}{' '}
+          returned, {count(grants.lapsed)} lapsed
+        </dd>
+      </div>
+    </>
   )
 }
