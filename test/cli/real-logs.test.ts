@@ -118,7 +118,8 @@ const logs: Readonly<Record<string, Real>> = {
 
 describe('a log as a product writes it is read', () => {
   it.each(Object.keys(logs))('%s', async (name) => {
-    const { lines = [], args = [], more = 0, unreadable = 0, ...expected } = logs[name] ?? {}
+    const real: Partial<Real> = logs[name] ?? {}
+    const { lines = [], args = [], more = 0, unreadable = 0, ...expected } = real
     const file = join(folder.path, 'access.log')
     writeFileSync(file, `${lines.join('\n')}\n`)
     const { exitCode, stdout, stderr } = await runSluice([

@@ -34,7 +34,7 @@ describe('the recipe for Next.js, built and started', () => {
 
   beforeAll(async () => {
     const cwd = home.path
-    const tarballs = await packAll(cwd)
+    const tarballs = await packAll()
     const dependencies = Object.fromEntries([
       ...tarballs.filter(({ name }) => ours.includes(name)).map(({ name, path }) => [name, path]),
       ...Object.entries({ next: '^16.0.0', react: '^19.0.0', 'react-dom': '^19.0.0' }),
