@@ -27,13 +27,6 @@ export type Behaviour = (subject: Subject) => void
 
 /** What every adapter must do, and more of ours, tried over real sockets. Only the clock is faked. */
 export function describeAdapter(driver: Driver, behaviours: Readonly<Record<string, Behaviour>>) {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['Date'], now: nowMs })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    vi.restoreAllMocks()
-  })
   const subject: Subject = {
     driver,
     start: (setup) => startApp(driver, setup),
@@ -42,8 +35,22 @@ export function describeAdapter(driver: Driver, behaviours: Readonly<Record<stri
   const serve = (setup: AdapterSetup) => serveBy(driver, setup)
   describe(driver.name, () => adapterConformance({ describe, it, serve, waitMs: 15_000 }))
   for (const [name, behaviour] of Object.entries(behaviours)) {
-    describe(`${driver.name}: ${name}`, () => behaviour(subject))
+    describe(`${driver.name}: ${name}`, () => {
+      fakeDates()
+      behaviour(subject)
+    })
   }
+}
+
+/** The suite of `@sluice/testing` brings a clock of its own. */
+function fakeDates(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'], now: nowMs })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
 }
 
 async function serveBy(

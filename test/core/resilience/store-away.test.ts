@@ -529,6 +529,7 @@ describe('the health of a store', () => {
       keysOwed: 0,
       uncountedUnits: 0,
       uncountedBound: 0,
+      hotKeys: 0,
       counters: {
         deadlinesMissed: 0,
         breakerOpened: 0,
@@ -556,6 +557,7 @@ describe('the health of a store', () => {
       keysOwed: 0,
       uncountedUnits: 0,
       uncountedBound: 0,
+      hotKeys: 0,
       counters: {
         deadlinesMissed: 3,
         breakerOpened: 1,
