@@ -1,4 +1,4 @@
-import { memoryStore } from '@sluice/core'
+import { memoryStore, regionalStore, type Store } from '@sluice/core'
 import { mount, rateLimit, user } from '@sluice/express'
 import { collectMetrics } from '@sluice/metrics'
 import { prometheus } from '@sluice/metrics/prometheus'
@@ -11,7 +11,13 @@ import { exchangeRates, reportQueue, startVendor } from './work.ts'
 
 /** An API whose limits, queue, calls to a vendor and client are counted by one object. Counts live in Redis where there is a URL. */
 export async function observedApi(redisUrl: string | undefined): Promise<Express> {
-  const store = redisUrl ? redisStore(new Redis(redisUrl)) : memoryStore()
+  const redis = redisUrl ? new Redis(redisUrl) : undefined
+  const storeFor = (prefix: string): Store =>
+    redis ? redisStore(redis, { prefix }) : memoryStore()
+  const store = storeFor('api')
+  // In production, `global` is a Redis that all regions reach.
+  const [local, global] = [storeFor('eu'), storeFor('global')]
+  const inRegion = regionalStore({ region: 'eu', local, global, shares: { eu: 0.4, us: 0.4 } })
   const metrics = collectMetrics({ store, reveal: (key) => key })
   // Beside what the application shows already.
   prometheus(metrics, { registry: register })
@@ -61,6 +67,12 @@ export async function observedApi(redisUrl: string | undefined): Promise<Express
     '/feed',
     // While Redis is away everybody may read.
     rateLimit({ ...shared, name: 'feed', limit: 1_000, window: '10s', failureMode: 'open' }),
+    answer,
+  )
+
+  app.get(
+    '/world',
+    rateLimit({ ...shared, store: inRegion, name: 'world', limit: 100, window: '10s' }),
     answer,
   )
 

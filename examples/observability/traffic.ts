@@ -11,6 +11,7 @@ const clients: readonly Client[] = [
   { user: 'greedy', method: 'GET', path: '/items', perSecond: 25 },
   { user: 'attacker', method: 'POST', path: '/login', perSecond: 10 },
   ...many(5, { user: 'reader', method: 'GET', path: '/feed', perSecond: 1 }),
+  ...many(2, { user: 'traveller', method: 'GET', path: '/world', perSecond: 2 }),
   ...many(4, { user: 'trader', method: 'GET', path: '/rates', perSecond: 3 }),
   ...many(3, { user: 'analyst', method: 'POST', path: '/reports', perSecond: 1 }),
 ]

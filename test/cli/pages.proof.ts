@@ -25,6 +25,8 @@ beforeAll(() => {
     'access.log.1': readable(log.slice(half)),
     'access.log.2.gz': gzipSync(readable(log.slice(0, half))),
     'nginx.log': '192.0.2.7 [2026-11-21T10:00:00+00:00] "GET /users/7 HTTP/1.1" 200 0.012 "acme"\n',
+    'envoy.log':
+      '[2026-11-21T10:00:00.250Z] "GET /a HTTP/1.1" 200 - 0 5 3 2 "192.0.2.7" "curl/8.5.0" "cc21d9b0" "locations" "tcp://10.0.2.1:80"\n',
     'app.log': `${JSON.stringify({ ...own, url: '/users/7', took: 0.1, tenant: 'acme', plan: 'pro' })}\n`,
     'tighter.yaml':
       'policies:\n  - { name: burst, limit: 8, window: 10s }\n  - { name: sustained, limit: 14, window: 1m }\n',
