@@ -19,6 +19,7 @@ const styles = [
   { colour: '#c2410c', marker: (x: number, y: number) => square(x, y) },
   { colour: '#4d7c0f', marker: (x: number, y: number) => diamond(x, y) },
   { colour: '#7e22ce', marker: (x: number, y: number) => circle(x, y) },
+  { colour: '#57606a', marker: (x: number, y: number) => square(x, y) },
 ]
 const grey = '#57606a'
 const faint = '#e3e6ea'
@@ -106,12 +107,15 @@ function drawLine(
   ].join('\n')
 }
 
+/** Goes on in a second row where the first is full. */
 function legend(lines: readonly Line[]): string {
-  let x: number = plot.left
+  let [x, y]: [number, number] = [plot.left, 54]
   const entries = lines.map(({ name }, index) => {
+    const wide = 34 + name.length * 7.4
+    if (x + wide > plot.right) [x, y] = [plot.left, y + 20]
     const { colour, marker } = styleOf(index)
-    const entry = `<g fill="${colour}" stroke="${colour}"><line x1="${x}" x2="${x + 26}" y1="60" y2="60" stroke-width="2.25"/>${marker(x + 13, 60)}</g><text x="${x + 34}" y="64">${escapeXml(name)}</text>`
-    x = round(x + 34 + name.length * 7.4 + 24)
+    const entry = `<g fill="${colour}" stroke="${colour}"><line x1="${x}" x2="${x + 26}" y1="${y}" y2="${y}" stroke-width="2.25"/>${marker(x + 13, y)}</g><text x="${x + 34}" y="${y + 4}">${escapeXml(name)}</text>`
+    x = round(x + wide + 24)
     return entry
   })
   return entries.join('\n')
@@ -136,7 +140,7 @@ function diamond(x: number, y: number): string {
 }
 
 function tickLabel(tick: number): string {
-  return Number(tick.toPrecision(6)).toLocaleString('en-US')
+  return tick.toLocaleString('en-US', { maximumSignificantDigits: 6 })
 }
 
 function round(value: number): number {
