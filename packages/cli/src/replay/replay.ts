@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core'
 import {
   type DecisionEvent,
@@ -53,11 +52,6 @@ export interface Replayed {
 
 /** Identities that are held for each policy before any is dropped. */
 const maxIdentities = 1_000_000
-
-/** A smaller heap may double before garbage is collected, which costs less. */
-const largeHeapBytes = 128 * 1024 * 1024
-/** Growth (percent) of a large heap until garbage is collected: less memory for more of the CPU. */
-const heapGrowthPercent = 20
 
 /** As in Express, whose routers differ: a rule too many is safer than one too few. */
 const routing = {
@@ -202,15 +196,10 @@ export class Replay {
     pieces: AsyncIterable<readonly LogRequest[]>,
     onReplayed: (replayed: Replayed) => void,
   ): Promise<void> {
-    let isHeapLarge = false
     let clock: LogClock | undefined
     for await (const piece of pieces) {
       const [first] = piece
       if (!first) continue
-      if (!isHeapLarge && getHeapStatistics().used_heap_size > largeHeapBytes) {
-        isHeapLarge = true
-        setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
-      }
       clock ??= new LogClock(first.startMs)
       // The timers of others go by the time of the day while a piece is waited for.
       const uninstall = clock.install()
