@@ -1,20 +1,20 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port of 127.0.0.1 that was free a moment ago; whoever uses it must be ready to lose the race for it. */
+/**
+ * A port that is free on every address; whoever uses it must be ready to lose the race for it. It lies below those that systems give out
+ * by themselves, so that hardly a connection or server of another test takes it before it is used.
+ */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  if (address === null || typeof address === 'string') throw new Error('A TCP probe has no port')
-  return address.port
+  for (let attempt = 1; attempt <= 50; attempt += 1) {
+    const port = 11_000 + Math.floor(Math.random() * 9_000)
+    if (await canListen(port)) return port
+  }
+  throw new Error('no port from 11000 to 19999 is free')
 }
 
 /**
- * The first of two adjacent ports that are free on every address. They lie below those that systems give out by themselves, so that no
- * connection or server of another test takes one before it is used.
+ * The first of two adjacent ports that are free on every address, chosen as `freePort` does.
  */
 export async function freePortPair(): Promise<number> {
   for (let attempt = 1; attempt <= 50; attempt += 1) {
