@@ -2,30 +2,15 @@ import type { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import { expectLimited, expectNotLimited } from '@sluice/testing'
 import type { Hono } from 'hono'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runningOn } from '../adapters/drivers/driver.ts'
-import { pageModules, type WrittenModules, writeModules } from './page-modules.ts'
+import { pageModules, tryModules } from './page-modules.ts'
 
 const recipes = pageModules('docs/hono.md')
-const tried = new Set<string>()
-let written: WrittenModules
+const { tried, load } = tryModules(recipes)
 
-beforeAll(async () => {
-  written = await writeModules(recipes)
-  return () => written.remove()
-})
-
-beforeEach(() => {
-  vi.resetModules()
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
-  return () => vi.useRealTimers()
-})
-
-afterAll(() => vi.resetModules())
-
-async function recipe(heading: string): Promise<{ app?: Hono; default?: Hono }> {
-  tried.add(heading)
-  return await import(/* @vite-ignore */ written.pathOf(heading))
+function recipe(heading: string): Promise<{ app?: Hono; default?: Hono }> {
+  return load(heading)
 }
 
 /** Asks the app of a recipe behind a real server of Node. */

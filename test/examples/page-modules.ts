@@ -1,5 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { readText, root } from '../support/workspace.ts'
 
 /** A section of a page, and its first block of TypeScript. */
@@ -45,6 +46,40 @@ export async function writeModules(modules: readonly PageModule[]): Promise<Writ
   const pathOf = (heading: string) => join(folder, `${slug(heading)}.ts`)
   for (const { heading, code } of modules) await writeFile(pathOf(heading), code)
   return { folder, pathOf, remove: () => rm(folder, { recursive: true }) }
+}
+
+/** The modules of a page under test, and the headings of those that were tried. */
+export interface TriedModules {
+  readonly tried: ReadonlySet<string>
+  readonly folder: string
+  /** Loads the module under a heading, made anew. */
+  load<Exports>(heading: string): Promise<Exports>
+}
+
+/** Writes modules for the tests of a file, each of which begins at the moment of the contract's vectors. */
+export function tryModules(modules: readonly PageModule[]): TriedModules {
+  const tried = new Set<string>()
+  let written: WrittenModules
+  beforeAll(async () => {
+    written = await writeModules(modules)
+    return () => written.remove()
+  })
+  beforeEach(() => {
+    vi.resetModules()
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
+    return () => vi.useRealTimers()
+  })
+  afterAll(() => vi.resetModules())
+  return {
+    tried,
+    get folder() {
+      return written.folder
+    },
+    async load(heading) {
+      tried.add(heading)
+      return await import(/* @vite-ignore */ written.pathOf(heading))
+    },
+  }
 }
 
 function slug(heading: string): string {

@@ -14,35 +14,17 @@ import type { FastifyInstance } from 'fastify'
 import type { Redis } from 'ioredis'
 import { io as connectSocket } from 'socket.io-client'
 import request from 'supertest'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { startRedis } from '../support/redis-server.ts'
 import { isProof } from '../support/scale.ts'
 import { until } from '../support/until.ts'
 import { root } from '../support/workspace.ts'
-import { pageModules, type WrittenModules, writeModules } from './page-modules.ts'
+import { pageModules, tryModules, writeModules } from './page-modules.ts'
 
 const recipes = pageModules('docs/recipes.md')
-let written: WrittenModules
-
-beforeAll(async () => {
-  written = await writeModules(recipes)
-  return () => written.remove()
-})
-
-beforeEach(() => {
-  vi.resetModules()
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_795_195_800_250 })
-  return () => vi.useRealTimers()
-})
-
-const tried = new Set<string>()
-
-/** A recipe as it stands on the page, made anew. */
-async function recipe<Exports>(heading: string): Promise<Exports> {
-  tried.add(heading)
-  return await import(/* @vite-ignore */ written.pathOf(heading))
-}
+const page = tryModules(recipes)
+const { tried, load: recipe } = page
 
 type TrpcApi = ReturnType<typeof trpcApi>
 
@@ -240,7 +222,7 @@ describe('the recipes', () => {
 
   it('refuse calls of tRPC and gRPC without an address, which would share one key', async () => {
     const { server } = await recipe<{ server: Server }>('tRPC procedures')
-    const socketPath = join(written.folder, 'trpc.sock')
+    const socketPath = join(page.folder, 'trpc.sock')
     await once(server.listen(socketPath), 'listening')
     onTestFinished(() => void server.close())
     const [answer] = await once(get({ socketPath, path: '/hello', agent: false }), 'response')
@@ -254,7 +236,7 @@ describe('the recipes', () => {
     const responses = { responseSerialize: bytes, responseDeserialize: bytes }
     const handled = vi.fn()
     rpc.addService({ hello: { ...method, ...requests, ...responses } }, { hello: handled })
-    const address = `unix:${join(written.folder, 'grpc.sock')}`
+    const address = `unix:${join(page.folder, 'grpc.sock')}`
     await promisify(rpc.bindAsync.bind(rpc))(address, grpc.ServerCredentials.createInsecure())
     const client = new grpc.Client(address, grpc.credentials.createInsecure())
     onTestFinished(() => {
@@ -410,5 +392,3 @@ describe('the recipes', () => {
     await expect(checked).resolves.toMatchObject({ stdout: '' })
   })
 })
-
-afterAll(() => vi.resetModules())
