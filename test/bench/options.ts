@@ -3,7 +3,7 @@ import type { Suite } from './harness/bench.ts'
 import { plottedSuites } from './report/plots.ts'
 
 export interface BenchOptions {
-  /** About three minutes, for a look; the full run takes about fifteen. */
+  /** About nine minutes, for a look; the full run takes about half an hour. */
   readonly quick: boolean
   readonly json: string | undefined
   readonly markdown: string | undefined
