@@ -191,11 +191,17 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
   }
 
   function countDecision(event: CountedDecision): void {
-    countRequest(event)
-    const { decision, policy, durationMs, answeredBy } = event
-    policies.decided(event)
+    const { decision, route, method, durationMs, answeredBy } = event
     decisionSeconds.observe(answererSlot(answeredBy), durationMs / 1_000)
-    if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(event.route))
+    if (isPlainPass(event)) {
+      requests.add(route, method, 'allowed')
+      policies.decided(event, 'allowed')
+      return
+    }
+    countRequest(event)
+    policies.decided(event)
+    const { policy } = event
+    if (!decision.allowed && policy) policies.denied(policy, requests.labelOf(route))
   }
 
   function snapshot(): readonly Family[] {
@@ -275,6 +281,15 @@ export function collectMetrics(options: MetricsOptions = {}): Metrics {
       return { ...found, ...scopeNow(), keys: named }
     },
   }
+}
+
+/**
+ * Tells whether the store let a request pass, and no policy in shadow had a say. Nearly all are
+ * such, and less has to be looked at.
+ */
+function isPlainPass({ decision, isQueued }: CountedDecision): boolean {
+  const { allowed, source, shadow } = decision
+  return allowed && source === 'store' && shadow === undefined && !isQueued
 }
 
 function shadowResult(

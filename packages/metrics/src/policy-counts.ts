@@ -96,18 +96,20 @@ export class PolicyCounts {
     if (this.#byLabel.has(label)) this.#descriptions.add(label, { policy, version, region })
   }
 
-  /** Counts the checks of a request that were enforced. */
-  decided({ decision, checks, atMs }: Decided): void {
-    const isFallback = decision.source === 'fallback'
-    const nowMs = atMs ?? performance.now()
+  /**
+   * Counts the checks of a request that were enforced.
+   * @param result of all checks, where it is known @default by the outcome of each
+   */
+  decided({ decision, checks, atMs = performance.now() }: Decided, result?: 'allowed'): void {
+    const { outcomes, allowed } = decision
     for (let i = 0; i < checks.length; i += 1) {
       const check = checks[i]
-      const outcome = decision.outcomes[i]
+      const outcome = outcomes[i]
       if (check === undefined || outcome === undefined) continue
       const count = this.#countOf(check.policy, i)
-      this.#checks.add(this.#resultSlot(count, checkResult(outcome, decision, isFallback)))
-      count.topKeys?.note(this.#kept(check), !outcome.allowed, nowMs)
-      if (decision.allowed) this.#noteUse(count, outcome)
+      this.#checks.add(this.#resultSlot(count, result ?? checkResult(outcome, decision)))
+      count.topKeys?.note(this.#kept(check), !outcome.allowed, atMs)
+      if (allowed) this.#noteUse(count, outcome)
     }
   }
 
@@ -254,8 +256,8 @@ function labelOf({ named, name, limit, windowMs }: Policy): string {
   return named ? name : `${name}-${limit}-${windowMs / 1_000}s`
 }
 
-function checkResult(outcome: Outcome, decision: Decision, isFallback: boolean): CheckResult {
-  if (isFallback) return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
+function checkResult(outcome: Outcome, decision: Decision): CheckResult {
+  if (decision.source === 'fallback') return outcome.allowed ? 'fallback_allowed' : 'fallback_denied'
   if (!outcome.allowed) return 'denied'
   // If counts are spread over shards, one that denies keeps the others from being asked.
   return outcome.remaining === undefined && !decision.allowed ? 'unreached' : 'allowed'

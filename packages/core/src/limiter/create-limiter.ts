@@ -66,6 +66,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const observers = joinObservers(options)
   const notifier = new DecisionNotifier(observers, store)
   const all = penalty ? [...policies, penalty] : policies
+  const areAllPlain = policies.every(isPlain)
   listenToStore(options, { policies: all, store, access })
 
   /** Asks about the checks that have a limit. */
@@ -123,12 +124,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)
-    return notifier.isObserved ? decideObserved(checks) : decide(checks)
+    return notifier.isObserved ? decideObserved(checks) : decideOwn(checks)
+  }
+
+  /** Decides checks as this limiter made them: their policies tell what else each would be asked. */
+  function decideOwn(checks: readonly Check[]): MaybePromise<Decision> {
+    return areAllPlain ? askLimited('consume', checks) : decide(checks)
   }
 
   function decideObserved(checks: readonly Check[]): MaybePromise<Decision> {
     const timing = notifier.time()
-    const decision = decide(checks)
+    const decision = decideOwn(checks)
     if (!isPromise(decision)) return observed(decision, checks, timing)
     timing.isImmediate = false
     return decision.then((known) => observed(known, checks, timing))
@@ -261,6 +267,11 @@ const nobody = '@digest'
  */
 function withoutShare(check: Check): Check {
   return { ...check, shadow: check.policy.enforcedShare === 0 }
+}
+
+/** Tells whether each check of a policy has a limit, and is enforced. */
+function isPlain({ limit, enforcedShare }: Policy): boolean {
+  return limit !== Number.POSITIVE_INFINITY && enforcedShare >= 1
 }
 
 function hasGrants({ prefetchMs }: Policy): boolean {
