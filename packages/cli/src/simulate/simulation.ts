@@ -38,11 +38,11 @@ export class Simulation {
   }
 
   add(replayed: Replayed): void {
-    const { request, result, event } = replayed
+    const { request, result, delayMs } = replayed
     const isDenied = result === 'denied'
     this.#totals.requests += 1
     this.#totals[result] += 1
-    if (event && event.decision.delayMs > 0 && !isDenied) this.#totals.delayed += 1
+    if (delayMs > 0 && !isDenied) this.#totals.delayed += 1
     const denying = this.#addPolicies(replayed)
     const startOfHour = request.startMs - (((request.startMs % hourMs) + hourMs) % hourMs)
     const hour = this.#hourAt(startOfHour)
@@ -86,15 +86,15 @@ export class Simulation {
   }
 
   /** The names of the policies that denied, or of what else did. */
-  #addPolicies({ request, result, event, shadow, refusedBy }: Replayed): readonly string[] {
+  #addPolicies({ request, result, decided, shadow, refusedBy }: Replayed): readonly string[] {
     const at = { timeMs: request.startMs, isAllowed: result === 'allowed' }
     const denying: string[] = refusedBy === undefined ? [] : [refusedBy]
     for (const [index, outcome] of shadow?.outcomes.entries() ?? []) {
       this.#policies.get(outcome.policy.name)?.add(outcome, shadow?.checks[index], at)
     }
     if (shadow?.outcomes.some(({ allowed }) => !allowed)) this.#totals.shadowDenied += 1
-    for (const [index, outcome] of event?.decision.outcomes.entries() ?? []) {
-      this.#policies.get(outcome.policy.name)?.add(outcome, event?.checks[index], at)
+    for (const [index, outcome] of decided?.outcomes.entries() ?? []) {
+      this.#policies.get(outcome.policy.name)?.add(outcome, decided?.checks[index], at)
       if (!outcome.allowed) denying.push(outcome.policy.name)
     }
     return denying
