@@ -52,17 +52,13 @@ export interface Replayed {
   /** The option that denied, where no policy did. */
   readonly refusedBy?: 'block' | 'onMissingKey' | 'maxWaiting' | undefined
   /** `undefined` where no policy was asked. */
-  readonly decided: Asked | undefined
-  /** The policies in shadow, of an allowed request. */
-  readonly shadow: Asked | undefined
-  /** Time (ms) for which an allowed request is held. */
-  readonly delayMs: number
-}
-
-/** Policies that were asked about a request: each check, and its outcome. */
-interface Asked {
+  readonly decision: RequestDecision | undefined
+  /** The checks of the policies that are enforced, in the order of the decision's outcomes. */
   readonly checks: readonly Check[]
-  readonly outcomes: readonly Outcome[]
+  /** The policies in shadow, of an allowed request: each check, and its outcome. */
+  readonly shadow:
+    | { readonly checks: readonly Check[]; readonly outcomes: readonly Outcome[] }
+    | undefined
 }
 
 /** Identities that are held for each policy before any is dropped. */
@@ -86,13 +82,6 @@ interface Parts {
   readonly notes: readonly string[]
   /** Notes that are known after the last request. */
   readonly notesAfter: () => readonly string[]
-}
-
-/** A request that the guard has been asked about. */
-interface Asking {
-  readonly context: ReplayContext
-  readonly client: string
-  readonly clock: LogClock
 }
 
 /**
@@ -227,36 +216,31 @@ export class Replay {
     request.route = routes?.find(request.method, request.path)
     const client = textOf(resolveKey(clientKey, request, request))
     if (this.#isObedient && this.#isWaiting(client, clock.nowMs)) {
-      return {
-        request,
-        client,
-        result: 'heldBack',
-        decided: undefined,
-        shadow: undefined,
-        delayMs: 0,
-      }
+      const result = 'heldBack'
+      return { request, client, result, decision: undefined, checks: [], shadow: undefined }
     }
-    const context = new ReplayContext(request)
+    const context = new ReplayContext(request, client)
     const passage = guard.check(context)
-    if (isPromise(passage)) {
-      return passage.then((known) => this.#settle(known, { context, client, clock }))
-    }
-    return this.#settle(passage, { context, client, clock })
+    return isPromise(passage)
+      ? passage.then((known) => this.#settle(known, context, clock))
+      : this.#settle(passage, context, clock)
   }
 
-  #settle(passage: Passage, { context, client, clock }: Asking): Replayed {
-    const { request } = context
+  #settle(passage: Passage, context: ReplayContext, clock: LogClock): Replayed {
+    const { request, client } = context
     const { decision } = passage
-    const { decided, shadow } = askedBy(decision)
+    const asked = decision ? checksOf(decision) : []
+    const { enforced: checks, shadows } = divideChecks(asked)
+    const run = decision?.shadow
     const isDenied = passage.verdict.action === 'reject'
     if (isDenied && this.#isObedient) this.#wait(client, passage, clock.nowMs)
     else if (!isDenied) context.endLater(passage, clock)
     const result = isDenied ? 'denied' : decision ? 'allowed' : 'skipped'
     // One text for the store and for those who count clients: there may be a million of them.
-    const same = decided?.checks.find(({ key }) => key === client)?.key ?? client
+    const same = checks.find(({ key }) => key === client)?.key ?? client
     const refusedBy = isDenied ? this.#refusedBy(decision, client) : undefined
-    const delayMs = decision?.delayMs ?? 0
-    return { request, client: same, result, refusedBy, decided, shadow, delayMs }
+    const shadow = run && { checks: shadows, outcomes: run.outcomes }
+    return { request, client: same, result, refusedBy, decision, checks, shadow }
   }
 
   #refusedBy(decision: RequestDecision | undefined, client: string): Replayed['refusedBy'] {
@@ -279,17 +263,6 @@ export class Replay {
   #wait(client: string, { decision }: Passage, nowMs: number): void {
     const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
     if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)
-  }
-}
-
-/** The policies that a decision comes from, and those that were only watched. */
-function askedBy(decision: RequestDecision | undefined): Pick<Replayed, 'decided' | 'shadow'> {
-  if (!decision) return { decided: undefined, shadow: undefined }
-  const { enforced, shadows } = divideChecks(checksOf(decision))
-  const { outcomes, shadow: run } = decision
-  return {
-    decided: { checks: enforced, outcomes },
-    shadow: run && { checks: shadows, outcomes: run.outcomes },
   }
 }
 

@@ -67,7 +67,6 @@ export class ResponseFields {
   }
 
   #limits(response: HttpResponse, options: RenderOptions): ResponseField[] {
-    if (this.policies.dialects.length === 0) return []
     const { dialects, uniformStates } = this.policies
     if (!uniformStates || this.#hasOthers(response)) return this.#joined(response, options)
     return formatFields(uniformStates, dialects, options)
