@@ -222,8 +222,16 @@ export class Replay {
     const context = new ReplayContext(request, client)
     const passage = guard.check(context)
     return isPromise(passage)
-      ? passage.then((known) => this.#settle(known, context, clock))
+      ? this.#settleLater(passage, context, clock)
       : this.#settle(passage, context, clock)
+  }
+
+  async #settleLater(
+    passage: Promise<Passage>,
+    context: ReplayContext,
+    clock: LogClock,
+  ): Promise<Replayed> {
+    return this.#settle(await passage, context, clock)
   }
 
   #settle(passage: Passage, context: ReplayContext, clock: LogClock): Replayed {
