@@ -57,8 +57,8 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
   }
   const text = terminal.env.REDIS_URL || (await askUrl(terminal))
   const redis = urlOf('REDIS_URL', text, ['redis:', 'rediss:'])
-  // Clients of Redis are loaded for this command alone: with ioredis, whose replies have a subclass of
-  // String, Node looks up each method of a text slowly, and a log is read at half the speed.
+  // Loaded for this command alone: ioredis has a subclass of String, after which Node 20 looks up
+  // each method of a text slowly, in the reader of logs too.
   const { examine } = await import('../doctor/examine.ts')
   const findings = await examine({ ...settings, redis })
   if (json) terminal.stdout.write(jsonText({ findings }))
