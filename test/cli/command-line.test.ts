@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { filesUnder } from '../support/workspace.ts'
+import { run } from '../support/run.ts'
+import { filesUnder, root } from '../support/workspace.ts'
 import { runSluice } from './run-sluice.ts'
 
 /** Every command by its file. */
@@ -32,5 +33,15 @@ describe('sluice', () => {
     const { exitCode, stderr } = await runSluice(['check', 'a.yaml', '--strickt'])
     expect(exitCode).toBe(2)
     expect(stderr).toContain(`unknown option '--strickt'`)
+  })
+
+  it('loads no client of Redis before doctor asks for it', async () => {
+    const script = `import { createRequire } from 'node:module'
+      await import('@sluice/cli')
+      const loaded = Object.keys(createRequire(import.meta.url).cache)
+      console.log(loaded.some((file) => file.includes('commander')), loaded.some((file) => file.includes('ioredis')))`
+    const flags = ['--conditions=@sluice/source', '--import', 'tsx', '--input-type=module', '-e']
+    const printed = await run(process.execPath, [...flags, script], { cwd: root })
+    expect(printed.trim()).toBe('true false')
   })
 })

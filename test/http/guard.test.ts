@@ -180,6 +180,15 @@ describe('a guard', () => {
     expect(fields.get('RateLimit-Policy')).toBe('"default";q=5;w=60')
   })
 
+  it('without headers writes nothing, and leaves the fields to the next guard', () => {
+    const { fields, ...rest } = exchange()
+    const silent = now(guardOf({ ...good, headers: [] }).check(rest))
+    expect(silent.verdict).toEqual({ action: 'pass', fields: [] })
+    setFields(rest.response, now(guardOf({ ...good, name: 'b' }).check(rest)).verdict.fields)
+
+    expect(fields.get('RateLimit')).toBe('"b";r=4;t=60')
+  })
+
   it('joins what others add between two guards of one response', () => {
     const { fields, ...rest } = exchange()
     const headers = ['draft-11'] as const

@@ -1,5 +1,4 @@
 import { durationMs, onOneLine } from '@sluice/core'
-import { examine } from '../doctor/examine.ts'
 import type { Finding, Severity } from '../doctor/finding.ts'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { askSecret, canAsk } from '../terminal/prompt.ts'
@@ -58,6 +57,9 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
   }
   const text = terminal.env.REDIS_URL || (await askUrl(terminal))
   const redis = urlOf('REDIS_URL', text, ['redis:', 'rediss:'])
+  // Loaded for this command alone: ioredis has a subclass of String, after which Node 20 looks up
+  // each method of a text slowly, in the reader of logs too.
+  const { examine } = await import('../doctor/examine.ts')
   const findings = await examine({ ...settings, redis })
   if (json) terminal.stdout.write(jsonText({ findings }))
   else write(terminal, findings)

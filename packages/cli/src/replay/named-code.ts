@@ -2,6 +2,7 @@ import type { NamedCode, NamedValue } from '@sluice/http'
 import { all, defineKey, firstOf, header, ip, type KeyResolver, route, user } from '@sluice/http'
 import type { PolicyFile } from '@sluice/policies'
 import { CliError } from '../exit-codes.ts'
+import { detached } from '../input/formats/log-format.ts'
 import type { LogRequest } from '../input/log-request.ts'
 
 /** The code that a policy file names, as far as a log can stand in for it. */
@@ -59,9 +60,12 @@ export function codeOfLog(
   })
   return {
     code: {
-      keys: Object.fromEntries(
-        [...givenKeys].map(([name, given]) => [name, resolverOf(given, found)]),
-      ),
+      keys: {
+        ip: foundOnce(ipOfLog()),
+        ...Object.fromEntries(
+          [...givenKeys].map(([name, given]) => [name, foundOnce(resolverOf(given, found))]),
+        ),
+      },
       values: Object.fromEntries(
         uses.map(([name, place]) => [name, functionOf(places[place], givenValues.get(name))]),
       ),
@@ -134,6 +138,43 @@ function resolverOf(given: Given, found = new Map<Given, boolean>()): KeyResolve
   const resolver = header(name)
   const read: KeyResolver<LogRequest> = (native, request) => noted(resolver(native, request))
   return Object.assign(defineKey(read), { keyOf: resolver.keyOf })
+}
+
+/** Finds the key of a request once, although the guard and the replay both ask for it. */
+function foundOnce(resolver: KeyResolver<LogRequest>): KeyResolver<LogRequest> {
+  let latest: LogRequest | undefined
+  let key: ReturnType<typeof resolver>
+  const once = defineKey<LogRequest>((native, request) => {
+    if (native !== latest) {
+      latest = native
+      key = resolver(native, request)
+    }
+    return key
+  })
+  // Overrides ask its `keyOf` for the keys of identities.
+  return Object.assign(once, resolver)
+}
+
+/** IPv6 addresses whose keys are remembered, since reading one takes microseconds. */
+const maxKnown = 65_536
+
+/** As `ip()`. A log has so many clients that the key of an IPv4 is made sooner than looked up. */
+function ipOfLog(): KeyResolver<LogRequest> {
+  const { keyOf } = ip()
+  const known = new Map<string, string>()
+  const lookUp = (address: string): string => {
+    const found = known.get(address)
+    if (found !== undefined) return found
+    if (known.size >= maxKnown) known.clear()
+    const key = keyOf(address)
+    known.set(detached(address), key)
+    return key
+  }
+  const resolver = defineKey<LogRequest>((_, { ip: address }) => {
+    if (address === undefined) return undefined
+    return address.includes(':') ? lookUp(address) : keyOf(address)
+  })
+  return Object.assign(resolver, { keyOf })
 }
 
 /** The resolver of a key of the policy file. */

@@ -17,14 +17,17 @@ const clientLeft = 499
 /** One request of a log at the guard. Its response ends when the log says so. */
 export class ReplayContext implements RequestContext<LogRequest> {
   readonly native: LogRequest
+  /** The identity by the `key` of the policy file. */
+  readonly client: string
   readonly response = response
   readonly scope = ''
   /** The application is shown none, and each request has one guard. */
   readonly shown = undefined
   #holds: Hold[] | undefined
 
-  constructor(request: LogRequest) {
+  constructor(request: LogRequest, client: string) {
     this.native = request
+    this.client = client
   }
 
   get request(): LogRequest {

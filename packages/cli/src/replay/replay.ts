@@ -1,15 +1,22 @@
 import { readFile } from 'node:fs/promises'
-import { isPromise, isSluiceError, memoryStore, type Policy } from '@sluice/core'
 import {
-  type DecisionEvent,
+  type Check,
+  divideChecks,
+  isPromise,
+  isSluiceError,
+  memoryStore,
+  type Outcome,
+  type Policy,
+} from '@sluice/core'
+import {
   type Guard,
   type KeyResolver,
   type Passage,
+  type RequestDecision,
   type RouteTable,
   resolveKey,
-  type ShadowEvent,
 } from '@sluice/http'
-import { createGuard, nodeRouter } from '@sluice/http/adapter'
+import { checksOf, createGuard, nodeRouter } from '@sluice/http/adapter'
 import {
   openPolicies,
   type Policies,
@@ -44,10 +51,14 @@ export interface Replayed {
   readonly result: 'allowed' | 'denied' | 'skipped' | 'heldBack'
   /** The option that denied, where no policy did. */
   readonly refusedBy?: 'block' | 'onMissingKey' | 'maxWaiting' | undefined
-  /** The decision, with the keys of its policies; `undefined` where none was asked. */
-  readonly event: DecisionEvent<LogRequest> | undefined
-  /** The outcomes of policies in shadow, for an allowed request. */
-  readonly shadow: ShadowEvent<LogRequest> | undefined
+  /** `undefined` where no policy was asked. */
+  readonly decision: RequestDecision | undefined
+  /** The checks of the policies that are enforced, in the order of the decision's outcomes. */
+  readonly checks: readonly Check[]
+  /** The policies in shadow, of an allowed request: each check, and its outcome. */
+  readonly shadow:
+    | { readonly checks: readonly Check[]; readonly outcomes: readonly Outcome[] }
+    | undefined
 }
 
 /** Identities that are held for each policy before any is dropped. */
@@ -71,20 +82,6 @@ interface Parts {
   readonly notes: readonly string[]
   /** Notes that are known after the last request. */
   readonly notesAfter: () => readonly string[]
-  readonly told: Told
-}
-
-/** A request that the guard has been asked about. */
-interface Asked {
-  readonly context: ReplayContext
-  readonly client: string
-  readonly clock: LogClock
-}
-
-/** Events of the guard for the request at hand. */
-interface Told {
-  event: DecisionEvent<LogRequest> | undefined
-  shadow: ShadowEvent<LogRequest> | undefined
 }
 
 /**
@@ -130,7 +127,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
     throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
   }
   const { code, notes, unmatched } = codeOfLog(file, options)
-  const told: Told = { event: undefined, shadow: undefined }
+  const clientKey = keyOf(file.key ?? 'ip', code.keys ?? {})
   const maxKeys = maxIdentities * (placedPolicies(file).length + (file.penalty ? 1 : 0))
   const guard = createGuard<LogRequest>(
     {
@@ -139,12 +136,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       store: memoryStore({ maxKeys }),
       // Nobody reads the responses. An option may not stand in the file and in code.
       ...(file.headers === undefined && { headers: [] }),
-      onDecision: (event) => {
-        told.event = event
-      },
-      onShadow: (event) => {
-        told.shadow = event
-      },
+      ...(file.key === undefined && { key: clientKey }),
       // The notes say which functions a log cannot call.
       onInvalid: () => undefined,
     },
@@ -153,10 +145,10 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
   const patterns = new Map(options.routes.map((pattern) => [pattern, pattern]))
   return new Replay(
     {
-      ...{ file, guard, told, policies: policies.policies },
+      ...{ file, guard, policies: policies.policies },
       notes: [...notes, ...ends],
       notesAfter: unmatched,
-      clientKey: keyOf(file.key ?? 'ip', code.keys ?? {}),
+      clientKey,
       routes: patterns.size > 0 ? nodeRouter.createTable(patterns, routing) : undefined,
     },
     options.clients === 'obedient',
@@ -220,38 +212,49 @@ export class Replay {
   }
 
   #replay(request: LogRequest, clock: LogClock): Replayed | Promise<Replayed> {
-    const { routes, clientKey, guard, told } = this.#parts
+    const { routes, clientKey, guard } = this.#parts
     request.route = routes?.find(request.method, request.path)
     const client = textOf(resolveKey(clientKey, request, request))
     if (this.#isObedient && this.#isWaiting(client, clock.nowMs)) {
-      return { request, client, result: 'heldBack', event: undefined, shadow: undefined }
+      const result = 'heldBack'
+      return { request, client, result, decision: undefined, checks: [], shadow: undefined }
     }
-    told.event = undefined
-    told.shadow = undefined
-    const context = new ReplayContext(request)
+    const context = new ReplayContext(request, client)
     const passage = guard.check(context)
-    if (isPromise(passage)) {
-      return passage.then((known) => this.#settle(known, { context, client, clock }))
-    }
-    return this.#settle(passage, { context, client, clock })
+    return isPromise(passage)
+      ? this.#settleLater(passage, context, clock)
+      : this.#settle(passage, context, clock)
   }
 
-  #settle(passage: Passage, { context, client, clock }: Asked): Replayed {
-    const { event, shadow } = this.#parts.told
-    const { request } = context
+  async #settleLater(
+    passage: Promise<Passage>,
+    context: ReplayContext,
+    clock: LogClock,
+  ): Promise<Replayed> {
+    return this.#settle(await passage, context, clock)
+  }
+
+  #settle(passage: Passage, context: ReplayContext, clock: LogClock): Replayed {
+    const { request, client } = context
+    const { decision } = passage
+    const asked = decision ? checksOf(decision) : []
+    const { enforced: checks, shadows } = divideChecks(asked)
+    const run = decision?.shadow
     const isDenied = passage.verdict.action === 'reject'
     if (isDenied && this.#isObedient) this.#wait(client, passage, clock.nowMs)
     else if (!isDenied) context.endLater(passage, clock)
-    const result = isDenied ? 'denied' : event ? 'allowed' : 'skipped'
+    const result = isDenied ? 'denied' : decision ? 'allowed' : 'skipped'
     // One text for the store and for those who count clients: there may be a million of them.
-    const same = event?.checks.find(({ key }) => key === client)?.key ?? client
-    const refusedBy = isDenied ? this.#refusedBy(event, client) : undefined
-    return { request, client: same, result, refusedBy, event, shadow }
+    const same = checks.find(({ key }) => key === client)?.key ?? client
+    const refusedBy = isDenied ? this.#refusedBy(decision, client) : undefined
+    const shadow = run && { checks: shadows, outcomes: run.outcomes }
+    return { request, client: same, result, refusedBy, decision, checks, shadow }
   }
 
-  #refusedBy(event: Replayed['event'], client: string): Replayed['refusedBy'] {
-    if (!event || event.decision.outcomes.length > 0) return undefined
-    if (event.decision.source === 'shed') return 'maxWaiting'
+  #refusedBy(decision: RequestDecision | undefined, client: string): Replayed['refusedBy'] {
+    if (!decision || decision.outcomes.length > 0) return undefined
+    // The memory store never fails, so it is for want of room.
+    if (decision.source !== 'store') return 'maxWaiting'
     const { onMissingKey } = this.#parts.file
     return client === withoutKey && onMissingKey === 'deny' ? 'onMissingKey' : 'block'
   }

@@ -20,13 +20,13 @@ export class DecisionFile {
     }
   }
 
-  add({ request, client, result, refusedBy, event, shadow }: Replayed): void {
+  add({ request, client, result, refusedBy, decision, shadow }: Replayed): void {
     const { startMs, method, path, rule, route } = request
     const line = {
       ...{ timeMs: startMs, client, method, path, result },
       ...(refusedBy !== undefined && { refusedBy }),
       ...((rule ?? route) !== undefined && { route: rule ?? route }),
-      outcomes: event?.decision.outcomes.map(told) ?? [],
+      outcomes: decision?.outcomes.map(told) ?? [],
       ...(shadow && { shadow: shadow.outcomes.map(told) }),
     }
     this.#text += `${JSON.stringify(line)}\n`

@@ -1,4 +1,5 @@
 import type { Policy } from '@sluice/core'
+import type { Check, Outcome } from '@sluice/core/backend'
 import { ratesReport } from '../rates/distribution.ts'
 import type { Replayed } from '../replay/replay.ts'
 import type { HourReport, RouteReport, SimulationReport } from '../report/simulation-report.ts'
@@ -22,6 +23,14 @@ interface RouteTally {
   readonly denials: DenialRuns
 }
 
+/** One request, as those who count its outcomes need it. */
+type Answered = Parameters<PolicyTally['add']>[2]
+
+/** The names of the policies that denied a request, or of what else did. */
+type Denying = readonly string[]
+
+const none = { outcomes: [] }
+
 /** All that a simulation counts. */
 export class Simulation {
   readonly #totals: Totals = {
@@ -38,11 +47,11 @@ export class Simulation {
   }
 
   add(replayed: Replayed): void {
-    const { request, result, event } = replayed
+    const { request, result, decision } = replayed
     const isDenied = result === 'denied'
     this.#totals.requests += 1
     this.#totals[result] += 1
-    if (event && event.decision.delayMs > 0 && !isDenied) this.#totals.delayed += 1
+    if (decision && decision.delayMs > 0 && !isDenied) this.#totals.delayed += 1
     const denying = this.#addPolicies(replayed)
     const startOfHour = request.startMs - (((request.startMs % hourMs) + hourMs) % hourMs)
     const hour = this.#hourAt(startOfHour)
@@ -85,19 +94,23 @@ export class Simulation {
     }
   }
 
-  /** The names of the policies that denied, or of what else did. */
-  #addPolicies({ request, result, event, shadow, refusedBy }: Replayed): readonly string[] {
+  #addPolicies({ request, result, decision, checks, shadow, refusedBy }: Replayed): Denying {
     const at = { timeMs: request.startMs, isAllowed: result === 'allowed' }
-    const denying: string[] = refusedBy === undefined ? [] : [refusedBy]
-    for (const [index, outcome] of shadow?.outcomes.entries() ?? []) {
-      this.#policies.get(outcome.policy.name)?.add(outcome, shadow?.checks[index], at)
-    }
+    if (shadow) this.#addOutcomes(shadow.outcomes, shadow.checks, at)
     if (shadow?.outcomes.some(({ allowed }) => !allowed)) this.#totals.shadowDenied += 1
-    for (const [index, outcome] of event?.decision.outcomes.entries() ?? []) {
-      this.#policies.get(outcome.policy.name)?.add(outcome, event?.checks[index], at)
-      if (!outcome.allowed) denying.push(outcome.policy.name)
+    const { outcomes } = decision ?? none
+    this.#addOutcomes(outcomes, checks, at)
+    if (result !== 'denied') return none.outcomes
+    const denying = outcomes.flatMap(({ allowed, policy }) => (allowed ? [] : [policy.name]))
+    return refusedBy === undefined ? denying : [refusedBy, ...denying]
+  }
+
+  #addOutcomes(outcomes: readonly Outcome[], checks: readonly Check[], at: Answered): void {
+    // Counted by hand: this runs for each line of a log.
+    for (let index = 0; index < outcomes.length; index += 1) {
+      const outcome = outcomes[index]
+      if (outcome) this.#policies.get(outcome.policy.name)?.add(outcome, checks[index], at)
     }
-    return denying
   }
 
   #hourAt(startMs: number): { requests: number; denied: number; clientsDenied: number } {

@@ -21,7 +21,6 @@ interface Table {
 interface Entry {
   readonly table: Table
   readonly key: string
-  readonly state: KeyState
 }
 
 const maxKeyLength = 256
@@ -105,7 +104,7 @@ export class MemoryStates implements States {
     if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
       if (!victim) return this.#overflowState(check, table.algorithm)
-      this.#drop(victim)
+      this.#drop(victim.table, victim.key)
     }
     this.#size += 1
     // Sweeping may have dropped the table with its last key.
@@ -117,9 +116,8 @@ export class MemoryStates implements States {
   delete(check: Check): boolean {
     const table = this.#known(check)
     const key = boundedKey(check.key)
-    const state = table?.states.get(key)
-    if (!table || !state) return false
-    this.#drop({ table, key, state })
+    if (!table?.states.get(key)) return false
+    this.#drop(table, key)
     return true
   }
 
@@ -134,9 +132,11 @@ export class MemoryStates implements States {
    */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
-      const entry = this.#next()
-      if (!entry) return
-      if (hasExpired(entry, now)) this.#drop(entry)
+      const table = this.#nextTable()
+      const key = table?.states.nextKey()
+      if (!table || key === undefined) return
+      const state = table.states.get(key)
+      if (state && hasExpired(table, state, now)) this.#drop(table, key)
     }
   }
 
@@ -148,31 +148,29 @@ export class MemoryStates implements States {
     let least: Entry | undefined
     let leastShare = 1
     for (let i = 0; i < sampleSize; i += 1) {
-      const entry = this.#next()
-      if (!entry) break
-      if (hasExpired(entry, now)) return entry
-      const { algorithm } = entry.table
-      const check = lastCheck(entry)
-      const share = algorithm.used(entry.state, check, now) / algorithm.capacity(check)
+      const table = this.#nextTable()
+      const key = table?.states.nextKey()
+      if (!table || key === undefined) break
+      const state = table.states.get(key)
+      if (!state) continue
+      if (hasExpired(table, state, now)) return { table, key }
+      const share = shareOf(table, state, now)
       if (share < leastShare) {
-        least = entry
+        least = { table, key }
         leastShare = share
       }
     }
     return least
   }
 
-  /** Returns the next key, from one table after the other. */
-  #next(): Entry | undefined {
+  /** Returns one table after the other. A table goes with its last key, so each has one. */
+  #nextTable(): Table | undefined {
     if (this.#size === 0) return undefined
-    // A table goes with its last key, so each has one.
     this.#turn = (this.#turn + 1) % this.#round.length
-    const table = this.#round[this.#turn]
-    const next = table?.states.next()
-    return table && next && { table, key: next[0], state: next[1] }
+    return this.#round[this.#turn]
   }
 
-  #drop({ table, key }: Entry): void {
+  #drop(table: Table, key: string): void {
     table.states.delete(key)
     this.#size -= 1
     this.#changes += 1
@@ -213,13 +211,14 @@ export class MemoryStates implements States {
   }
 }
 
-function hasExpired(entry: Entry, now: number): boolean {
-  return entry.table.algorithm.endsAt(entry.state, lastCheck(entry)) <= now
+function hasExpired({ algorithm, policy }: Table, state: KeyState, now: number): boolean {
+  return algorithm.endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
 }
 
-/** The policy and limit by which a key expires, or is exhausted. */
-function lastCheck({ table: { policy }, key, state }: Entry): Check {
-  return { policy, key, cost: 0, limit: state.limit }
+/** The part of its capacity that a key uses. */
+function shareOf({ algorithm, policy }: Table, state: KeyState, now: number): number {
+  const check = { policy, cost: 0, limit: state.limit }
+  return algorithm.used(state, check, now) / algorithm.capacity(check)
 }
 
 /**

@@ -14,20 +14,23 @@ const significant = 8
 export class ShardedMap<Value> {
   readonly #shards: (Map<string, Value> | undefined)[] = Array.from({ length: shards })
   #size = 0
-  /** The position of `next`. Entries that are deleted or added meanwhile do not disturb it. */
-  #hand: MapIterator<[string, Value]> | undefined
+  /** The position of `nextKey`. Entries that are deleted or added meanwhile do not disturb it. */
+  #hand: MapIterator<string> | undefined
   #handShard = 0
+  /** The key whose shard was asked for last, which is often the next one too. */
+  #latestKey = ''
+  #latestShard = shardOf('')
 
   get size(): number {
     return this.#size
   }
 
   get(key: string): Value | undefined {
-    return this.#shards[shardOf(key)]?.get(key)
+    return this.#shards[this.#shardOf(key)]?.get(key)
   }
 
   set(key: string, value: Value): void {
-    const index = shardOf(key)
+    const index = this.#shardOf(key)
     let shard = this.#shards[index]
     if (!shard) {
       shard = new Map()
@@ -39,7 +42,7 @@ export class ShardedMap<Value> {
   }
 
   delete(key: string): void {
-    if (this.#shards[shardOf(key)]?.delete(key)) this.#size -= 1
+    if (this.#shards[this.#shardOf(key)]?.delete(key)) this.#size -= 1
   }
 
   *keys(): Iterable<string> {
@@ -47,17 +50,29 @@ export class ShardedMap<Value> {
   }
 
   /**
-   * Returns another entry with each call, and starts again after the last; `undefined` when the map
+   * Returns another key with each call, and starts again after the last; `undefined` when the map
    * is empty.
    */
-  next(): [key: string, value: Value] | undefined {
+  nextKey(): string | undefined {
     if (this.#size === 0) return undefined
     for (;;) {
       const next = this.#hand?.next()
-      if (next && !next.done) return next.value
+      if (next && !next.done) {
+        this.#latestKey = next.value
+        this.#latestShard = this.#handShard
+        return next.value
+      }
       this.#handShard = (this.#handShard + 1) % shards
-      this.#hand = this.#shards[this.#handShard]?.entries()
+      this.#hand = this.#shards[this.#handShard]?.keys()
     }
+  }
+
+  #shardOf(key: string): number {
+    if (key !== this.#latestKey) {
+      this.#latestKey = key
+      this.#latestShard = shardOf(key)
+    }
+    return this.#latestShard
   }
 }
 

@@ -3,7 +3,10 @@ export type MaybePromise<T> = T | Promise<T>
 
 /** Tells whether a value is a promise. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof value === 'object' && value !== null && 'then' in value
+  if (typeof value !== 'object' || value === null) return false
+  // Read, since the operator `in` takes several times as long for values of many shapes.
+  const { then }: { readonly then?: unknown } = value
+  return then !== undefined
 }
 
 /** Goes on with a value at once when it is there, and when it comes otherwise. */

@@ -60,6 +60,11 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
     })
   }
 
+  /** All that was asked, policies in shadow too. */
+  get checks(): readonly PolicyCheck<Native>[] {
+    return this.#decided.checks
+  }
+
   get policy(): Policy | undefined {
     return this.#binding?.policy
   }
@@ -69,7 +74,7 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   }
 
   get #binding(): PolicyCheck<Native> | undefined {
-    return divideChecks(this.#decided.checks).enforced[bindingIndex(this.outcomes)]
+    return divideChecks(this.checks).enforced[bindingIndex(this.outcomes)]
   }
 
   charge(units: number, policy?: string): void {
@@ -78,10 +83,14 @@ export class ChargeableDecision<Native extends object> implements RequestDecisio
   }
 
   async reset(): Promise<boolean> {
-    const { checks } = this.#decided
     // A penalty may have been asked in a form that counts no strikes.
     return this.#setup.limiter.resetChecks(
-      checks.map((check) => ({ ...check, policy: check.bound.policy })),
+      this.checks.map((check) => ({ ...check, policy: check.bound.policy })),
     )
   }
+}
+
+/** The checks that were asked for a decision, those of policies in shadow too. */
+export function checksOf(decision: RequestDecision): readonly PolicyCheck<object>[] {
+  return decision instanceof ChargeableDecision ? decision.checks : []
 }

@@ -32,7 +32,9 @@ export interface Applied {
  * stand in a chain.
  */
 export class PolicyStates {
-  readonly #entries: Entry[] = []
+  #applied: readonly Applied[] = none
+  /** Made when somebody reads them: few requests of a guard without headers are asked for them. */
+  #known: readonly Entry[] | undefined
   #dialects: readonly Dialect[] | undefined
   #isUniform = true
 
@@ -49,14 +51,21 @@ export class PolicyStates {
     return this.#isUniform ? this.#entries : undefined
   }
 
-  add({ decision, checks, dialects }: Applied): void {
+  add(applied: Applied): void {
+    const { decision, checks, dialects } = applied
     this.#speak(dialects)
-    if (this.#entries.length > 0) this.#warnOfDuplicate(decision, checks)
-    for (const [index, outcome] of decision.outcomes.entries()) {
-      const { cost, scope = '' } = checks[index] ?? {}
-      this.#entries.push(entryOf(outcome, { scope, dialects, cost }))
-    }
-    giveNames(this.#entries)
+    if (this.#applied.length > 0) this.#warnOfDuplicate(decision, checks)
+    // `push` would make room for 16 more, and nearly all responses have one guard.
+    this.#applied = this.#applied.length === 0 ? [applied] : [...this.#applied, applied]
+    this.#known = undefined
+  }
+
+  get #entries(): readonly Entry[] {
+    if (this.#known) return this.#known
+    const entries = this.#applied.flatMap(entriesOf)
+    giveNames(entries)
+    this.#known = entries
+    return entries
   }
 
   /** Returns the states for fields of a kind, in the order in which the guards were asked. */
@@ -109,6 +118,8 @@ export class PolicyStates {
   }
 }
 
+const none: readonly never[] = []
+
 export function kindOf(dialect: Dialect): FieldKind {
   return dialect.startsWith('legacy') ? 'legacy' : 'ietf'
 }
@@ -156,6 +167,13 @@ function freeName(wanted: string, taken: Set<string>): string {
   for (let number = 2; taken.has(name); number += 1) name = `${wanted}-${number}`
   taken.add(name)
   return name
+}
+
+function entriesOf({ decision, checks, dialects }: Applied): readonly Entry[] {
+  return decision.outcomes.map((outcome, index) => {
+    const { cost, scope = '' } = checks[index] ?? {}
+    return entryOf(outcome, { scope, dialects, cost })
+  })
 }
 
 function entryOf(

@@ -32,7 +32,7 @@ export class ResponseFields {
    * The lines that we wrote, the newest first, and the lines of others: other code may add lines
    * between two of our guards.
    */
-  #written: readonly ResponseField[] = []
+  #written: readonly ResponseField[] = none
   #theirs: Map<string, readonly string[]> | undefined
   #options: RenderOptions | undefined
 
@@ -124,6 +124,8 @@ export class ResponseFields {
     ]
   }
 }
+
+const none: readonly never[] = []
 
 /** Under this symbol a decision, or a request, carries the fields of its response. */
 export const fieldsKey: unique symbol = Symbol.for('@sluice/http/response-fields/2')

@@ -49,7 +49,12 @@ export class NamedParts<Native> {
     if (given) return given
     if (entry === 'ip') return ip()
     if (entry === 'route') return route()
-    throw unknownName(entry, 'keys', ['ip', 'route', ...Object.keys(keys)], `user((req) => …)`)
+    throw unknownName(
+      entry,
+      'keys',
+      [...new Set(['ip', 'route', ...Object.keys(keys)])],
+      `user((req) => …)`,
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FieldSource, LineFields } from '../log-request.ts'
-import { Addresses, detached, isMethod, type LogFormat, present, statusOf } from './log-format.ts'
+import { detached, isMethod, type LogFormat, present, statusOf, withoutPort } from './log-format.ts'
 import { TimeReader } from './times.ts'
 
 /** The columns of a file without a line `#Fields`. */
@@ -9,7 +9,6 @@ const usualColumns =
 /** Makes a format of the standard logs of CloudFront: columns with tabs between them. */
 export function cloudFrontFormat(): LogFormat {
   const times = new TimeReader()
-  const addresses = new Addresses()
   let columns = usualColumns.split(' ')
 
   function read(line: string): LineFields | string | undefined {
@@ -31,7 +30,7 @@ export function cloudFrontFormat(): LogFormat {
     return {
       timeMs,
       durationMs: seconds >= 0 ? Math.round(seconds * 1_000) : undefined,
-      address: address && addresses.read(address),
+      address: address && withoutPort(address),
       method,
       status: statusOf(source.slice('sc-status')),
       source,

@@ -19,25 +19,6 @@ export function detached(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
-/** Clients whose addresses are remembered. When there are more, all are forgotten. */
-const maxAddresses = 65_536
-
-/** Addresses of a log: one text for all lines of a client, without a port. */
-export class Addresses {
-  readonly #known = new Map<string, string>()
-
-  /** @param text of the log */
-  read(text: string): string {
-    const known = this.#known.get(text)
-    if (known !== undefined) return known
-    if (this.#known.size >= maxAddresses) this.#known.clear()
-    const own = detached(text)
-    const address = withoutPort(own)
-    this.#known.set(own, address)
-    return address
-  }
-}
-
 const method = /^[A-Z][A-Z-]{1,31}$/
 
 /** Tells whether a text is a method of HTTP. */

@@ -1,6 +1,6 @@
 import { CliError } from '../../exit-codes.ts'
 import type { FieldSource, LineFields } from '../log-request.ts'
-import { Addresses, detached, isMethod, type LogFormat, present } from './log-format.ts'
+import { detached, isMethod, type LogFormat, present, withoutPort } from './log-format.ts'
 import { TimeReader } from './times.ts'
 
 /** A variable of a pattern, and the text that ends its value. */
@@ -38,7 +38,6 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
   const { names } = values
   const places = placesOf(names)
   const times = new TimeReader()
-  const addresses = new Addresses()
 
   function timeAt(line: string, place: number): number {
     return times.readAt(line, values.from(place), values.to(place))
@@ -65,7 +64,7 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
     return {
       timeMs: beginMs,
       durationMs: places.begin === -1 ? durationOf(line) : Math.max(0, timeMs - beginMs),
-      address: address && addresses.read(address),
+      address: address && withoutPort(address),
       method,
       status: statusAt(line, values, places.status),
       source: new TextFields(line, values, request),
