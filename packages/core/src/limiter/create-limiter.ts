@@ -127,7 +127,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return notifier.isObserved ? decideObserved(checks) : decideOwn(checks)
   }
 
-  /** Decides checks as this limiter made them: their policies tell what else each would be asked. */
+  /** Decides checks that this limiter made itself: its policies tell what they need. */
   function decideOwn(checks: readonly Check[]): MaybePromise<Decision> {
     return areAllPlain ? askLimited('consume', checks) : decide(checks)
   }

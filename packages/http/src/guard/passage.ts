@@ -87,7 +87,7 @@ export interface Passage<Handler = unknown> {
 }
 
 /** The passage of a request that Sluice has nothing to say about. */
-export const passWithoutFields: Passage<never> & { readonly verdict: Pass } = {
+export const passWithoutFields: Passage<never> = {
   decision: undefined,
   verdict: { action: 'pass', fields: [] },
   hold: undefined,

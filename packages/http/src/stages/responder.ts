@@ -100,11 +100,7 @@ export class Responder<Native extends object, Handler> {
     }
     const fields = this.#fieldsOf(decision, checks)
     if (!decision.allowed) return this.#refuse(context, { decision, checks, fields })
-    // Without headers, and alone on its response, a guard has nothing to write.
-    const isSilent = fields.policies.dialects.length === 0
-    const set = isSilent
-      ? passWithoutFields.verdict.fields
-      : fields.render(context.response, this.#renderOptions(decision))
+    const set = fields.render(context.response, this.#renderOptions(decision))
     return decision.delayMs === 0
       ? {
           decision,
