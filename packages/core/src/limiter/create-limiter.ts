@@ -66,7 +66,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const observers = joinObservers(options)
   const notifier = new DecisionNotifier(observers, store)
   const all = penalty ? [...policies, penalty] : policies
-  const areAllPlain = policies.every(isPlain)
+  const areAllPlain = all.every(isPlain)
   listenToStore(options, { policies: all, store, access })
 
   /** Asks about the checks that have a limit. */

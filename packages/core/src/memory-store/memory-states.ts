@@ -33,7 +33,7 @@ export class MemoryStates implements States {
   readonly #maxKeys: number
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, KeyState>()
-  /** The tables that `#next` goes through, in turn. */
+  /** The tables that `#nextTable` goes through, in turn. */
   readonly #round: Table[] = []
   /** The table that was used last: most stores have one. */
   #latest: Table | undefined
