@@ -2,17 +2,12 @@ import { parseSync } from 'oxc-parser'
 import { describe, expect, it } from 'vitest'
 import { filesUnder, packages, readText } from '../support/workspace.ts'
 
-const MAX_LINES = 300
+/** A longer file may hold two ideas: a reader looks, no test fails. */
+const MANY_LINES = 300
 const MAX_COLUMNS = 100
 
 describe('source files', () => {
-  it(`have at most ${MAX_LINES} lines`, () => {
-    const files = ['packages', 'examples'].flatMap((folder) =>
-      ['.ts', '.tsx', '.lua'].flatMap((extension) => filesUnder(folder, extension)),
-    )
-    const long = files.filter((file) => countLines(readText(file)) > MAX_LINES)
-    expect(long).toEqual([])
-  })
+  warnOfLongFiles()
 
   it.each(packages())('open no docstring with a clause: $folder', ({ folder }) => {
     const clause = /((What|Who|Where|When|Which|How)(ever)?|Whom|Whether|Whose|Those|Also)\b.*/
@@ -107,6 +102,12 @@ function sourcesOf(folder: string): string[] {
   return ['.ts', '.tsx'].flatMap((extension) => filesUnder(`${folder}/src`, extension))
 }
 
-function countLines(text: string): number {
-  return text.trimEnd().split('\n').length
+function warnOfLongFiles(): void {
+  const files = ['packages', 'examples'].flatMap((folder) =>
+    ['.ts', '.tsx', '.lua'].flatMap((extension) => filesUnder(folder, extension)),
+  )
+  for (const file of files) {
+    const lines = readText(file).trimEnd().split('\n').length
+    if (lines > MANY_LINES) console.warn(`${file} has ${lines} lines: does it hold two ideas?`)
+  }
 }
