@@ -1,3 +1,4 @@
+import crypto from 'node:crypto'
 import { algorithmNames, createLimiter, maxKeyLength, memoryStore, Receipt } from '@sluice/core'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -102,6 +103,18 @@ describe('keys', () => {
       })
     }
     expect(apply).not.toHaveBeenCalled()
+  })
+
+  it('that are long are digested once for all policies of a request, and by the runtime', async () => {
+    const hash = vi.spyOn(crypto, 'hash')
+    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 1, window: '1h' }) as const)
+    const limiter = createLimiter({ policies, penalty: { after: 5, within: '1h', for: '1h' } })
+    for (const [request, user] of ['ada', 'ada', 'bob', 'bob'].entries()) {
+      const { allowed } = await limiter.consume(user.padStart(16_000, 'k'))
+      expect(allowed).toBe(request % 2 === 0)
+    }
+    expect(hash).toHaveBeenCalledTimes(2)
+    hash.mockRestore()
   })
 
   it('never meet, whatever their lengths around the bound', async () => {

@@ -49,11 +49,27 @@ export function digestOf(key: string, store: Pick<Store, 'digestOf'>): string {
   return store.digestOf?.(key) ?? digestIdentity(key).text
 }
 
+/** The length from which digests of keys are kept, because they cost more than a decision. */
+export const longKeyLength = 257
+/** Every policy of a request needs the digest of its key several times. */
+const mostLongKeys = 16
+const longKeys = new Map<string, { digest: IdentityDigest; secret: string | undefined }>()
+
 /**
  * Digests an identity by SHA-256, or by its HMAC with a secret. It is hashed in UTF-16,
  * little-endian: UTF-8 would make one character of all lone surrogates, and one key of two.
  */
 export function digestIdentity(key: string, secret?: string): IdentityDigest {
+  if (key.length < longKeyLength) return digestNow(key, secret)
+  const known = longKeys.get(key)
+  if (known && known.secret === secret) return known.digest
+  const digest = digestNow(key, secret)
+  if (longKeys.size >= mostLongKeys) longKeys.clear()
+  longKeys.set(key, { digest, secret })
+  return digest
+}
+
+function digestNow(key: string, secret: string | undefined): IdentityDigest {
   if (!native?.hash || typeof Buffer === 'undefined') return portableDigest(key, secret)
   const utf16 = Buffer.from(key, 'utf16le')
   const whole =

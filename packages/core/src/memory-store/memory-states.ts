@@ -1,8 +1,7 @@
-import { sha256 } from '@noble/hashes/sha2.js'
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Check } from '../check.ts'
+import { digestIdentity, longKeyLength } from '../digest.ts'
 import type { States } from '../engine/states.ts'
 import type { Policy } from '../policy/policy.ts'
 import { fnv1a } from '../runtime/hash.ts'
@@ -23,7 +22,6 @@ interface Entry {
   readonly key: string
 }
 
-const maxKeyLength = 256
 const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
@@ -52,7 +50,7 @@ export class MemoryStates implements States {
   /** All keys that are held, those of several policies several times; long ones are left out. */
   *keys(): Iterable<string> {
     for (const { states } of [...this.#tables.values()]) {
-      for (const key of states.keys()) if (key.length <= maxKeyLength) yield key
+      for (const key of states.keys()) if (key.length < longKeyLength) yield key
     }
   }
 
@@ -231,14 +229,14 @@ function sharesBuckets({ policy }: Check): boolean {
 
 /** Returns one of the 64 overflow buckets of a policy, by the FNV-1a hash of the key. */
 function overflowKey({ policy, key }: Check): string {
-  return `${policy.id} ${fnv1a(key) % overflowBuckets}`
+  return `${policy.id} ${fnv1a(boundedKey(key)) % overflowBuckets}`
 }
 
 /**
- * The key itself up to 256 characters, else its SHA-256, padded to 257. So a long key takes bounded
+ * The key itself up to 256 characters, else its digest, padded to 257. So a long key takes bounded
  * memory and never equals a short one.
  */
 function boundedKey(key: string): string {
-  if (key.length <= maxKeyLength) return key
-  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(key)))).padStart(maxKeyLength + 1, '#')
+  if (key.length < longKeyLength) return key
+  return digestIdentity(key).text.padStart(longKeyLength, '#')
 }
