@@ -7,7 +7,7 @@ import { mount as expressMount, rateLimit } from '@sluice/express'
 import { mount as fastifyMount, rateLimitPlugin } from '@sluice/fastify'
 import { mount as fetchMount, rateLimit as fetchRateLimit } from '@sluice/fetch'
 import { mount as honoMount, rateLimit as honoRateLimit } from '@sluice/hono'
-import { tenant, user } from '@sluice/http'
+import { route, tenant, user } from '@sluice/http'
 import { mount as koaMount, rateLimit as koaRateLimit } from '@sluice/koa'
 import { collectMetrics, type Metrics } from '@sluice/metrics'
 import type { Policies } from '@sluice/policies'
@@ -222,8 +222,8 @@ function expressServer(express: typeof express5, part: Part): Promise<Server> {
   const { options, policies, metrics, store } = part
   const app = express()
   app.use('/limits', expressMount(createAdmin(options)))
-  const named = policies.file.policies?.some(({ key }) => key === 'login')
-    ? { ...keys, login }
+  const named = policies.file.policies?.some(({ key }) => key === 'login' || key === 'spot')
+    ? { ...keys, login, spot: route() }
     : keys
   app.use(rateLimit({ policies, store, keys: named, observers: [metrics] }))
   app.get('/', (_request, response) => void response.send('ok'))

@@ -139,6 +139,49 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     for (const each of wrong) expect((await act(started, 'limit', each)).status).toBe(400)
   })
 
+  it('are identities: a route, which everybody shares, is none', async () => {
+    const file = `
+policies:
+  - { name: spot, limit: 5, window: 1h, key: spot }
+  - { name: either, limit: 5, window: 1h, key: { firstOf: [user, route] } }
+  - { name: client, limit: 5, window: 1h, key: user }
+penalty: { after: never, key: route }`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    await started.visit('ada')
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const limit = { limit: 9, until }
+    const [policy, route] = ['spot', 'unmatched']
+    const acts: readonly (readonly [string, object])[] = [
+      ['limit', { key: { route }, policy: 'client', ...limit }],
+      ['limit', { key: { route }, policy: 'either', ...limit }],
+      ['limit', { key: { spot: route }, policy, ...limit }],
+      ['refund', { key: { spot: route }, policy, units: 1 }],
+      ['refund', { key: { route }, policy: 'either', units: 1 }],
+      ['reset', { key: { spot: route } }],
+      ['reset', { key: { route } }],
+      ['block', { key: { route }, duration: '1h' }],
+      ['unblock', { key: { route } }],
+    ]
+    for (const [action, body] of acts) {
+      const { status, body: answer } = await act(started, action, body)
+      expect([status, answer.detail], `${action} ${JSON.stringify(body)}`).toEqual([
+        400,
+        expect.stringMatching(/route|No policy of this name/),
+      ])
+    }
+    const spot = await started.call('POST', 'keys/lookup', { body: { key: { spot: route } } })
+    expect(spot.body.policies).toMatchObject([{ policy: 'spot', used: 1 }])
+    const { digest } = spot.body
+    const { body } = await act(started, 'reset', { key: { digest } })
+    expect(body.policies).toMatchObject([{ policy: 'client', found: false }])
+    expect((await act(started, 'block', { key: { digest }, duration: '1h' })).status).toBe(400)
+    expect(await stateOf(started, { spot: route }, 'spot')).toMatchObject({ used: 1 })
+    expect((await act(started, 'reset', { key: 'user ada' })).body.policies).toMatchObject([
+      { policy: 'either', found: true },
+      { policy: 'client', found: true },
+    ])
+  })
+
   it('are unlocked all together under one policy, and no others', async () => {
     const started = await start()
     const users = Array.from({ length: 30 }, (_, index) => `user-${index}`)

@@ -54,7 +54,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...{ method: 'POST', path: 'keys/limit', role: 'keys' },
     body: { key: { user: 'ada' }, policy: 'burst', limit: 9, until: later, reason },
   },
-  unlock: { method: 'POST', path: 'keys/unlock', role: 'keys', body: { policy: 'burst', reason } },
+  unlock: {
+    method: 'POST',
+    path: 'keys/unlock',
+    role: 'policies',
+    body: { policy: 'burst', reason },
+  },
   queues: { method: 'GET', path: 'queues', role: 'read' },
   deadLetters: { method: 'GET', path: 'queues/jobs/dead?limit=5', role: 'read' },
   retryDead: { method: 'POST', path: 'queues/jobs/dead/retry', role: 'keys', body: dead },

@@ -96,6 +96,7 @@ export { type IpOptions, ip, ipKey } from './keys/ip.ts'
 export type { MissingKey } from './keys/missing-key.ts'
 export {
   defineKey,
+  evidenceOf,
   type IdentityResolver,
   type KeyResolver,
   keyOfIdentity,

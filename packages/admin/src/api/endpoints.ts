@@ -193,7 +193,7 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   unlock: {
     method: 'POST',
     path: 'keys/unlock',
-    role: 'keys',
+    role: 'policies',
     summary: 'Forgets everybody under one policy, a bounded number of keys at a time',
     body: keys.unlockRequest,
     answer: keys.unlockAnswer,

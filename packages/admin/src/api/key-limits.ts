@@ -2,9 +2,9 @@ import type { Static } from '@sinclair/typebox'
 import { algorithmOf } from '@sluice/core/backend'
 import type { CountedKey, OverrideEntry } from '@sluice/policies'
 import { ApiError } from './api-error.ts'
-import type { Admin, Answering } from './context.ts'
-import { readKey } from './key-reference.ts'
-import { identityOf, peek } from './keys.ts'
+import type { Admin, Answering, Call } from './context.ts'
+import { type KeyReference, readKey } from './key-reference.ts'
+import { clientOf, peek } from './keys.ts'
 import { changed, policiesOf } from './policies.ts'
 import type * as schemas from './schemas/keys.ts'
 
@@ -15,10 +15,10 @@ export const temporaryLimit: Answering<
   unknown,
   Static<typeof schemas.temporaryLimitRequest>
 > = async (call) => {
-  const { key, policy, limit, until, reason } = call.body
+  const { policy, limit, until, reason } = call.body
   if (Date.parse(until) <= Date.now()) throw new ApiError(400, 'until must be in the future.')
+  const { key } = await countedBy(call)
   const value = { ...modeOf(call.admin, policy, key), key, limit }
-  checkExact(key)
   return changed(call, { set: [{ policy, field: 'override', value, until, reason }] })
 }
 
@@ -26,19 +26,7 @@ export const temporaryLimit: Answering<
 export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = async (call) => {
   const { admin, body } = call
   const { policy: name, reason, dryRun = false } = body
-  const live = policiesOf(admin)
-  const named = readKey(body.key, live.keyNames)
-  if (!('key' in named)) {
-    throw new ApiError(
-      400,
-      'A refund needs the key itself: a digest does not tell whom an override is for.',
-    )
-  }
-  const { key } = named
-  checkExact(key)
-  const { digest, counted } = await identityOf(admin, body.key)
-  const found = counted.find(({ policy }) => policy.name === name)
-  if (!found) throw new ApiError(400, `No policy of this name counts the key: ${name}.`)
+  const { key, digest, found } = await countedBy(call)
   checkRefundable(admin, found, key)
   const [outcome] = await peek([found])
   const used = outcome?.remaining === undefined ? 0 : outcome.limit - outcome.remaining
@@ -52,6 +40,29 @@ export const refund: Answering<unknown, Static<typeof schemas.refundRequest>> = 
   const isFound = units > 0
   const policies = [{ policy: name, found: isFound, units, ...(isFound && { until: endsMs }) }]
   return { digest, found: isFound, dryRun, policies }
+}
+
+interface Counted {
+  readonly key: Key
+  readonly digest: string
+  readonly found: CountedKey
+}
+
+/** Finds the policy that an override is for: it counts the key, which names one identity. */
+async function countedBy({
+  admin,
+  body,
+}: Call<unknown, { readonly key: KeyReference; readonly policy: string }>): Promise<Counted> {
+  const named = readKey(body.key, policiesOf(admin).keyNames)
+  if (!('key' in named)) {
+    throw new ApiError(400, 'Give the key itself: a digest does not tell whom an override is for.')
+  }
+  const { key } = named
+  checkExact(key)
+  const { digest, counted } = await clientOf(admin, key)
+  const found = counted.find(({ policy }) => policy.name === body.policy)
+  if (found) return { key, digest, found }
+  throw new ApiError(400, `No policy of this name counts the key: ${body.policy}.`)
 }
 
 function checkRefundable(

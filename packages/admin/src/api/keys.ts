@@ -38,7 +38,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
 }
 
 export const reset: Answering<unknown, Static<typeof schemas.resetRequest>> = async (call) => {
-  const identity = await identityOf(call.admin, call.body.key)
+  const identity = await clientOf(call.admin, call.body.key)
   const { policies: names } = call.body
   const unknown = names?.find(
     (name) => !identity.counted.some(({ policy }) => policy.name === name),
@@ -134,7 +134,7 @@ async function acted(
 }
 
 async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
-  const identity = await identityOf(admin, body.key)
+  const identity = await clientOf(admin, body.key)
   const counted = identity.counted.filter(({ policy }) => isPenalty(policy))
   if (counted.length > 0) return { ...identity, counted }
   throw new ApiError(
@@ -144,8 +144,22 @@ async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
   )
 }
 
+/**
+ * Finds whom an act on keys is about: a client. The key of a route is left out, since an act on it
+ * would be one on everybody.
+ */
+export async function clientOf(admin: Admin, reference: KeyReference): Promise<Identity> {
+  const identity = await identityOf(admin, reference)
+  const counted = identity.counted.filter(({ isOfRoute }) => !isOfRoute)
+  if (counted.length > 0) return { ...identity, counted }
+  throw new ApiError(
+    400,
+    'key must be one identity, and everybody shares a route: policies/changes sets its limit, and keys/unlock forgets it, with the role policies.',
+  )
+}
+
 /** @throws ApiError when no policy counts such a key, or the store knows no digests */
-export async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
+async function identityOf(admin: Admin, reference: KeyReference): Promise<Identity> {
   const live = policiesOf(admin)
   const named = readKey(reference, live.keyNames)
   const counted = await fromStore(() => live.countsOf(named))

@@ -41,9 +41,10 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
 const readyMade = processWide('@sluice/http/resolvers/1', () => new WeakSet<object>())
 
 /**
- * The evidence behind the keys of a resolver: the address of a client, or an unverified credential.
+ * The evidence behind the keys of a resolver: the address of a client, an unverified credential, or
+ * the route alone, which all clients share.
  */
-type Evidence = 'address' | 'unverified'
+type Evidence = 'address' | 'unverified' | 'route'
 
 const evidence = processWide(
   '@sluice/http/evidence-of-keys/1',

@@ -1,6 +1,6 @@
 import { matchedRoute } from '../routes/scope.ts'
 import { identityText } from './headers.ts'
-import { defineIdentity, type IdentityResolver } from './resolver.ts'
+import { defineIdentity, type IdentityResolver, withEvidence } from './resolver.ts'
 
 /**
  * The matched route: its pattern and the method (HEAD as GET). It is never the path as it was sent,
@@ -9,10 +9,11 @@ import { defineIdentity, type IdentityResolver } from './resolver.ts'
  * `route().keyOf('GET /users/:id')` is the key of one.
  */
 export function route(): IdentityResolver<unknown> {
-  return defineIdentity(
+  const resolver = defineIdentity(
     (_native, request) => tag + (matchedRoute(request) ?? 'unmatched'),
     (matched) => tag + identityText(matched, 'route().keyOf(route)'),
   )
+  return withEvidence(resolver, 'route')
 }
 
 const tag = '@route/'

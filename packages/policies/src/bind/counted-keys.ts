@@ -1,5 +1,5 @@
 import { invalid, type Limiter, type Policy, SluiceError } from '@sluice/core'
-import { keyOfIdentity, type LiveGuard } from '@sluice/http'
+import { evidenceOf, keyOfIdentity, type LiveGuard } from '@sluice/http'
 import { placedPolicies } from '../file/named-policies.ts'
 import type { KeyEntry, PolicyFile, RouteEntry } from '../file/policy-file.ts'
 import type { VersionSwitch } from '../versions/version-switch.ts'
@@ -23,6 +23,8 @@ export interface CountedKey {
   readonly limitIsKnown: boolean
   /** Names of the keys that the policy counts, of which a `firstOf` has several. */
   readonly names: readonly string[]
+  /** True if a route alone may have the key, which all its clients share. */
+  readonly isOfRoute: boolean
   /** Names in the identity whose values are whole texts that functions of the code yield. */
   readonly ownFunctions: readonly string[]
   /** The mode of an override, which counts before that of the policy. */
@@ -61,9 +63,11 @@ export function countsOf(
   const keyed = keyedPolicies(now.file, now.registrations.policies)
   if ('digest' in identity) {
     const { digest } = identity
+    const parts = new NamedParts(first.code)
     return keyed.map(({ policy, entry }) => ({
       ...{ policy, key: nobody, digest, limit: policy.limit, limitIsKnown: false },
       ...{ names: namesOf(entry), ownFunctions: [], limiter: first.limiter },
+      isOfRoute: formsOf(entry).some((form) => isRoute(form, parts)),
     }))
   }
   const { key } = identity
@@ -84,6 +88,7 @@ export function countsOf(
         {
           ...{ policy, key: found, limit, limitIsKnown, shadow: override?.shadow, limiter },
           ...{ names: namesOf(entry), ownFunctions },
+          isOfRoute: Object.keys(key).every((name) => isRoute(name, parts)),
         },
       ]
     }
@@ -92,8 +97,16 @@ export function countsOf(
 }
 
 function namesOf(entry: KeyEntry): readonly string[] {
-  if (typeof entry === 'string') return [entry]
-  return 'all' in entry ? [entry.all.join(' and ')] : entry.firstOf
+  return formsOf(entry).map((form) => (typeof form === 'string' ? form : form.all.join(' and ')))
+}
+
+/** The keys that an entry may yield, one of them for each request. */
+function formsOf(entry: KeyEntry): readonly (string | { readonly all: readonly string[] })[] {
+  return typeof entry === 'object' && 'firstOf' in entry ? entry.firstOf : [entry]
+}
+
+function isRoute(entry: KeyEntry, parts: NamedParts<never>): boolean {
+  return evidenceOf(parts.key(entry)) === 'route'
 }
 
 function checkNames(key: Readonly<Record<string, unknown>>, guards: readonly LiveGuard[]): void {

@@ -44,15 +44,20 @@ export function Keys({ session, detail }: KeysProps) {
     if (detail !== '') setTyped(detail)
     void look(detail || lastTyped)
   }, [detail])
+  const mayUnlock = session.features.unlock && session.may.includes('policies')
+  const unlock = mayUnlock && <UnlockEverybody />
   if (!session.may.includes('keys')) {
     return (
       <>
         <div class="head">
           <h1>Keys</h1>
         </div>
-        <Panel title="Keys">
-          <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
-        </Panel>
+        <div class="stack">
+          <Panel title="Keys">
+            <Blank title="You may not look at keys">It needs the role “keys”.</Blank>
+          </Panel>
+          {unlock}
+        </div>
       </>
     )
   }
@@ -104,7 +109,7 @@ export function Keys({ session, detail }: KeysProps) {
             onAgain={() => void look(sought)}
           />
         )}
-        {session.features.unlock && <UnlockEverybody />}
+        {unlock}
       </div>
     </>
   )
