@@ -1,5 +1,5 @@
 import { rateLimitPlugin, user } from '@sluice/fastify'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
 import { create, hello, statuses, two } from './fastify-app.ts'
 
@@ -77,18 +77,41 @@ describe('app.rateLimit', () => {
     const app = create()
     await app.register(rateLimitPlugin, { global: false, ...two })
     const preHandler = app.rateLimit({ hideOnRedirect: true })
-    app.get('/', { preHandler }, async (_request, reply) => reply.redirect('/there'))
+    const redirect: RouteHandlerMethod = async (_request, reply) => reply.redirect('/there')
+    app.get('/', { preHandler }, redirect)
+    app.setNotFoundHandler({ preHandler }, redirect)
 
     expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit')
+    expect((await app.inject('/nowhere')).headers).not.toHaveProperty('ratelimit')
+  })
+
+  it("shares the plugin's penalty, which is no limiter that a request meets twice", async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const app = create()
+    const penalty = { after: 2, within: '1m', for: '5m' } as const
+    await app.register(rateLimitPlugin, { limit: 9, window: '1m', penalty })
+    app.get('/', { preHandler: app.rateLimit({ limit: 1, window: '1m' }) }, hello)
+    app.get('/other', hello)
+
+    expect(await statuses(app, 2)).toEqual([200, 429])
+    expect(await statuses(app, 1, '/other')).toEqual([200])
+    expect(await statuses(app, 1)).toEqual([429])
+    expect(await statuses(app, 1, '/other')).toEqual([429])
+    expect(warn).not.toHaveBeenCalled()
+    warn.mockRestore()
   })
 })
 
 describe("the hooks of a route and the plugin's", () => {
   it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
-    'the plugin comes behind those of a route as %s, once',
+    'the plugin comes behind those of the instance and of a route as %s, once',
     async (hook) => {
       const app = create()
       await app.register(rateLimitPlugin, { ...two, hook, key })
+      app.addHook(hook as 'preHandler', async (request) => {
+        const { team } = request.query as { team?: string }
+        if (team) users.set(request, team)
+      })
       app.get('/', { [hook]: [authenticate] }, hello)
       app.get('/own', { [hook]: authenticate, config: { rateLimit: { limit: 1 } } }, hello)
       app.get('/off', { [hook]: authenticate, config: { rateLimit: false } }, hello)
@@ -99,6 +122,9 @@ describe("the hooks of a route and the plugin's", () => {
       expect(await statuses(app, 2, '/own?name=bob')).toEqual([200, 429])
       expect(await statuses(app, 3, '/off?name=bob')).toEqual([200, 200, 200])
       expect(await statuses(app, 3, '/plain')).toEqual([200, 200, 429])
+      expect(await statuses(app, 3, '/plain?team=red')).toEqual([200, 200, 429])
+      expect(await statuses(app, 3, '/plain?team=blue')).toEqual([200, 200, 429])
+      expect(await statuses(app, 1, '/?team=blue')).toEqual([429])
     },
   )
 

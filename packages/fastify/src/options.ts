@@ -66,8 +66,8 @@ export const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] 
 interface PluginSettings {
   /**
    * The hook in which requests are decided. `onRequest` comes before the hooks of a route, so that
-   * attempts to authenticate are limited too. The others come behind the route's own hooks of the
-   * same name, so that keys and limits see the user that those have found.
+   * attempts to authenticate are limited too. The others run last: behind all hooks of that name,
+   * those of the instance and of the route, so that keys and limits see the user.
    * @default 'onRequest'
    */
   hook?: (typeof hooks)[number]

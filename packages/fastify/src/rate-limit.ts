@@ -35,20 +35,20 @@ import {
   type RouteRateLimitOptions,
 } from './options.ts'
 
-type PluginGuard = Guard<FastifyRequest, RateLimitHandler>
+/** A registered plugin. */
+interface Plugin {
+  readonly guard: Guard<FastifyRequest, RateLimitHandler>
+  /** The hook in which it decides. */
+  readonly hook: (typeof hooks)[number]
+}
 
 /**
  * The last plugin whose hooks an instance has: it answers for the routes that have limits of their
  * own.
  */
-interface Nearest {
-  readonly guard: PluginGuard
-  readonly hook: (typeof hooks)[number]
-}
-
 const nearest = processWide(
   '@sluice/fastify/nearest/1',
-  () => new WeakMap<FastifyInstance, Nearest>(),
+  () => new WeakMap<FastifyInstance, Plugin>(),
 )
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
@@ -57,96 +57,98 @@ const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, opt
   }
   const { hook: wanted, global, ...limits } = options
   const hook = oneOf(orDefault(wanted, 'onRequest'), { option: 'hook' }, hooks)
-  const guard: PluginGuard = createGuard(limits, {
+  const guard = createGuard<FastifyRequest, RateLimitHandler>(limits, {
     where: 'rateLimitPlugin',
     adapterFields: ['hook', 'global'],
     scope: fastify.prefix,
     routing: { ...routingOf(fastify), prefix: fastify.prefix },
     isGlobal: flag(global, { option: 'global' }, true),
   })
-
-  /**
-   * Behind the own hooks of those routes that have some; everywhere else with the hooks of the
-   * instance.
-   */
-  const behind = limitHook(fastify.prefix, check)
-  const first = limitHook(fastify.prefix, (context, config) =>
-    standsOnRoute(behind, config) ? passWithoutFields : check(context, config),
-  )
-  madeHooks.set(behind, guard.hidesOnRedirect)
-
-  function check(
-    context: FastifyContext,
-    { rateLimit: own }: FastifyContextConfig,
-  ): MaybePromise<Passage<RateLimitHandler>> {
-    if (own === undefined) return guard.check(context)
-    if (own === false) return guard.pass(context)
-    const answering = nearest.get(context.native.server)
-    // A limiter before authentication and one behind it are two different limits.
-    if (answering && answering.hook !== hook) return guard.check(context)
-    if (answering?.guard !== guard) return passWithoutFields
-    context.scope = scopeOf(context.native)
-    return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
-  }
-
-  function rateLimit(
-    this: FastifyInstance | undefined,
-    options: RouteRateLimitOptions | string = {},
-  ): RateLimitHook {
-    const around = (this && nearest.get(this)?.guard) ?? guard
-    const own = around.derive(options, 'app.rateLimit')
-    const prefix = this?.prefix ?? fastify.prefix
-    const limit = limitHook(prefix, (context, config) => {
-      if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
-      return own.check(context)
-    })
-    madeHooks.set(limit, own.setup.hideOnRedirect)
-    return limit
-  }
-
+  const plugin: Plugin = { guard, hook }
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
   // As a text: another plugin may have declared another type under this name.
   const decorator: string = 'rateLimit'
-  if (!fastify.hasDecorator(decorator)) fastify.decorate(decorator, rateLimit)
+  if (!fastify.hasDecorator(decorator)) fastify.decorate(decorator, hookMaker(plugin, fastify))
 
-  nearest.set(fastify, { guard, hook })
-  fastify.addHook('onRegister', (child) => {
-    nearest.set(child, { guard, hook })
-  })
-  fastify.addHook('onRoute', function checkRateLimit(route) {
-    if (hook !== 'onRequest' && route[hook] !== undefined) {
-      Object.assign(route, { [hook]: [...listOf(route[hook]), behind] })
-    }
-    const made = hooks.flatMap((name) => listOf(route[name])).filter((own) => madeHooks.has(own))
-    if (made.length > 0) {
-      route.config = Object.assign({}, route.config, { [ownHooks]: new Set(made) })
-    }
-    if (made.some((own) => madeHooks.get(own)) && !guard.hidesOnRedirect) {
-      route.onSend = withHook(route.onSend)
-    }
+  nearest.set(fastify, plugin)
+  fastify.addHook('onRegister', (child) => void nearest.set(child, plugin))
+
+  // Hooks of a route come behind all hooks of its instance, wherever those were added.
+  const behind = limitHook(fastify.prefix, (context, config) => check(plugin, context, config))
+  // For unknown URLs, and for routes that were declared before the plugin.
+  const first = limitHook(fastify.prefix, (context, config) =>
+    standsOnRoute(behind, config) ? passWithoutFields : check(plugin, context, config),
+  )
+  fastify.addHook('onRoute', function prepareRoute(route) {
+    if (hook !== 'onRequest') Object.assign(route, { [hook]: [...listOf(route[hook]), behind] })
+    markHooks(route)
     const own = route.config?.rateLimit
     if (own === undefined || own === false || nearest.get(this)?.guard !== guard) return
     const { setup } = guard.ofRoute(own, `config.rateLimit of ${String(route.method)} ${route.url}`)
-    if (setup.hideOnRedirect && !guard.hidesOnRedirect) route.onSend = withHook(route.onSend)
+    if (setup.hideOnRedirect && !guard.hidesOnRedirect) {
+      Object.assign(route, { onSend: [takeOffOnRedirect, ...listOf(route.onSend)] })
+    }
   })
   if (hook === 'preParsing') fastify.addHook(hook, first)
   else fastify.addHook(hook, first)
   if (guard.hidesOnRedirect) fastify.addHook('onSend', takeOffOnRedirect)
 }
 
+/** Decides on a request by the plugin, or by the limits of its route. */
+function check(
+  { guard, hook }: Plugin,
+  context: FastifyContext,
+  { rateLimit: own }: RouteConfig,
+): MaybePromise<Passage<RateLimitHandler>> {
+  if (own === undefined) return guard.check(context)
+  if (own === false) return guard.pass(context)
+  const answering = nearest.get(context.native.server)
+  // A limiter before authentication and one behind it are two different limits.
+  if (answering && answering.hook !== hook) return guard.check(context)
+  if (answering?.guard !== guard) return passWithoutFields
+  context.scope = scopeOf(context.native)
+  return guard.ofRoute(own, `config.rateLimit of ${context.scope}`).check(context)
+}
+
+/** Makes `app.rateLimit` for the instance of a plugin, and for its children. */
+function hookMaker(plugin: Plugin, fastify: FastifyInstance) {
+  return function rateLimit(
+    this: FastifyInstance | undefined,
+    options: RouteRateLimitOptions | string = {},
+  ): RateLimitHook {
+    const instance = this ?? fastify
+    const { guard } = nearest.get(instance) ?? plugin
+    const own = guard.derive(options, 'app.rateLimit')
+    const limit = limitHook(instance.prefix, (context, config) => {
+      if (standsOnRoute(limit, config)) context.scope = scopeOf(context.native)
+      return own.check(context)
+    })
+    if (own.setup.hideOnRedirect && !guard.hidesOnRedirect) {
+      instance.addHook('onSend', takeOffOnRedirect)
+    }
+    return limit
+  }
+}
+
 /** Under this the config of a route says which of our hooks stand among its own. */
 const ownHooks: unique symbol = Symbol.for('@sluice/fastify/own-hooks/1')
-
-/** The hooks that may stand on a route, and whether they take fields off redirects. */
-const madeHooks = processWide('@sluice/fastify/made-hooks/1', () => new WeakMap<object, boolean>())
-
-function standsOnRoute(hook: RateLimitHook, config: RouteConfig): boolean {
-  return config[ownHooks]?.has(hook) === true
-}
 
 /** The config of a route, as `onRoute` leaves it behind. */
 interface RouteConfig extends FastifyContextConfig {
   readonly [ownHooks]?: ReadonlySet<object>
+}
+
+/** The hooks that may stand on a route. */
+const madeHooks = processWide('@sluice/fastify/made-hooks/2', () => new WeakSet<object>())
+
+function markHooks(route: RouteOptions): void {
+  const own = hooks.flatMap((name) => listOf(route[name])).filter((hook) => madeHooks.has(hook))
+  if (own.length === 0) return
+  route.config = Object.assign({}, route.config, { [ownHooks]: new Set(own) })
+}
+
+function standsOnRoute(hook: RateLimitHook, config: RouteConfig): boolean {
+  return config[ownHooks]?.has(hook) === true
 }
 
 function listOf(own: object | undefined): readonly object[] {
@@ -163,23 +165,19 @@ function limitHook(
   check: (context: FastifyContext, config: RouteConfig) => MaybePromise<Passage<RateLimitHandler>>,
 ): RateLimitHook {
   const checkRoute = (context: FastifyContext) => check(context, context.routeOptions.config)
-
-  return function limit(request, reply, ...rest) {
+  const limit: RateLimitHook = (request, reply, ...rest) => {
     // Before a body is parsed, hooks are given its stream too.
     const done = rest.length === 1 ? rest[0] : rest[1]
     serveThen(done, new FastifyContext(request, reply, scope), checkRoute)
   }
+  madeHooks.add(limit)
+  return limit
 }
 
 /** Only where it is asked for, since a hook costs every response. */
 const takeOffOnRedirect: onSendHookHandler = (request, reply, _payload, goOn) => {
   hideOnRedirect(new FastifyContext(request, reply, ''), reply.statusCode)
   goOn()
-}
-
-function withHook(hooks: RouteOptions['onSend']): onSendHookHandler[] {
-  const others = hooks === undefined ? [] : hooks
-  return [takeOffOnRedirect, ...(Array.isArray(others) ? others : [others])]
 }
 
 /**

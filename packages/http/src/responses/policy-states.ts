@@ -93,12 +93,17 @@ export class PolicyStates {
     return speaks(this.dialects, kind)
   }
 
-  /** If a request meets a limiter twice in one place, it is charged twice, which is a mistake. */
+  /**
+   * If a request meets a limiter twice in one place, it is charged twice, which is a mistake. It
+   * gets one strike at most, so limiters may share a penalty.
+   */
   #warnOfDuplicate({ outcomes }: Decision, checks: Applied['checks']): void {
     const duplicate = outcomes.find(({ policy }, index) =>
       this.#entries.some(
         (entry) =>
-          entry.policy === policy && (policy.named || entry.scope === checks[index]?.scope),
+          entry.policy === policy &&
+          !isPenalty(entry) &&
+          (policy.named || entry.scope === checks[index]?.scope),
       ),
     )
     if (!duplicate) return
