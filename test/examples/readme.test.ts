@@ -3,44 +3,94 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePortPair } from '../support/free-port.ts'
+import { freePort } from '../support/free-port.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { readText, root } from '../support/workspace.ts'
+import { packages, readText, root } from '../support/workspace.ts'
 import { type RunningExample, startScript } from './start-example.ts'
 
 const readme = readText('README.md')
-const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language, text]) => ({
+const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language, text = '']) => ({
   language,
-  text: text ?? '',
+  text,
 }))
+const [express = '', fastify = '', card = '', fastifyRoute = ''] = textsIn('ts')
+const [refusal = ''] = textsIn('http')
+const running: RunningExample[] = []
 
 let folder: string
-let example: RunningExample
-let port: number
+let redis: RedisServer
+/** Where the blocks listen. */
+let origins: readonly URL[]
 
 beforeAll(async () => {
   // Inside the tests' folder, where its imports resolve as a user's do.
   folder = await mkdtemp(join(root, 'test/examples/.readme-'))
-  const script = join(folder, 'example.ts')
-  await writeFile(script, blocks.find(({ language }) => language === 'ts')?.text ?? '')
-  port = await freePortPair()
-  example = startScript(script, { PORT: String(port) })
-  await reachable(port)
+  redis = await startRedis()
+  const programs = [express, fastify, card, withRoute()]
+  origins = await Promise.all(programs.map(startBlock))
 })
 
 afterAll(async () => {
-  await example?.stop()
+  await Promise.all(running.map((example) => example.stop()))
   await rm(folder, { recursive: true })
+  await redis.stop()
 })
 
 describe('the README', () => {
-  it('shows, verbatim, what a client sees of its first example', async () => {
-    const seen: string[] = []
-    for (let number = 1; number <= 6; number += 1) seen.push(await ask())
-    const shown = blocks
-      .filter(({ language }) => language === 'http')
-      .map(({ text }) => text.trim())
-    expect([seen[0], seen[5]].map(withoutInstant)).toEqual(shown.map(withoutInstant))
+  it.each([
+    ['Express', 0],
+    ['Fastify', 1],
+  ])('shows what a client of %s gets after a hundred requests', async (_, block) => {
+    const admitted = Array.from({ length: 100 }, () => fetch(originOf(block)))
+    for (const { status } of await Promise.all(admitted)) expect(status).toBe(200)
+    const [shown, ...fields] = refusal.trim().split('\n')
+    const answer = await rawAnswer(originOf(block))
+    expect(answer[0]).toBe(shown)
+    expect(answer.map(comparable)).toEqual(expect.arrayContaining(fields.map(comparable)))
+    // All fields of a limit are shown.
+    expect(answer.filter((line) => /ratelimit|retry-after/i.test(line))).toHaveLength(6)
+  })
+
+  it('counts by API key, plan and tenant in Redis', async () => {
+    const first = await ask(2, '/', { 'x-api-key': 'key-of-ada' })
+    expect(first.headers.get('ratelimit-policy')).toBe(
+      '"burst";q=10;w=1, "plan";q=60;w=60, "tenant";q=1000;w=60',
+    )
+    expect(await first.json()).toEqual({ left: 9 })
+    const second = await ask(2, '/', { 'x-api-key': 'key-of-bob' })
+    expect(second.headers.get('ratelimit')).toMatch(/"plan";r=599.*"tenant";r=998/)
+    const stranger = await ask(2, '/', { 'x-api-key': 'made-up' })
+    expect(stranger.headers.get('ratelimit')).toMatch(/"plan";r=19.*"tenant";r=999/)
+    expect(Number(await redis.cli('DBSIZE'))).toBeGreaterThan(0)
+  })
+
+  it('limits some routes in ways of their own', async () => {
+    const post = { method: 'POST', headers: { 'x-api-key': 'key-of-ada' } }
+    const reports: (string | null)[] = []
+    for (let i = 0; i < 6; i += 1) {
+      const { status, headers } = await fetch(new URL('/reports', originOf(2)), post)
+      reports.push(status === 429 ? headers.get('retry-after') : headers.get('x-ratelimit-limit'))
+    }
+    expect(reports).toEqual(['5', '5', '5', '5', '5', '3600'])
+    expect((await ask(2, '/health')).headers.has('ratelimit')).toBe(false)
+    expect((await ask(3, '/search')).headers.get('x-ratelimit-remaining')).toBe('4')
+    expect((await ask(3, '/')).headers.get('x-ratelimit-remaining')).toBe('99')
+  })
+
+  it('installs packages of this repository', () => {
+    const names = packages().map(({ manifest }) => manifest.name)
+    const [, ...named] =
+      textsIn('sh')
+        .join('')
+        .match(/^npm install (\S+)\s+# or (\S+)$/m) ?? []
+    expect(named).toHaveLength(2)
+    expect(names).toEqual(expect.arrayContaining(named))
+  })
+
+  it('has no block that is not tried above', () => {
+    const languages = ['sh', 'ts', 'ts', 'http', 'ts', 'ts']
+    expect(blocks.map(({ language }) => language)).toEqual(languages)
   })
 
   it('is 150 lines at most, and its links lead somewhere', () => {
@@ -50,26 +100,27 @@ describe('the README', () => {
   })
 })
 
-async function ask(): Promise<string> {
-  const { connect } = await import('node:net')
-  const socket = connect(port, '127.0.0.1')
-  socket.end('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-  const text = Buffer.concat(await socket.toArray()).toString()
-  const [head = '', body] = text.split('\r\n\r\n')
-  const lines = head
-    .split('\r\n')
-    .filter((line) => !/^(Date|ETag|Connection|Keep-Alive):/i.test(line))
-  return [...lines, '', body].join('\n')
+function textsIn(language: string): readonly string[] {
+  return blocks.filter((block) => block.language === language).map(({ text }) => text)
 }
 
-/** The instant of a reset differs from run to run, and nothing else does. */
-function withoutInstant(text: string | undefined): string | undefined {
-  return text?.replace(/X-RateLimit-Reset: \d{10}/, 'X-RateLimit-Reset: <epoch>')
+/** The first example of Fastify, with the route that the README shows later. */
+function withRoute(): string {
+  const search = "const search = async () => 'found'\n"
+  return fastify.replace('await app.listen', `${search}${fastifyRoute}await app.listen`)
 }
 
-async function reachable(onPort: number): Promise<void> {
-  await until('the example of the README listens', async () => {
-    const socket = connect(onPort, '127.0.0.1')
+/** Starts a block as it is shown, but for its port and the address of Redis. */
+async function startBlock(program: string, index: number): Promise<URL> {
+  const port = await freePort()
+  const script = join(folder, `block-${index}.ts`)
+  await writeFile(
+    script,
+    program.replaceAll('3000', String(port)).replace('new Redis()', `new Redis('${redis.url}')`),
+  )
+  running.push(startScript(script, {}))
+  await until(`block ${index} listens`, async () => {
+    const socket = connect(port, '127.0.0.1')
     try {
       await once(socket, 'connect')
       return true
@@ -77,4 +128,31 @@ async function reachable(onPort: number): Promise<void> {
       socket.destroy()
     }
   })
+  return new URL(`http://127.0.0.1:${port}/`)
+}
+
+function originOf(block: number): URL {
+  const origin = origins[block]
+  if (origin === undefined) throw new Error(`the README has no block ${block}`)
+  return origin
+}
+
+function ask(block: number, path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(new URL(path, originOf(block)), { headers })
+}
+
+/** The lines of an answer as they come over the wire. */
+async function rawAnswer({ hostname, port, pathname }: URL): Promise<readonly string[]> {
+  const socket = connect(Number(port), hostname)
+  socket.end(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  return Buffer.concat(await socket.toArray())
+    .toString()
+    .split('\r\n')
+}
+
+/** Instants differ from run to run, and a second may pass. Fastify writes the names of fields in lower case. */
+function comparable(line: string): string {
+  const [, name, value = ''] = /^([\w-]+): (.*)$/.exec(line) ?? []
+  if (name === undefined) return line
+  return `${name.toLowerCase()}: ${/-reset$/i.test(name) ? '<epoch>' : value.replace(/\b59$/, '60')}`
 }

@@ -82,11 +82,11 @@ export function runProgram(
   return run(node, program, { cwd: folder, timeoutMs: 60_000 })
 }
 
-/** The first example, which is a whole program. */
+/** The first example, which is a whole program, at the port of the environment. */
 function exampleOfReadme(): string {
   const example = /^```ts\n(.*?)^```/ms.exec(readText('README.md'))?.[1]
   if (example === undefined) throw new Error('README.md has no example')
-  return example
+  return example.replace('3000', 'process.env.PORT')
 }
 
 function availableVersions(): Record<string, string> {
