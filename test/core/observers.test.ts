@@ -9,7 +9,7 @@ import {
 } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { portableDigest } from '../../packages/core/src/digest.ts'
+import { portableDigest } from '../../packages/core/src/model/digest.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 
 describe('the option observers', () => {

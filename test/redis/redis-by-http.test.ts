@@ -3,7 +3,11 @@ import { type CommandClient, type RedisStoreOptions, redisStore } from '@sluice/
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { redisByHttp } from '../../examples/fetch/redis-by-http.ts'
-import { digestIdentity, firstByteOf, portableDigest } from '../../packages/core/src/digest.ts'
+import {
+  digestIdentity,
+  firstByteOf,
+  portableDigest,
+} from '../../packages/core/src/model/digest.ts'
 import { freePort } from '../support/free-port.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
 import { type RedisHttpFront, redisHttpFront } from '../support/redis-http-front.ts'

@@ -6,11 +6,6 @@ export {
   type Counting,
   type CountingName,
 } from './algorithms/table.ts'
-export { type Check, maxKeyLength, Receipt } from './check.ts'
-export { bindingIndex, type Decision, type DecisionSource } from './decision.ts'
-export { digestOf } from './digest.ts'
-export type { DocumentChange, Documents, FleetMember, SharedDocument } from './documents.ts'
-export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './hot-keys.ts'
 export type { CostOptions, KeyOrDigest } from './limiter/arguments.ts'
 export { createLimiter } from './limiter/create-limiter.ts'
 export type { RefundOptions } from './limiter/follow-ups.ts'
@@ -29,6 +24,35 @@ export {
   type MemoryStoreOptions,
   memoryStore,
 } from './memory-store/memory-store.ts'
+export { type Check, maxKeyLength, Receipt } from './model/check.ts'
+export { bindingIndex, type Decision, type DecisionSource } from './model/decision.ts'
+export { digestOf } from './model/digest.ts'
+export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
+export type { FailureMode, Policy, QuotaUnit, Reach } from './model/policy.ts'
+export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './model/region.ts'
+export type {
+  BreakerEvent,
+  BreakerState,
+  ClockSkewEvent,
+  DeadlineMissedEvent,
+  FallbackEnteredEvent,
+  FallbackLeftEvent,
+  LateReplyEvent,
+  ReconciledEvent,
+  ResilienceEvent,
+} from './model/resilience-event.ts'
+export type {
+  Ask,
+  Cancellation,
+  FleetReport,
+  ForgetOptions,
+  Forgotten,
+  Outcome,
+  Store,
+  StoreCall,
+  StoreOp,
+} from './model/store.ts'
+export type { ResilienceCounters, StoreHealth } from './model/store-health.ts'
 export { DecisionTiming } from './observers/decision-timer.ts'
 export { type JoinedObservers, joined, joinObservers } from './observers/join-observers.ts'
 export { notify } from './observers/notify.ts'
@@ -70,54 +94,27 @@ export { warn, warnOnce } from './options/warn.ts'
 export type { AsyncOptions } from './policy/async.ts'
 export { divideChecks } from './policy/divide-checks.ts'
 export type { EnforcedShare, PolicyMode } from './policy/enforcement.ts'
-export type { FailureMode } from './policy/failure-mode.ts'
 export { withoutHeadroom } from './policy/headroom.ts'
 export type { AutomaticPenalty, ManualPenalty, PenaltyOptions } from './policy/penalty.ts'
 export {
   definePolicy,
-  type Policy,
   type PolicyFields,
   type PolicyOptions,
   policyFields,
-  type QuotaUnit,
-  type Reach,
   unlimited,
   type WindowForm,
 } from './policy/policy.ts'
 export { type PolicySetVersion, Registrations, type SetTraits } from './policy/policy-registry.ts'
-export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './regions/region.ts'
 export {
   type RegionalStore,
   type RegionalStoreOptions,
   regionalStore,
   withoutRegions,
 } from './regions/regional-store.ts'
-export type { BreakerState } from './resilience/circuit-breaker.ts'
-export type {
-  BreakerEvent,
-  ClockSkewEvent,
-  DeadlineMissedEvent,
-  FallbackEnteredEvent,
-  FallbackLeftEvent,
-  LateReplyEvent,
-  ReconciledEvent,
-  ResilienceEvent,
-} from './resilience/resilience-event.ts'
-export type { ResilienceCounters, StoreHealth } from './resilience/store-health.ts'
 export { fnv1a } from './runtime/hash.ts'
+export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './runtime/hot-keys.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
-export type {
-  Ask,
-  Cancellation,
-  FleetReport,
-  ForgetOptions,
-  Forgotten,
-  Outcome,
-  Store,
-  StoreCall,
-  StoreOp,
-} from './store.ts'
 export {
   endsWithin,
   maxTimerMs,

@@ -15,7 +15,7 @@ const maxRetryAfterMs = 1_728_000_000
  * delay they are told
  * @returns undefined when the wait is unknown, or `Infinity`: a header then would promise what
  * cannot be
- * @see core/src/engine/outcome.ts and core/src/decision.ts, which compute the wait, and
+ * @see core/src/engine/outcome.ts and core/src/model/decision.ts, which compute the wait, and
  * http/src/responses/response-fields.ts, which computes the jitter
  */
 export function formatRetryAfter(

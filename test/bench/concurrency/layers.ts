@@ -19,7 +19,11 @@ interface Layer {
 export const layers: readonly Layer[] = [
   {
     name: 'key and digest',
-    ours: ['redis/src/key-encoder.ts', 'redis/src/cluster/hash-tags.ts', 'core/src/digest.ts'],
+    ours: [
+      'redis/src/key-encoder.ts',
+      'redis/src/cluster/hash-tags.ts',
+      'core/src/model/digest.ts',
+    ],
     others: /^node:.*crypto/,
   },
   {
@@ -37,14 +41,13 @@ export const layers: readonly Layer[] = [
       'redis/src/replies/outcomes.ts',
       'core/src/algorithms/',
       'core/src/engine/',
-      'core/src/check.ts',
-      'core/src/decision.ts',
+      'core/src/model/',
     ],
   },
   { name: 'decoding', ours: ['redis/src/replies/'] },
   { name: 'encoding', ours: ['redis/src/calls/', 'redis/src/scripts/', 'redis/src/read-lua.ts'] },
   { name: 'denials', ours: ['core/src/denials/'] },
-  { name: 'store', ours: ['redis/src/redis-store', 'redis/src/fleet', 'core/src/store.ts'] },
+  { name: 'store', ours: ['redis/src/redis-store', 'redis/src/fleet'] },
   { name: 'deadline', ours: ['core/src/resilience/deadlines.ts'] },
   { name: 'pending ask', ours: ['core/src/resilience/pending-ask.ts'] },
   { name: 'breaker and store access', ours: ['core/src/resilience/'] },

@@ -1,4 +1,4 @@
-import type { GrantTerms, TakenGrant } from '../prefetch/grant.ts'
+import type { GrantTerms, TakenGrant } from './grant.ts'
 
 /** The fields that every state has. */
 export interface KeyState {

@@ -1,6 +1,6 @@
-import { type HeldGrant, longestGrantMs, maxGrants } from '../prefetch/grant.ts'
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { effectiveWindowMs } from './effective-window.ts'
+import { type HeldGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key beside it, those that end first in front. */
 export interface HeldState<Inner extends KeyState = KeyState> extends KeyState {

@@ -1,4 +1,4 @@
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
 
 /**
  * Values by policy and key. It keeps between `size` and twice `size` of them, and drops the oldest

@@ -1,7 +1,7 @@
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
 import { Denials } from './denials.ts'
 
 const known = processWide('@sluice/core/denials/1', () => new WeakMap<Store, Denials>())

@@ -1,9 +1,9 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Outcome, Store, StoreOp } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Outcome, Store, StoreOp } from '../store.ts'
 import { CheckMap } from './check-map.ts'
 import { Strikes } from './strikes.ts'
 

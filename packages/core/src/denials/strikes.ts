@@ -1,4 +1,4 @@
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
 import { CheckMap } from './check-map.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */

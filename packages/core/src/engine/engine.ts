@@ -1,9 +1,9 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
-import { Receipt } from '../check.ts'
+import type { Check } from '../model/check.ts'
+import { Receipt } from '../model/check.ts'
+import type { Outcome, StoreOp } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import type { Outcome, StoreOp } from '../store.ts'
 import { delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 import type { States } from './states.ts'
 

@@ -1,8 +1,8 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../check.ts'
-import type { Outcome } from '../store.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import type { Outcome } from '../model/store.ts'
 
 /**
  * Returns the ms that `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when

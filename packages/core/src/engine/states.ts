@@ -1,5 +1,5 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
 
 /**
  * The states of keys that the engine works on: all that a backend has to provide. Nothing else may

@@ -1,8 +1,8 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
 import { warnOnce } from '../options/warn.ts'
-import type { Policy } from '../policy/policy.ts'
 import type { States } from './states.ts'
 
 /**

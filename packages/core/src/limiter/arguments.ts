@@ -1,9 +1,9 @@
-import { type Check, maxKeyLength } from '../check.ts'
+import { type Check, maxKeyLength } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Store } from '../model/store.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, onOneLine, quote, wholeNumber } from '../options/options.ts'
-import type { Policy } from '../policy/policy.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import type { Store } from '../store.ts'
 
 /** Options of `consume`, `peek` and `charge`. */
 export interface CostOptions {

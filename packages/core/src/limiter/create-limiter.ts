@@ -1,23 +1,22 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
-import { type Decision, decisionOf, ShadowRun, withShadow } from '../decision.ts'
 import { denialsOf } from '../denials/denials-of-store.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
+import type { Check } from '../model/check.ts'
+import { type Decision, decisionOf, ShadowRun, withShadow } from '../model/decision.ts'
+import type { Policy } from '../model/policy.ts'
+import type { DecidingOp, StoreOp } from '../model/store.ts'
 import type { DecisionTiming } from '../observers/decision-timer.ts'
 import { joinObservers } from '../observers/join-observers.ts'
-import { listenToStore } from '../observers/listen-to-store.ts'
 import { notify } from '../observers/notify.ts'
 import { DecisionNotifier } from '../observers/notify-decided.ts'
 import { windowMsOf } from '../options/duration.ts'
 import { noteRelease } from '../options/release.ts'
 import { warnOnce } from '../options/warn.ts'
 import { areEnforced, divideChecks } from '../policy/divide-checks.ts'
-import type { Policy } from '../policy/policy.ts'
 import { decideByGrants } from '../prefetch/decide-by-grants.ts'
 import { accessTo } from '../resilience/access-to.ts'
 import { type Caller, PendingAsk } from '../resilience/pending-ask.ts'
 import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
-import type { DecidingOp, StoreOp } from '../store.ts'
 import {
   type CostOptions,
   checkedKey,
@@ -33,6 +32,7 @@ import {
 import { FollowUps } from './follow-ups.ts'
 import type { Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
+import { listenToStore } from './listen-to-store.ts'
 import { isLimited, withUnlimited } from './unlimited.ts'
 
 /**

@@ -1,19 +1,18 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import { type FailureMode, failureModes, type Policy } from '../model/policy.ts'
+import type { Store } from '../model/store.ts'
 import { checkObservers, type ObserverOptions, observerFields } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, oneOf, orDefault, wholeNumber } from '../options/options.ts'
-import { type FailureMode, failureModes } from '../policy/failure-mode.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
 import {
   definePolicy,
-  type Policy,
   type PolicyFields,
   type PolicyOptions,
   policyFields,
 } from '../policy/policy.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
-import type { Store } from '../store.ts'
 
 /** The options of a limiter beside its policies. */
 export interface LimiterSettings extends ObserverOptions {

@@ -1,6 +1,6 @@
-import type { Check } from '../check.ts'
-import type { Decision } from '../decision.ts'
-import type { Outcome } from '../store.ts'
+import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { Outcome } from '../model/store.ts'
 
 export function isLimited({ limit }: Check): boolean {
   return limit !== Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-import type { Documents, FleetMember, SharedDocument } from '../documents.ts'
+import type { Documents, FleetMember, SharedDocument } from '../model/documents.ts'
 
 interface Kept {
   document: SharedDocument | undefined

@@ -1,9 +1,9 @@
 import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
 import { digestIdentity, longKeyLength } from '../digest.ts'
 import type { States } from '../engine/states.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
 import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 

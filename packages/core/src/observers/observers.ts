@@ -1,13 +1,13 @@
-import type { Check } from '../check.ts'
-import type { Decision } from '../decision.ts'
+import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { Policy } from '../model/policy.ts'
+import type { StoreRegion } from '../model/region.ts'
+import type { ResilienceEvent } from '../model/resilience-event.ts'
+import type { Outcome, StoreCall, StoreOp } from '../model/store.ts'
+import type { StoreHealth } from '../model/store-health.ts'
 import type { ErrorCode, SluiceError } from '../options/errors.ts'
 import { invalid } from '../options/options.ts'
-import type { Policy } from '../policy/policy.ts'
 import type { PolicySetVersion } from '../policy/policy-registry.ts'
-import type { StoreRegion } from '../regions/region.ts'
-import type { ResilienceEvent } from '../resilience/resilience-event.ts'
-import type { StoreHealth } from '../resilience/store-health.ts'
-import type { Outcome, StoreCall, StoreOp } from '../store.ts'
 
 /** The request that an event is about. */
 export interface EventSource<Request = unknown> {

@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../check.ts'
+import type { Check, Receipt } from '../model/check.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
 import { bucketSize, DrainingUnits } from './draining-units.ts'
 import { RecentUnits } from './recent-units.ts'

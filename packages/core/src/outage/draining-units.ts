@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
 
 /** The capacity of a bucket, and its speed. */
 interface Size {

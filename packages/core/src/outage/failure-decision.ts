@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
-import type { Decision } from '../decision.ts'
-import type { FailureMode } from '../policy/failure-mode.ts'
+import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { FailureMode } from '../model/policy.ts'
 import type { PendingAsk } from '../resilience/pending-ask.ts'
 import type { Fallback } from './fallback.ts'
 

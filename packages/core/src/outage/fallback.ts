@@ -1,9 +1,9 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../check.ts'
-import { type Decision, decisionOf } from '../decision.ts'
 import type { MemoryStore } from '../memory-store/memory-store.ts'
-import type { DecidingOp, Outcome, Store, StoreOp } from '../store.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { DecidingOp, Outcome, Store, StoreOp } from '../model/store.ts'
 import { Debts, type Due, keyId } from './debts.ts'
 import { localCheck, localOutcome } from './local-share.ts'
 

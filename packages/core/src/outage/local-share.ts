@@ -1,8 +1,8 @@
 import { shareOf } from '../algorithms/bucket.ts'
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
-import type { Policy } from '../policy/policy.ts'
-import type { Outcome } from '../store.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Outcome } from '../model/store.ts'
 
 interface Share {
   readonly instances: number

@@ -1,6 +1,6 @@
-import type { Check } from '../check.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
 import { fractionOf } from '../runtime/hash.ts'
-import type { Policy } from './policy.ts'
 
 /**
  * Tells whether a check is only evaluated: by the check itself, or by the hash of its policy and

@@ -1,8 +1,9 @@
 import type { PenaltySettings } from '../algorithms/penalty.ts'
 import { neutralSettings } from '../algorithms/table.ts'
+import type { Policy } from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
-import { escapeName, type Policy, policyName } from './policy.ts'
+import { escapeName, policyName } from './policy.ts'
 
 interface NamedPenalty {
   /**

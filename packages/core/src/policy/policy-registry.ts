@@ -1,8 +1,8 @@
 import { algorithmOf } from '../algorithms/table.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Store } from '../store.ts'
-import type { Policy } from './policy.ts'
 
 interface Registered {
   /** The policy that others of the name are compared with. */

@@ -2,31 +2,28 @@ import { checkUnits, wholeUnits } from '../algorithms/max-units.ts'
 import {
   type AlgorithmName,
   type AlgorithmOptions,
-  type AlgorithmSettings,
   algorithmFields,
   algorithmNames,
   algorithmSettings,
   algorithms,
-  type Counting,
-  type CountingName,
 } from '../algorithms/table.ts'
+import {
+  type FailureMode,
+  failureModes,
+  type Policy,
+  type QuotaUnit,
+  type Reach,
+} from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import { flag, invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, maxUncountedOf } from './async.ts'
 import { type EnforcedShare, enforcedShare, type PolicyMode } from './enforcement.ts'
-import { type FailureMode, failureModes } from './failure-mode.ts'
 import { headroomOf, withoutHeadroom } from './headroom.ts'
 import { prefetchOf } from './prefetch.ts'
 
 /** The limit of a policy that lets everything pass: it is neither counted nor shown in headers. */
 export const unlimited: unique symbol = Symbol.for('@sluice/core/unlimited/1')
-
-/** The unit that a quota counts, by the names of the registry of the IETF draft. */
-export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
-
-/** The place where a `regionalStore` decides a policy. */
-export type Reach = 'region' | 'global'
 
 /** The fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions {
@@ -114,43 +111,6 @@ export type WindowForm =
 
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
-
-/** A checked policy, as limiters and stores use it. */
-export interface Policy extends AlgorithmSettings {
-  /**
-   * Identity of the quota within a store: URL-safe text, equal in every process that runs the same
-   * code.
-   */
-  readonly id: string
-  /** The name in headers, metrics and errors. */
-  readonly name: string
-  /** True when the user named the policy, and so shares it. */
-  readonly named: boolean
-  /**
-   * Units per window, or in flight, without the headroom; `Infinity` for `unlimited`. For a
-   * penalty, the strikes that lead to a block.
-   */
-  readonly limit: number
-  /** The share of the declared limit that is left free; of limits that come with a check too. */
-  readonly headroom: number
-  /** For `concurrency`, how long a lease runs; for a penalty, how long strikes count. */
-  readonly windowMs: number
-  readonly algorithm: CountingName
-  /** Names the counting: the algorithm, or that algorithm beside units that processes hold. */
-  readonly counting: Counting
-  /** Life of a grant, in ms; 0 for a policy without grants. */
-  readonly prefetchMs: number
-  /** Units of a key that a process may admit before the store has counted them; 0 for none. */
-  readonly maxUncounted: number
-  readonly reach: Reach
-  readonly countDenied: boolean
-  readonly hidden: boolean
-  readonly unit: QuotaUnit
-  /** The share of the keys that the policy is enforced for: 1 nearly always, 0 in shadow. */
-  readonly enforcedShare: number
-  /** `undefined`: the limiter's. */
-  readonly failureMode: FailureMode | undefined
-}
 
 /**
  * The fields that may stand at the top level of a limiter's options. `failureMode` is the limiter's

@@ -1,7 +1,7 @@
+import { longestGrantMs } from '../algorithms/grant.ts'
 import type { AlgorithmName, Counting, CountingName } from '../algorithms/table.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
-import { longestGrantMs } from '../prefetch/grant.ts'
 
 /** The counting beside held units of the algorithms that may have grants. */
 export const besideGrants: { readonly [name in CountingName]?: Counting } = {

@@ -1,7 +1,7 @@
-import type { Check, Receipt } from '../check.ts'
-import { type Decision, decisionOf } from '../decision.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import { type Decision, decisionOf } from '../model/decision.ts'
+import type { DecidingOp, Outcome } from '../model/store.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { DecidingOp, Outcome } from '../store.ts'
 import type { GrantCaller } from './hot-policy.ts'
 import type { Prefetcher } from './prefetcher.ts'
 

@@ -1,7 +1,7 @@
-import type { Check, Receipt } from '../check.ts'
 import { applyChange } from '../denials/denials-of-store.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import type { Outcome, Store } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { Outcome, Store } from '../store.ts'
 import type { OwnGrant } from './holding.ts'
 
 /** Asks for a grant. A call that returns no units leaves the denials of the key as they are. */

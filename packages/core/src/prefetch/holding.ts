@@ -1,6 +1,6 @@
-import type { Receipt } from '../check.ts'
+import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
+import type { Receipt } from '../model/check.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { ClosedGrant, GrantTerms } from './grant.ts'
 
 /** A moment by both clocks of this process, in ms. */
 export interface Moment {

@@ -1,6 +1,6 @@
-import type { Check, Receipt } from '../check.ts'
 import { admittedOutcome } from '../engine/outcome.ts'
-import type { Outcome } from '../store.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import type { Outcome } from '../model/store.ts'
 import { Holding } from './holding.ts'
 
 /** A second, over which requests are counted. */

@@ -1,7 +1,7 @@
-import type { Check } from '../check.ts'
-import { SpaceSaving } from '../hot-keys.ts'
-import type { Policy } from '../policy/policy.ts'
-import type { Store } from '../store.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Store } from '../model/store.ts'
+import { SpaceSaving } from '../runtime/hot-keys.ts'
 import { HotKey } from './hot-key.ts'
 
 /** Number of keys that the sketch surely lists. */

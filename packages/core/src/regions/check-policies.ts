@@ -1,8 +1,8 @@
+import { longestGrantMs } from '../algorithms/grant.ts'
 import { algorithmOf } from '../algorithms/table.ts'
+import type { Policy } from '../model/policy.ts'
 import { SluiceError } from '../options/errors.ts'
-import type { Policy } from '../policy/policy.ts'
 import { besideGrants } from '../policy/prefetch.ts'
-import { longestGrantMs } from '../prefetch/grant.ts'
 
 /** A shorter grant of the pool would end before its answer comes. */
 const shortestGrantMs = 10

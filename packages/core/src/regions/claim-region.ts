@@ -1,6 +1,6 @@
+import type { Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Store } from '../store.ts'
 
 interface Place {
   readonly local: Store

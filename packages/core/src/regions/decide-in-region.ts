@@ -1,12 +1,12 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { RegionBound } from '../model/region.ts'
+import type { Cancellation, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import type { Policy } from '../policy/policy.ts'
 import { besideGrants } from '../policy/prefetch.ts'
-import type { Cancellation, Outcome, Store } from '../store.ts'
 import type { Central } from './central.ts'
-import type { RegionBound } from './region.ts'
 import type { Shares } from './shares.ts'
 
 /** Units that this process has admitted, since its start. */

@@ -1,5 +1,5 @@
+import type { RegionUse } from '../model/region.ts'
 import { isOptions } from '../options/options.ts'
-import type { RegionUse } from './region.ts'
 
 /** A reset or a block that the other regions have to repeat. */
 export interface Notice {

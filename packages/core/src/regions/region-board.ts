@@ -1,9 +1,10 @@
-import type { Check } from '../check.ts'
-import { definePolicy, type Policy } from '../policy/policy.ts'
+import type { Check } from '../model/check.ts'
+import type { Policy } from '../model/policy.ts'
+import type { RegionReport, RegionUse } from '../model/region.ts'
+import type { Store } from '../model/store.ts'
+import { definePolicy } from '../policy/policy.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Store } from '../store.ts'
 import { type AgedNotice, decodePost, type Notice, type Post } from './post.ts'
-import type { RegionReport, RegionUse } from './region.ts'
 
 /** Every runtime has timers; those of Node can let the process end. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }

@@ -1,9 +1,10 @@
-import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
+import type { Check } from '../model/check.ts'
+import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
+import type { Cancellation, Outcome, Store, StoreOp } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
 import { invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
-import type { Cancellation, Outcome, Store, StoreOp } from '../store.ts'
 import { Central } from './central.ts'
 import { checkPolicies } from './check-policies.ts'
 import { claimRegion } from './claim-region.ts'
@@ -15,7 +16,6 @@ import {
   localCheck,
   type Region,
 } from './decide-in-region.ts'
-import type { RegionReport, RegionUse, StoreRegion } from './region.ts'
 import { RegionBoard } from './region-board.ts'
 import { Shares } from './shares.ts'
 import { asChecked, inOrder, partsOf } from './two-stores.ts'

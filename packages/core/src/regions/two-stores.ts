@@ -1,6 +1,6 @@
-import type { Check } from '../check.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
-import type { Outcome, Store } from '../store.ts'
+import type { Check } from '../model/check.ts'
+import type { Outcome, Store } from '../model/store.ts'
 
 /** Returns the members that a store of a region has of its two stores. */
 export function partsOf(local: Store, global: Store): Partial<Store> {

@@ -1,7 +1,7 @@
 import { type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
+import type { Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Store } from '../store.ts'
 import { StoreAccess } from './store-access.ts'
 
 const accesses = processWide('@sluice/core/accesses/1', () => new WeakMap<object, StoreAccess>())

@@ -1,9 +1,5 @@
+import type { BreakerState } from '../model/resilience-event.ts'
 import { WindowedRate } from './windowed-rate.ts'
-
-/**
- * `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out.
- */
-export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** The permission of a request: to ask the store, to ask it as a probe, or to do without it. */
 export type Passing = 'ask' | 'probe' | 'stop'

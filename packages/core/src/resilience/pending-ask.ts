@@ -1,8 +1,8 @@
-import type { Check } from '../check.ts'
-import type { Decision } from '../decision.ts'
 import type { Denials, RememberedAsk } from '../denials/denials.ts'
-import type { FailureMode } from '../policy/failure-mode.ts'
-import type { Ask, DecidingOp, Outcome, Store, StoreOp } from '../store.ts'
+import type { Check } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { FailureMode } from '../model/policy.ts'
+import type { Ask, DecidingOp, Outcome, Store, StoreOp } from '../model/store.ts'
 import { DeadlineEntry } from './deadlines.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */

@@ -1,9 +1,9 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Check, Receipt } from '../check.ts'
-import type { Decision } from '../decision.ts'
 import { admittedOutcome } from '../engine/outcome.ts'
+import type { Check, Receipt } from '../model/check.ts'
+import type { Decision } from '../model/decision.ts'
+import type { Outcome } from '../model/store.ts'
 import { monotonicMs } from '../runtime/monotonic-clock.ts'
-import type { Outcome } from '../store.ts'
 
 /** The charge of a batch: at the store, or in this process while the store is away. */
 export interface Charged {

@@ -1,4 +1,4 @@
-import type { MaybePromise } from './runtime/maybe-promise.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** A text that processes share, and how often it has been changed. */
 export interface SharedDocument {

@@ -1,9 +1,9 @@
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Check, Receipt } from './check.ts'
 import type { Documents } from './documents.ts'
-import type { Policy } from './policy/policy.ts'
-import type { StoreRegion } from './regions/region.ts'
-import type { ResilienceEvent } from './resilience/resilience-event.ts'
-import type { MaybePromise } from './runtime/maybe-promise.ts'
+import type { Policy } from './policy.ts'
+import type { StoreRegion } from './region.ts'
+import type { ResilienceEvent } from './resilience-event.ts'
 
 /**
  * - `consume`: takes the units of every check, or none if one denies. Then only `countDenied`

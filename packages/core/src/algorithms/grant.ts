@@ -34,18 +34,6 @@ export interface TakenGrant {
   readonly settledAt: number | undefined
 }
 
-/** Units of grants since the start of the process. The counters only grow. */
-export interface GrantCounters {
-  /** Units that the store has granted. */
-  taken: number
-  /** Units that were spent without asking the store. */
-  spent: number
-  /** Units that were not spent, and that the store has back. */
-  returned: number
-  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
-  lapsed: number
-}
-
 /** Number of grants that one key may have at a time, so that its stored value stays bounded. */
 export const maxGrants = 1_000
 

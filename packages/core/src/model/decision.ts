@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Outcome } from './store.ts'
 
 /**

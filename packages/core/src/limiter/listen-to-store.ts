@@ -1,10 +1,10 @@
-import type { Policy } from '../policy/policy.ts'
+import type { Policy } from '../model/policy.ts'
+import type { Store, StoreCall } from '../model/store.ts'
+import { notify } from '../observers/notify.ts'
+import type { ObserverOptions } from '../observers/observers.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
 import type { StoreAccess } from '../resilience/store-access.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import type { Store, StoreCall } from '../store.ts'
-import { notify } from './notify.ts'
-import type { ObserverOptions } from './observers.ts'
 
 /** The policies and the store that observers of a limiter hear of. */
 interface Listened {

@@ -1,55 +1,7 @@
+import type { ResilienceEvent } from '../model/resilience-event.ts'
+import type { Store } from '../model/store.ts'
+import type { GrantCounters, ResilienceCounters, StoreHealth } from '../model/store-health.ts'
 import { notify } from '../observers/notify.ts'
-import type { GrantCounters } from '../prefetch/grant.ts'
-import type { Store } from '../store.ts'
-import type { BreakerState } from './circuit-breaker.ts'
-import type { ResilienceEvent } from './resilience-event.ts'
-
-/** The health of a store, for the limiters of this process. */
-export interface StoreHealth {
-  readonly breaker: BreakerState
-  /** True while failure modes decide, for some requests at least. */
-  readonly isAway: boolean
-  /** The number of processes that share the store, as last seen. */
-  readonly instances: number
-  /** Ms by which the clock of the store is ahead of the one of this process now. */
-  readonly clockSkewMs: number
-  /** Keys with units that were admitted without the store, and that it has not counted. */
-  readonly keysOwed: number
-  /**
-   * Units that this process admitted for policies with `async`, and that the store has not
-   * confirmed.
-   */
-  readonly uncountedUnits: number
-  /**
-   * Units by which a key of such a policy may be over its limit: `maxUncounted` for each process. 0
-   * while no key is decided so.
-   */
-  readonly uncountedBound: number
-  readonly counters: Readonly<ResilienceCounters>
-  /** Units of grants, for policies with `prefetch`, and of the pool of regions. */
-  readonly grants: Readonly<GrantCounters>
-  /** Number of keys that this process takes grants for. */
-  readonly hotKeys: number
-}
-
-/** Counters since the start of the process: they only grow. */
-export interface ResilienceCounters {
-  /** Checks that were not answered in time. */
-  deadlinesMissed: number
-  /** Times that the breaker opened. */
-  breakerOpened: number
-  /** Outages: times that failure modes took over. */
-  fallbacksEntered: number
-  /** Decisions that failure modes made. */
-  decisionsWithout: number
-  /** Answers that came too late, and whose charge was kept, or given back. */
-  lateKept: number
-  lateRefunded: number
-  /** Units that the store was told of afterwards. */
-  unitsReconciled: number
-  /** Times that the clocks were found to differ. */
-  clockSkews: number
-}
 
 /** Counts the resilience events of a store, and tells the observers of its limiters. */
 export class StoreMonitor {

@@ -1,5 +1,5 @@
-import type { Policy } from './policy/policy.ts'
-import type { GrantTerms } from './prefetch/grant.ts'
+import type { GrantTerms } from '../algorithms/grant.ts'
+import type { Policy } from './policy.ts'
 
 /**
  * The longest key, in characters: a request must not be able to hold the process up with the digest

@@ -1,4 +1,7 @@
-import type { BreakerState } from './circuit-breaker.ts'
+/**
+ * `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it, to find out.
+ */
+export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** An event between a limiter and a store that is slow, gone, or back. Times are milliseconds. */
 export type ResilienceEvent =

@@ -1,5 +1,5 @@
-import type { Policy } from '../policy/policy.ts'
-import type { GrantCounters } from '../prefetch/grant.ts'
+import type { Policy } from './policy.ts'
+import type { GrantCounters } from './store-health.ts'
 
 /** Usage of one region, in units since the start of its processes. */
 export interface RegionUse {
